@@ -151,13 +151,27 @@ func (t *timers) loop(ctx context.Context) {
 	}
 }
 
-// fire moves what is due into the ready queues and returns how long the loop may sleep.
+// fire moves what is due into the ready queues and returns how long the loop may sleep. Rows of a tag that can only be
+// popped here, and that no caller waits for, are told to the nodes where a caller may.
 func (t *timers) fire() time.Duration {
 	now, anchored := t.clock.AtLeast()
 	if !anchored {
 		return unanchoredWait
 	}
-	return min(t.runqueue.Fire(now, t.ahead.window(), t.stillMine), longestSleep)
+	var popped []row.Due
+	wait := t.runqueue.Fire(now, t.ahead.window(), func(e timer.Entry, tag string) bool {
+		mine := t.stillMine(e, tag)
+		if open, runs := t.arm.tags.takes(tag); mine && open && !runs {
+			popped = append(popped, row.Due{ID: e.ID, Tag: tag, Due: e.Due})
+		}
+		return mine
+	})
+	for _, d := range popped {
+		if len(t.runqueue.WithTaker([]string{d.Tag})) == 0 {
+			t.arm.notify.row(d)
+		}
+	}
+	return min(wait, longestSleep)
 }
 
 // stillMine reports whether a timer that fires is still this process's: nodes come and go, and a tag may be paused.

@@ -86,6 +86,9 @@ func (e *Engine) changePage(
 	}
 	applied, err = e.update(ctx, changes)
 	e.tellCancelled(ctx, rows, changes, applied)
+	if applied > 0 && changes[0].To == row.Pending {
+		e.Wake(tagsOf(rows)) // all nodes share what is due now
+	}
 	switch taken := err != nil && row.ClassOf(err) == row.ClassDuplicate; {
 	case taken && len(rows) == 1:
 		return 0, nil
@@ -103,6 +106,14 @@ func (e *Engine) changePage(
 		}
 	}
 	return applied, nil
+}
+
+func tagsOf(rows []row.Row) []string {
+	tags := make([]string, len(rows))
+	for i := range rows {
+		tags[i] = rows[i].Tag
+	}
+	return distinct(tags)
 }
 
 const bulkTries = 4 // within about 150 ms

@@ -257,7 +257,9 @@ func TestLateStartSaysWhy(t *testing.T) {
 			return id, row.LateUnserved
 		},
 		"a process without processors saves it": func(w *world) (int64, row.LateReason) {
-			w.engine(w.store, serving{"a": nothing})
+			// No look-ahead comes at the moment of the save.
+			rarely := func(c *Config) { c.LookAhead, c.Window = time.Minute, 2*time.Minute }
+			w.engine(w.store, serving{"a": nothing}, rarely)
 			time.Sleep(5100 * time.Millisecond)
 			return w.save(w.idle(w.store, nil), "a", 0), row.LateFound
 		},

@@ -1,12 +1,19 @@
 package engine
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/air"
 	"github.com/delaytask/delaytask/internal/wake"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // on connects an engine to the network.
@@ -178,6 +185,105 @@ func TestAPopGetsWhatAnotherNodeSaves(t *testing.T) {
 				if late := (<-got).Sub(saved) - delay; late > 10*time.Millisecond {
 					t.Errorf("delay %v: popped %v late", delay, late)
 				}
+			}
+		}
+	})
+}
+
+// The node whose timer fires has no caller that waits, and tells the one that has.
+func TestAPopGetsWhatIsArmedAtAnotherNode(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		a, b := w.engine(w.store, nil, on(&net)), w.engine(w.store, nil, on(&net))
+		time.Sleep(3 * time.Second)
+		for _, e := range []*Engine{a, b} {
+			if _, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		var saved []time.Time
+		for range 10 {
+			saved = append(saved, time.Now())
+			w.save(a, "a", 5*time.Second)
+		}
+		time.Sleep(4500 * time.Millisecond)
+		for i := range saved {
+			w.take(b, "a")
+			if late := time.Since(saved[i]) - 5*time.Second; late > 20*time.Millisecond {
+				t.Errorf("task %d was popped %v late", i, late)
+			}
+		}
+	})
+}
+
+// Two processes see the nodes differently for up to a second. Here the sender knows of no node but the one it tells.
+func TestANodeArmsWhatTheSenderMeans(t *testing.T) {
+	inBubble(t, func(w *world) {
+		producer := w.idle(w.store, nil)
+		w.engine(w.store, serving{"a": nothing})
+		told := w.engine(w.store, serving{"a": nothing})
+		time.Sleep(5*time.Second + 500*time.Millisecond)
+		var ids []int64
+		for range 20 {
+			ids = append(ids, w.save(producer, "a", 100*time.Millisecond))
+		}
+		now := producer.Now()
+		told.wakeups.hear([]wake.Notice{{Tag: "a", From: now, To: now.Add(time.Second), Share: 0, Of: 1}})
+		time.Sleep(5 * time.Second)
+		w.allCompleted(ids, 10*time.Millisecond)
+	})
+}
+
+// lagging shows rows some milliseconds after their save, as another member of a cluster may.
+type lagging struct{ store.Store }
+
+func (l lagging) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	page, err := l.Store.Due(ctx, w)
+	return slices.DeleteFunc(page, func(d row.Due) bool {
+		saved, _, _ := cluster.Split(d.ID)
+		return time.Since(saved) < 12*time.Millisecond
+	}), err
+}
+
+func TestAWakeUpMayBeFasterThanTheReplication(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		producer := w.idle(w.store, nil, on(&net))
+		w.engine(lagging{w.store}, serving{"a": nothing}, on(&net))
+		time.Sleep(5 * time.Second)
+		var ids []int64
+		for range 20 {
+			ids = append(ids, w.save(producer, "a", 0))
+			time.Sleep(321 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		w.allCompleted(ids, 40*time.Millisecond)
+	})
+}
+
+func TestRetriesOfManyTasksAreTold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		operator := w.idle(w.store, nil, on(&net))
+		var failing atomic.Bool
+		failing.Store(true)
+		w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+			if failing.Load() {
+				return processor.Permanent(errors.New("not yet"))
+			}
+			return nil
+		}}, on(&net))
+		ids := w.many(operator, 20, "a", 0)
+		time.Sleep(5 * time.Second)
+		failing.Store(false)
+		if n, err := operator.RetryWhere(w.Context(), Bulk{}); n != len(ids) || err != nil {
+			t.Fatal(n, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		for _, id := range ids {
+			if r := w.row(id); r.Status != row.Completed {
+				t.Errorf("task %d is %v", id, r.Status)
 			}
 		}
 	})

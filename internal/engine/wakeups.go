@@ -20,6 +20,10 @@ const (
 	wakeLater = 25 * time.Millisecond
 	wakeRows  = 200
 	wakePages = 10
+	// replicated is how long a member of a cluster may take to show a row that another member has committed. A read
+	// that finds nothing is repeated after this time, and once more after five times as long.
+	replicated = 5 * time.Millisecond
+	rereads    = 2
 )
 
 // wakeups reads the rows that other processes tell of, and arms them. It reads at most once every wakePause, whatever
@@ -31,20 +35,25 @@ type wakeups struct {
 	wake chan struct{}
 
 	mu     sync.Mutex
-	soon   spans
-	later  spans
+	soon   heard
+	later  heard
 	since  time.Time // when the first of later was told
 	states []wake.Notice
 }
 
-// spans are notices that are to be read, merged.
-type spans map[wake.Notice]wake.Notice
+// heard are notices that are to be read, merged, by what they are merged by.
+type heard map[wake.Notice]toRead
 
-func newWakeups(c *deps, arm *armer, pops func() []string) *wakeups {
-	return &wakeups{deps: c, arm: arm, pops: pops, wake: make(chan struct{}, 1), soon: spans{}, later: spans{}}
+type toRead struct {
+	wake.Notice
+	reads int // that found nothing
 }
 
-// hear notes what another process tells. Notice of tags that are not open here are dropped.
+func newWakeups(c *deps, arm *armer, pops func() []string) *wakeups {
+	return &wakeups{deps: c, arm: arm, pops: pops, wake: make(chan struct{}, 1), soon: heard{}, later: heard{}}
+}
+
+// hear notes what another process tells. Notices of tags that are not open here are dropped.
 func (t *wakeups) hear(notices []wake.Notice) {
 	now := t.now()
 	t.mu.Lock()
@@ -56,14 +65,14 @@ func (t *wakeups) hear(notices []wake.Notice) {
 				t.states = append(t.states, n)
 			}
 		case t.arm.tags.open(n.Tag):
-			t.add(n, now)
+			t.add(toRead{Notice: n}, now)
 		}
 	}
 	signal(t.wake)
 }
 
 // add sorts notices by whether their rows are due soon. The caller locks.
-func (t *wakeups) add(n wake.Notice, now row.Time) {
+func (t *wakeups) add(n toRead, now row.Time) {
 	n.From = max(n.From, now.Add(-runqueue.Overdue))
 	n.To = min(n.To, now.Add(t.cfg.Window))
 	if n.From > n.To {
@@ -79,11 +88,11 @@ func (t *wakeups) add(n wake.Notice, now row.Time) {
 	into.add(n)
 }
 
-func (s spans) add(n wake.Notice) {
-	of := n
+func (s heard) add(n toRead) {
+	of := n.Notice
 	of.From, of.To = 0, 0
 	if old, known := s[of]; known {
-		n = old.Merge(n)
+		n = toRead{old.Merge(n.Notice), min(old.reads, n.reads)}
 	}
 	s[of] = n
 }
@@ -138,10 +147,10 @@ func (t *wakeups) readStates(ctx context.Context) {
 }
 
 // turn takes out what is to be read now, and returns when the rest is.
-func (t *wakeups) turn() (turn spans, wait time.Duration) {
+func (t *wakeups) turn() (turn heard, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	turn, t.soon = t.soon, spans{}
+	turn, t.soon = t.soon, heard{}
 	if len(t.later) == 0 {
 		return turn, 0
 	}
@@ -151,14 +160,14 @@ func (t *wakeups) turn() (turn spans, wait time.Duration) {
 	if len(turn) > 0 { // these must not wait for a long read
 		return turn, wakePause
 	}
-	turn, t.later = t.later, spans{}
+	turn, t.later = t.later, heard{}
 	return turn, 0
 }
 
 // read arms the rows that this process was told of. What does not fit into so many pages is found later.
-func (t *wakeups) read(ctx context.Context, turn spans) error {
+func (t *wakeups) read(ctx context.Context, turn heard) error {
 	w := row.Window{From: row.MaxTime, Limit: wakeRows}
-	byTag := map[string][]wake.Notice{}
+	byTag := map[string][]toRead{}
 	for _, n := range turn {
 		if byTag[n.Tag] == nil {
 			w.Tags = append(w.Tags, n.Tag)
@@ -169,13 +178,14 @@ func (t *wakeups) read(ctx context.Context, turn spans) error {
 	slices.Sort(w.Tags)
 	ctx, cancel := t.CallIn(ctx)
 	defer cancel()
-	awaited := t.pops()
+	awaited, found := t.pops(), map[string]bool{}
 	for range wakePages {
 		page, err := t.due(ctx, w)
 		if err != nil {
 			return err
 		}
 		for _, d := range page {
+			found[d.Tag] = true
 			if slices.Contains(awaited, d.Tag) || t.mine(d, byTag[d.Tag]) {
 				t.runqueue.Arm(d, true)
 			}
@@ -186,18 +196,39 @@ func (t *wakeups) read(ctx context.Context, turn spans) error {
 		last := page[len(page)-1]
 		w.From, w.AfterID = last.Due, last.ID
 	}
+	for _, n := range turn {
+		if !found[n.Tag] && n.reads < rereads {
+			t.readAgain(n)
+		}
+	}
 	return nil
+}
+
+// readAgain looks once more for rows that were not there: this process may read from another server than the one that
+// has committed them.
+func (t *wakeups) readAgain(n toRead) {
+	wait := replicated
+	if n.reads > 0 {
+		wait *= 5
+	}
+	n.reads++
+	time.AfterFunc(wait, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.add(n, t.now())
+		signal(t.wake)
+	})
 }
 
 // mine reports whether this node arms the row: by its own view of the nodes, or by that of the process that has told of
 // it. The views may differ for a moment.
-func (t *wakeups) mine(d row.Due, notices []wake.Notice) bool {
+func (t *wakeups) mine(d row.Due, notices []toRead) bool {
 	if t.arm.mine(d.ID, d.Due, d.Tag) {
 		return true
 	}
 	if t.arm.savedAndServed(d) || !t.arm.tags.open(d.Tag) {
 		return false
 	}
-	share := func(n wake.Notice) bool { return n.Of > 0 && int(cluster.Mix(d.ID)%uint64(n.Of)) == n.Share }
+	share := func(n toRead) bool { return n.Of > 0 && int(cluster.Mix(d.ID)%uint64(n.Of)) == n.Share }
 	return slices.ContainsFunc(notices, share)
 }

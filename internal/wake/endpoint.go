@@ -2,6 +2,7 @@ package wake
 
 import (
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 
@@ -21,17 +22,25 @@ type Config struct {
 
 // Endpoint sends and receives the wake-ups of one process. It is safe for concurrent use.
 type Endpoint struct {
-	cfg      Config
-	listener *listener // nil for a process that does not listen
-	done     sync.WaitGroup
+	cfg   Config
+	at    *net.UDPAddr // where it will listen
+	atErr error        // why that is not known
+	done  sync.WaitGroup
 
-	mu      sync.Mutex
-	senders map[string]*sender // by token
-	closed  bool
+	mu       sync.Mutex
+	listener *listener          // nil for a process that does not listen
+	senders  map[string]*sender // by token
+	closed   bool
 }
 
-// New returns an endpoint that only sends.
-func New(cfg Config) *Endpoint { return &Endpoint{cfg: cfg, senders: map[string]*sender{}} }
+// New returns an endpoint. It finds out where it will listen, which may ask for the address of the database's host.
+func New(cfg Config) *Endpoint {
+	e := &Endpoint{cfg: cfg, senders: map[string]*sender{}}
+	if cfg.Listen != Off {
+		e.at, e.atErr = bindTo(cfg.Listen, cfg.Database)
+	}
+	return e
+}
 
 // Listen begins to receive, for the process with the token. hear is called with what others send; it must not wait.
 // When the address cannot be had, it listens for processes of this host alone, and logs why.
@@ -40,36 +49,33 @@ func (e *Endpoint) Listen(token string, hear func([]Notice)) {
 	if !ok || e.cfg.Listen == Off {
 		return
 	}
-	l, err := e.listen(e.cfg.Listen, own, hear)
+	l, err := (*listener)(nil), e.atErr
+	if err == nil {
+		l, err = newListener(e.at, own, hear, e.cfg.Metrics)
+	}
 	if err != nil {
 		e.cfg.Log.Warn("wake-ups of other hosts are not received; choose another address (wake.listen, Config.Wake)",
 			"address", e.cfg.Listen, "err", err)
-		l, err = e.listen(Loopback, own, hear)
+		l, err = newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, hear, e.cfg.Metrics)
 	}
 	if err != nil {
 		e.cfg.Log.Warn("wake-ups are not received; tasks that other processes save may start late", "err", err)
 		return
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.listener = l
 	e.done.Go(l.loop)
-}
-
-func (e *Endpoint) listen(listen string, token [tokenSize]byte, hear func([]Notice)) (*listener, error) {
-	at, err := bindTo(listen, e.cfg.Database)
-	if err != nil {
-		return nil, err
-	}
-	return newListener(at, token, hear, e.cfg.Metrics)
 }
 
 // Row returns what the row of the process says of its address, its key, and which processes do not acknowledge.
 func (e *Endpoint) Row(token string) row.Wake {
 	w := row.Wake{Token: token}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.listener != nil {
 		w.Address, w.Key = e.listener.conn.LocalAddr().String(), e.listener.current()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	for token, s := range e.senders {
 		s.mu.Lock()
 		if s.unreachable {
@@ -122,9 +128,9 @@ func (e *Endpoint) Close() {
 	for _, s := range e.senders {
 		close(s.done)
 	}
-	e.mu.Unlock()
 	if e.listener != nil {
 		_ = e.listener.conn.Close()
 	}
+	e.mu.Unlock()
 	e.done.Wait()
 }

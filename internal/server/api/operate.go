@@ -69,7 +69,13 @@ func (a *API) operate(do func(context.Context, string) error) func(context.Conte
 	}
 }
 
+// wakeTags is how many tags one call names.
+const wakeTags = 100
+
 func (a *API) wake(ctx context.Context, in *wakeInput) (*struct{}, error) {
+	if n := len(in.Body.Tags); n == 0 || n > wakeTags {
+		return nil, a.problem(fmt.Errorf("%w: tags: want 1 to %d, got %d", delaytask.ErrInvalidOption, wakeTags, n))
+	}
 	for _, tag := range in.Body.Tags {
 		if err := allow(ctx, access.Save, tag); err != nil {
 			return nil, a.problem(err)

@@ -92,8 +92,8 @@ func TestAWakeNamesTags(t *testing.T) {
 	s.Want(204, "", "POST", "/v1/wake", `{"tags":["a/b","c"]}`)
 	s.Want(400, wire.CodeInvalidTag, "POST", "/v1/wake", `{"tags":["a b"]}`)
 	for _, wrong := range []string{`{}`, `{"tags":[]}`, `{"tags":"a"}`, `["a"]`, `{"tags":["a"],"id":1}`} {
-		if got := s.Call("POST", "/v1/wake", wrong); got.StatusCode/100 != 4 {
-			t.Errorf("%s is answered with %d", wrong, got.StatusCode)
+		if got := s.Call("POST", "/v1/wake", wrong); got.Status/100 != 4 {
+			t.Errorf("%s is answered with %d", wrong, got.Status)
 		}
 	}
 }
