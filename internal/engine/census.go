@@ -23,6 +23,7 @@ type count struct {
 	view   *cluster.View
 	living map[int]row.Node // by number
 	self   bool             // this node is among them
+	number int              // of this node, if it is
 	pops   map[string][]int // the nodes where a tag was popped lately, this one left out
 	time   row.Time         // on the database's clock
 	read   time.Time
@@ -45,7 +46,7 @@ func (c *census) read(ctx context.Context) (*count, error) {
 		if reading.Time.Sub(node.Heartbeat) <= alive && !c.gone(node) {
 			n.living[node.Number] = node
 			if node.Token == c.token {
-				n.self = true
+				n.self, n.number = true, node.Number
 				continue
 			}
 			for _, tag := range popped(node) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/wake"
@@ -29,6 +30,8 @@ type notifier struct {
 	token  string // of this node
 	wake   chan struct{}
 
+	sending chan struct{} // holds an element while something is sent: a stop waits for that
+
 	mu   sync.Mutex
 	open map[string]*unsent // by tag
 }
@@ -47,7 +50,10 @@ const (
 )
 
 func newNotifier(c *deps, census *census, token string) *notifier {
-	return &notifier{deps: c, census: census, token: token, wake: make(chan struct{}, 1), open: map[string]*unsent{}}
+	return &notifier{
+		deps: c, census: census, token: token,
+		wake: make(chan struct{}, 1), sending: make(chan struct{}, 1), open: map[string]*unsent{},
+	}
 }
 
 // row tells of one row, soon.
@@ -99,6 +105,8 @@ func (t *notifier) loop(ctx context.Context) {
 
 // notifyAll sends what is to be sent. When the nodes cannot be read, they find the rows in the table, later.
 func (t *notifier) notifyAll(ctx context.Context) {
+	t.sending <- struct{}{}
+	defer func() { <-t.sending }()
 	t.mu.Lock()
 	open := t.open
 	t.open = make(map[string]*unsent, len(open))
@@ -133,7 +141,7 @@ func (u *unsent) address(tag string, c *count) map[int][]wake.Notice {
 		return byNode
 	}
 	for _, d := range u.rows {
-		owner, found := c.view.Owner(d.ID, d.Due, tag)
+		owner, found := c.owner(d)
 		if !found {
 			continue
 		}
@@ -146,7 +154,20 @@ func (u *unsent) address(tag string, c *count) map[int][]wake.Notice {
 		}
 	}
 	for _, number := range c.pops[tag] {
-		byNode[number] = []wake.Notice{{Tag: tag, From: u.from, To: u.to}}
+		byNode[number] = append(byNode[number], wake.Notice{Tag: tag, From: u.from, To: u.to})
 	}
 	return byNode
+}
+
+// owner returns the other node that arms the row. One that this node would have armed, which leaves, goes to any other.
+func (c *count) owner(d row.Due) (cluster.Owner, bool) {
+	owner, found := c.view.Owner(d.ID, d.Due, d.Tag)
+	if !found || !c.self || owner.Number != c.number {
+		return owner, found
+	}
+	others := slices.DeleteFunc(slices.Clone(c.view.Servers(d.Tag)), func(n int) bool { return n == c.number })
+	if len(others) == 0 {
+		return owner, false
+	}
+	return cluster.Owner{Number: others[cluster.Mix(d.ID)%uint64(len(others))], Of: 1}, true
 }

@@ -90,6 +90,24 @@ func TestBadWakeUpsDoNoHarm(t *testing.T) {
 	})
 }
 
+// As the command delaytask save does.
+func TestASaveBeforeAStopIsTold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		w.engine(w.store, serving{"a": nothing}, on(&net))
+		time.Sleep(5 * time.Second)
+		producer := w.idle(at(w.store, "Nodes", func(_ context.Context, do func() error) error {
+			time.Sleep(5 * time.Millisecond)
+			return do()
+		}), nil, on(&net))
+		id := w.save(producer, "a", 0)
+		time.Sleep(time.Millisecond)
+		w.must(producer.Stop(w.Context()))
+		time.Sleep(time.Second)
+		w.completed(id, 20*time.Millisecond)
+	})
+}
+
 func TestARetryAfterAStopIsTold(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var net air.Network
@@ -314,7 +332,7 @@ func TestWithoutWakeUpsABusyTagIsReadOften(t *testing.T) {
 		w.engine(w.store, serving{"a": nothing})
 		w.engine(w.store, serving{"a": nothing})
 		time.Sleep(5 * time.Second)
-		for range 50 { // the poll begins to find them
+		for range 150 { // the poll of each node begins to find them
 			w.save(producer, "a", 0)
 			time.Sleep(20 * time.Millisecond)
 		}

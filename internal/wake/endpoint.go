@@ -53,9 +53,11 @@ func (e *Endpoint) Listen(token string, hear func([]Notice)) {
 	if err == nil {
 		l, err = newListener(e.at, own, hear, e.cfg.Metrics)
 	}
-	if err != nil {
+	if err != nil && (e.at == nil || !e.at.IP.IsLoopback()) {
 		e.cfg.Log.Warn("wake-ups of other hosts are not received; choose another address (wake.listen, Config.Wake)",
 			"address", e.cfg.Listen, "err", err)
+	}
+	if err != nil {
 		l, err = newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, hear, e.cfg.Metrics)
 	}
 	if err != nil {
