@@ -40,24 +40,29 @@ type sender struct {
 	address     netip.AddrPort
 	key, before row.WakeKey
 	open        map[key]*wakeups
-	flying      map[uint64][]*wakeups // by the id of the datagram; told.merged tells whether more has come since
-	waiting     time.Time             // since when nothing was acknowledged; zero while nothing is sent
+	flying      map[uint64][]flight // by the id of the datagram
+	waiting     time.Time           // since when nothing was acknowledged; zero while nothing is sent
 	retry       time.Duration
 	unreachable bool // see Endpoint.Row
 	used        time.Time
 }
 
-// told is notices that are not acknowledged.
+// wakeups is notices that are not acknowledged.
 type wakeups struct {
 	notices Notice
 	merged  int // how often something was merged into it
-	flying  int // merged, when it was last sent
+}
+
+// flight is what a datagram carries of them.
+type flight struct {
+	*wakeups
+	merged int // by then; more may have come since
 }
 
 func newSender(token [tokenSize]byte, m metrics.Recorder) *sender {
 	return &sender{
 		token: token, metrics: m, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		open: map[key]*wakeups{}, flying: map[uint64][]*wakeups{},
+		open: map[key]*wakeups{}, flying: map[uint64][]flight{},
 	}
 }
 
@@ -77,7 +82,7 @@ func (s *sender) tell(address netip.AddrPort, k row.WakeKey, notices []Notice) {
 			t.notices = t.notices.Merge(n)
 			t.merged++
 		} else {
-			s.open[n.key()] = &wakeups{notices: n, flying: -1}
+			s.open[n.key()] = &wakeups{notices: n}
 		}
 	}
 	s.used = time.Now()
@@ -173,9 +178,8 @@ func (s *sender) sendAll() {
 		id := rand.Uint64()
 		b, taken := packet(s.token, id, notices, s.key)
 		for _, t := range all[:taken] {
-			t.flying = t.merged
+			s.flying[id] = append(s.flying[id], flight{t, t.merged})
 		}
-		s.flying[id] = all[:taken]
 		all = all[taken:]
 		s.metrics.Woke(metrics.WakeSent)
 		_, _ = s.conn.Write(b) // what does not arrive is not acknowledged
@@ -222,9 +226,9 @@ func (s *sender) heard(b []byte) {
 	if !ok {
 		return
 	}
-	for _, t := range s.flying[id] {
-		if t.flying == t.merged && s.open[t.notices.key()] == t {
-			delete(s.open, t.notices.key())
+	for _, f := range s.flying[id] {
+		if k := f.notices.key(); f.merged == f.wakeups.merged && s.open[k] == f.wakeups {
+			delete(s.open, k)
 		}
 	}
 	delete(s.flying, id)

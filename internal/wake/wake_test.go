@@ -171,6 +171,45 @@ func TestANodeThatDoesNotAcknowledgeIsUnreachableUntilItDoes(t *testing.T) {
 	}
 }
 
+// An acknowledgement may arrive after more was sent.
+func TestAnAcknowledgementIsOfItsDatagramAlone(t *testing.T) {
+	own, _ := parseToken(token)
+	key := row.WakeKey("key")
+	listener, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	s := newSender(own, metrics.None)
+	close(s.done)
+	defer s.loop() // which ends the connection
+	send := func(n Notice) (ack []byte) {
+		s.tell(listener.LocalAddr().(*net.UDPAddr).AddrPort(), key, []Notice{n})
+		s.send(true)
+		buf := make([]byte, MaxPacket)
+		size, err := listener.Read(buf)
+		if err == nil {
+			_, ack, err = open(buf[:size], own, key)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ack
+	}
+	open := func(ack []byte) int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.heard(ack)
+		return len(s.open)
+	}
+	first, more := send(someNotice), someNotice
+	more.To++
+	second := send(more)
+	if open(first) != 1 || open(second) != 0 {
+		t.Error("the first acknowledgement is taken for the second one, or the second one is not taken")
+	}
+}
+
 func TestForgedDatagramsAreRefused(t *testing.T) {
 	own, _ := parseToken(token)
 	key := row.WakeKey(bytes.Repeat([]byte{1}, keySize))
@@ -296,6 +335,16 @@ func TestWhereAProcessListens(t *testing.T) {
 			t.Errorf("%q is taken", wrong)
 		}
 	}
+}
+
+// Heartbeats begin before a process listens. With the race detector.
+func TestARowCanBeReadWhileListeningBegins(t *testing.T) {
+	e := New(Config{Listen: Loopback, Log: slog.New(slog.DiscardHandler), Metrics: metrics.None})
+	defer e.Close()
+	var beat sync.WaitGroup
+	beat.Go(func() { e.Row(token) })
+	e.Listen(token, func([]Notice) {})
+	beat.Wait()
 }
 
 // A process whose address is taken is still told by those of its host.
