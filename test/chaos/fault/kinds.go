@@ -47,6 +47,7 @@ var Kinds = slices.Concat(
 		lost(proxy.Settle, proxy.Request, 1), lost(proxy.Commit, proxy.Request, 1),
 		{Name: "reset connections", Weight: 1, Begin: reset, Shows: evidence.Busy},
 		{Name: "kill busy connections", Weight: 1, Begin: killAll(true), Shows: evidence.AnyBusy},
+		{Name: "node rows lie about their addresses", Weight: 1, Begin: lie, Shows: evidence.AnyBusy},
 	}),
 	in(Networks, evidence.Busy, []Kind{
 		{Name: "partition of a worker", Weight: 4, Lasts: span{ttr / 2, 3 * ttr}, Begin: on(role.Worker, cut)},

@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -183,4 +184,29 @@ func byHand(ctx context.Context, w *World, r *rand.Rand) (residue Residue, _ End
 	_, err := w.Hand.ExecContext(ctx, "UPDATE delay_task_message SET due_time = due_time + INTERVAL 1 SECOND"+
 		" WHERE status = 0 AND due_time > UTC_TIMESTAMP(6) LIMIT 3")
 	return residue, nil, err
+}
+
+// lies are what the rows of nodes say instead of where and how they are woken: an address where no process or another
+// one listens, a key that is refused, or nothing that can be read.
+var lies = []string{
+	`JSON_SET(wake, '$.address', '169.254.1.1:9')`,
+	`JSON_SET(wake, '$.address', 'nowhere')`,
+	`JSON_SET(wake, '$.address', (SELECT a FROM (SELECT JSON_UNQUOTE(JSON_EXTRACT(wake, '$.address')) a
+		FROM delay_task_node WHERE JSON_VALID(wake) AND wake LIKE '%"key"%' ORDER BY RAND() LIMIT 1) other))`,
+	`JSON_SET(wake, '$.key', TO_BASE64('of another process'))`,
+	`'{"token":'`,
+}
+
+// lie lets the rows of all nodes lie until their next heartbeats.
+func lie(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
+	told := lies[r.IntN(len(lies))]
+	res, err := w.Hand.ExecContext(ctx, "UPDATE delay_task_node SET wake = "+told+" WHERE JSON_VALID(wake)")
+	if err != nil {
+		return Residue{}, nil, errors.Join(ErrNothing, err) // the server may be away
+	}
+	n, err := res.RowsAffected()
+	if n == 0 {
+		err = errors.Join(ErrNothing, err)
+	}
+	return Residue{Saw: fmt.Sprintf("of %d nodes: %s", n, strings.Join(strings.Fields(told), " "))}, nil, err
 }

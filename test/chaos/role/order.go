@@ -118,6 +118,9 @@ func tellState(ctx context.Context, n *child.Narrator) {
 	}
 }
 
+// nodeName is that of all processes, as after a careless deploy.
+const nodeName = "chaos"
+
 // openEvery is how often a process tries to begin while the database is away.
 const openEvery = 300 * time.Millisecond
 
@@ -127,7 +130,7 @@ func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
 ) {
 	cfg := delaytask.Config{
 		Logger:      slog.New(slog.NewTextHandler(log, nil)).With("process", o.Name),
-		NodeName:    "chaos", // all the same, as after a careless deploy
+		NodeName:    nodeName,
 		TTR:         TTR,
 		Timeout:     20 * time.Second,
 		Backoff:     processor.Exponential(200*time.Millisecond, 2*time.Second, 0.2),
@@ -149,7 +152,7 @@ func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
 	}
 }
 
-// try does what delaytask.Open does, with a recorder between the engine and its store.
+// try does what delaytask.Open does, with a recorder between the engine and its store, and a bad network for wake-ups.
 func try(ctx context.Context, o Order, cfg delaytask.Config, j *nodeJournal) (
 	_ *delaytask.Scheduler, release func() error, err error,
 ) {
@@ -159,10 +162,17 @@ func try(ctx context.Context, o Order, cfg delaytask.Config, j *nodeJournal) (
 	if err != nil {
 		return nil, nil, err
 	}
+	w, err := newWaker(o, cfg.Logger)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
 	st := sqlstore.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
 	made, err := bridge.NewScheduler(cfg, history.New(st, o.Name, o.Share, j.record),
-		func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) })
+		func(built engine.Config) (*engine.Engine, error) {
+			built.Waker = w
+			return engine.New(ctx, built)
+		})
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
