@@ -39,7 +39,7 @@ type sender struct {
 	conn        net.Conn // nil before the first send, and after the address has changed
 	address     netip.AddrPort
 	key, before row.WakeKey
-	open        map[key]*wakeups
+	open        map[key]*unacked
 	flying      map[uint64][]flight // by the id of the datagram
 	waiting     time.Time           // since when nothing was acknowledged; zero while nothing is sent
 	retry       time.Duration
@@ -47,22 +47,22 @@ type sender struct {
 	used        time.Time
 }
 
-// wakeups is notices that are not acknowledged.
-type wakeups struct {
-	notices Notice
-	merged  int // how often something was merged into it
+// unacked is a notice that is not acknowledged.
+type unacked struct {
+	notice Notice
+	merged int // how often something was merged into it
 }
 
-// flight is what a datagram carries of them.
+// flight is what a datagram carries of one.
 type flight struct {
-	*wakeups
+	*unacked
 	merged int // by then; more may have come since
 }
 
 func newSender(token [tokenSize]byte, m metrics.Recorder) *sender {
 	return &sender{
 		token: token, metrics: m, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		open: map[key]*wakeups{}, flying: map[uint64][]flight{},
+		open: map[key]*unacked{}, flying: map[uint64][]flight{},
 	}
 }
 
@@ -79,10 +79,10 @@ func (s *sender) tell(address netip.AddrPort, k row.WakeKey, notices []Notice) {
 	}
 	for _, n := range notices {
 		if t := s.open[n.key()]; t != nil {
-			t.notices = t.notices.Merge(n)
+			t.notice = t.notice.Merge(n)
 			t.merged++
 		} else {
-			s.open[n.key()] = &wakeups{notices: n}
+			s.open[n.key()] = &unacked{notice: n}
 		}
 	}
 	s.used = time.Now()
@@ -173,7 +173,7 @@ func (s *sender) sendAll() {
 	for len(all) > 0 {
 		notices := make([]Notice, len(all))
 		for i, t := range all {
-			notices[i] = t.notices
+			notices[i] = t.notice
 		}
 		id := rand.Uint64()
 		b, taken := packet(s.token, id, notices, s.key)
@@ -227,7 +227,7 @@ func (s *sender) heard(b []byte) {
 		return
 	}
 	for _, f := range s.flying[id] {
-		if k := f.notices.key(); f.merged == f.wakeups.merged && s.open[k] == f.wakeups {
+		if k := f.notice.key(); f.merged == f.unacked.merged && s.open[k] == f.unacked {
 			delete(s.open, k)
 		}
 	}
