@@ -20,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -54,6 +55,7 @@ type manifests struct {
 	job        batchv1.Job
 	service    corev1.Service
 	budget     policyv1.PodDisruptionBudget
+	network    networkingv1.NetworkPolicy
 	config     corev1.ConfigMap
 	secret     corev1.Secret
 	account    corev1.ServiceAccount
@@ -65,6 +67,7 @@ func load(t *testing.T) (m manifests) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme,
+		networkingv1.AddToScheme,
 	} {
 		check(t, add(scheme))
 	}
@@ -101,6 +104,8 @@ func load(t *testing.T) (m manifests) {
 				m.service = *o
 			case *policyv1.PodDisruptionBudget:
 				m.budget = *o
+			case *networkingv1.NetworkPolicy:
+				m.network = *o
 			case *corev1.ConfigMap:
 				m.config = *o
 			case *corev1.Secret:
@@ -110,7 +115,7 @@ func load(t *testing.T) (m manifests) {
 			}
 		}
 	}
-	if found != 7 {
+	if found != 8 {
 		t.Fatalf("%d objects are there, want one of each kind", found)
 	}
 	return m
@@ -128,7 +133,7 @@ func TestManifestsNameEachOther(t *testing.T) {
 	pod := m.deployment.Spec.Template
 	for name, selector := range map[string]map[string]string{
 		"deployment": m.deployment.Spec.Selector.MatchLabels, "service": m.service.Spec.Selector,
-		"budget": m.budget.Spec.Selector.MatchLabels,
+		"budget": m.budget.Spec.Selector.MatchLabels, "network policy": m.network.Spec.PodSelector.MatchLabels,
 		"spread": pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels,
 	} {
 		for label, value := range selector {
