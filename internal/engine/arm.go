@@ -54,7 +54,7 @@ func (a *armer) written(rows ...row.Due) {
 	soon, limit := now.Add(a.cfg.shortTerm()), now.Add(a.cfg.Horizon)
 	for _, d := range rows {
 		switch {
-		case d.Due <= soon:
+		case d.Due <= soon || now.IsZero(): // without an anchor any may be due soon
 			a.writtenSoon(d)
 		case d.Due <= limit && a.mine(d.ID, d.Due, d.Tag):
 			a.runqueue.Arm(d, false)

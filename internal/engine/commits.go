@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +17,9 @@ type commits struct {
 
 	mu   sync.Mutex // taken before the locks of the run queue
 	open []uncommitted
-	wake chan struct{}
+	// looking has the rows that are being read. True says that their transaction has ended meanwhile.
+	looking map[int64]bool
+	wake    chan struct{}
 	// ended says that a transaction has ended.
 	ended chan struct{}
 }
@@ -44,7 +45,10 @@ func newCommits(c *deps, arm *armer) *commits {
 // add watches rows that the look-ahead might see too late.
 func (c *commits) add(rows ...row.Due) {
 	now := time.Now()
-	soon := c.now().Add(c.cfg.Window + c.cfg.LookAhead)
+	soon := row.MaxTime // without an anchor any may be due soon
+	if now := c.now(); !now.IsZero() {
+		soon = now.Add(c.cfg.Window + c.cfg.LookAhead)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range rows {
@@ -70,8 +74,15 @@ func (c *commits) mineToWatch(d row.Due) bool {
 func (c *commits) committed(ids []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ended := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		ended[id] = true
+		if _, reading := c.looking[id]; reading {
+			c.looking[id] = true
+		}
+	}
 	for i := range c.open {
-		if slices.Contains(ids, c.open[i].due.ID) {
+		if ended[c.open[i].due.ID] {
 			c.open[i].next, c.open[i].wait = time.Time{}, firstCommitLook
 		}
 	}
@@ -119,7 +130,10 @@ func (c *commits) look() bool {
 			}
 		case now.Before(u.until):
 			u.wait = min(2*u.wait, longestCommitWait)
-			u.next = now.Add(u.wait)
+			if c.looking[u.due.ID] { // the read may have been too early
+				u.wait = 0
+			}
+			u.next, u.wait = now.Add(u.wait), max(u.wait, firstCommitLook)
 			c.open = append(c.open, u)
 		}
 	}
@@ -140,6 +154,10 @@ func (c *commits) turn() (turn []uncommitted) {
 		}
 	}
 	c.open = rest
+	c.looking = make(map[int64]bool, len(turn))
+	for _, u := range turn {
+		c.looking[u.due.ID] = false
+	}
 	return turn
 }
 

@@ -173,11 +173,12 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.Go(func() { e.renewer.loop(e.Life, &e.renewer.long) })
 	e.Go(func() { e.renewer.look(e.Life) })
 	e.Go(func() { e.renewer.deadlines(e.Life) })
-	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop} {
+	// Other nodes tell this one of rows for a moment after it has announced that it leaves.
+	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.wakeups.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
 	for _, loop := range []func(context.Context){
-		e.poll.loop, e.quick.loop, e.file.loop, e.passes.loop, e.wakeups.loop,
+		e.poll.loop, e.quick.loop, e.file.loop, e.passes.loop,
 	} {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/wake"
@@ -96,7 +97,9 @@ func (t *notifier) loop(ctx context.Context) {
 	for {
 		select {
 		case <-t.wake:
-			t.notifyAll(ctx)
+			if t.notifyAll(ctx) != nil {
+				lifecycle.Sleep(ctx, lifecycle.Backoff(6)) // not a failing read for each save
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -104,19 +107,23 @@ func (t *notifier) loop(ctx context.Context) {
 }
 
 // notifyAll sends what is to be sent. When the nodes cannot be read, they find the rows in the table, later.
-func (t *notifier) notifyAll(ctx context.Context) {
-	t.sending <- struct{}{}
+func (t *notifier) notifyAll(ctx context.Context) error {
+	select {
+	case t.sending <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	defer func() { <-t.sending }()
 	t.mu.Lock()
 	open := t.open
 	t.open = make(map[string]*unsent, len(open))
 	t.mu.Unlock()
 	if len(open) == 0 {
-		return
+		return nil
 	}
 	count, err := t.census.recent(ctx)
 	if err != nil {
-		return
+		return err
 	}
 	byNode := map[int][]wake.Notice{}
 	for tag, u := range open {
@@ -129,6 +136,7 @@ func (t *notifier) notifyAll(ctx context.Context) {
 			t.cfg.Waker.Notify(n, notices...)
 		}
 	}
+	return nil
 }
 
 // address returns which node is sent what: to the one whose share a row is, and to those where the tag is popped.

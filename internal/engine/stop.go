@@ -56,7 +56,7 @@ func (e *Engine) stop(ctx context.Context) error {
 		e.pops.looks.Close(last), e.holders.expiries.Close(last), e.saver.Close(last),
 	)
 	if e.cfg.Waker != nil {
-		e.notifier.notifyAll(last) // of what was released
+		_ = e.notifier.notifyAll(last) // of what was released
 		e.cfg.Waker.Close()
 	}
 	err = errors.Join(err, e.member.Leave(last))

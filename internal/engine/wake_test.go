@@ -345,3 +345,152 @@ func TestWithoutWakeUpsABusyTagIsReadOften(t *testing.T) {
 		w.allCompleted(ids, 40*time.Millisecond)
 	})
 }
+
+// Rows that are due later wait for a read of their own, however many others come.
+func TestABusyTagHoldsUpNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		producer := w.idle(w.store, nil, on(&net))
+		w.engine(w.store, serving{"a": nothing, "b": nothing}, on(&net), func(c *Config) { c.Concurrency = 1000 })
+		time.Sleep(5 * time.Second)
+		var ids []int64
+		for i := range 500 {
+			ids = append(ids, w.save(producer, "a", 0))
+			if i%100 == 50 {
+				ids = append(ids, w.save(producer, "b", 100*time.Millisecond))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		w.allCompleted(ids, 10*time.Millisecond)
+	})
+}
+
+// A forger who can read the keys may name any share of any tag.
+func TestForgedSharesAreBounded(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing})
+		time.Sleep(3 * time.Second)
+		var forged []wake.Notice
+		for i := range 4 * wakeSpans {
+			forged = append(forged, wake.Notice{Tag: "a", From: e.now(), To: row.MaxTime, Share: i, Of: 1 << 16})
+		}
+		e.wakeups.hear(forged)
+		if turn, _ := e.wakeups.turn(); len(turn) > wakeSpans {
+			t.Errorf("%d spans wait", len(turn))
+		}
+	})
+}
+
+// Until they know that a node leaves, the others tell it of rows.
+func TestANodeThatLeavesStartsWhatItIsTold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		producer := w.idle(w.store, nil, on(&net))
+		leaving := w.engine(w.store, serving{"a": nothing}, on(&net))
+		w.engine(w.store, serving{"a": nothing}, on(&net))
+		time.Sleep(5 * time.Second)
+		var ids []int64
+		for i := range 400 {
+			ids = append(ids, w.save(producer, "a", 0), w.save(producer, "a", 1900*time.Millisecond))
+			if i == 200 {
+				go leaving.Stop(w.Context())
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		w.allCompleted(ids, 10*time.Millisecond)
+	})
+}
+
+// readCounter counts the reads that wake-ups lead to.
+type readCounter struct {
+	store.Store
+	reads atomic.Int32
+}
+
+func (s *readCounter) Tags(ctx context.Context) ([]row.TagState, error) {
+	s.reads.Add(1)
+	return s.Store.Tags(ctx)
+}
+
+func (s *readCounter) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	s.reads.Add(1)
+	return s.Store.Due(ctx, w)
+}
+
+func TestForgedWakeUpsLeadToABoundedRateOfReads(t *testing.T) {
+	inBubble(t, func(w *world) {
+		s := &readCounter{Store: w.store}
+		e := w.engine(s, serving{"a": nothing})
+		time.Sleep(3 * time.Second)
+		before := s.reads.Load()
+		for range 10_000 {
+			due := wake.Notice{Tag: "a", From: row.MinTime, To: row.MaxTime}
+			paused := due
+			paused.State = true
+			e.wakeups.hear([]wake.Notice{due, paused})
+			time.Sleep(100 * time.Microsecond)
+		}
+		if reads := s.reads.Load() - before; reads < 300 || reads > 500+20 { // some are of other parts
+			t.Errorf("%d reads in a second", reads)
+		}
+	})
+}
+
+func TestATransactionThatEndsDuringALookIsLookedForAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, serving{"a": nothing}, on(new(air.Network)))
+		d := row.Due{ID: 1 << 40, Tag: "a", Due: e.now()}
+		e.commits.open = []uncommitted{{due: d, wait: longestCommitWait, until: time.Now().Add(time.Minute)}}
+		e.commits.turn()
+		e.commits.committed([]int64{d.ID})
+		if !e.commits.looking[d.ID] {
+			t.Error("it is looked for after the longest wait")
+		}
+	})
+}
+
+func TestASaveWhoseClockHasLostItsAnchorIsTold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		producer := w.idle(w.store, nil, on(&net))
+		w.engine(w.store, serving{"a": nothing}, on(&net))
+		time.Sleep(3 * time.Second)
+		id := w.plain(1<<40, "a", producer.now())
+		producer.clock.Drop()
+		producer.arm.written(row.Due{ID: id, Tag: "a", Due: w.row(id).Due})
+		time.Sleep(time.Second)
+		w.allCompleted([]int64{id}, 10*time.Millisecond)
+	})
+}
+
+// nodesFail is a store whose nodes cannot be read any more.
+type nodesFail struct {
+	store.Store
+	fail  atomic.Bool
+	calls atomic.Int32
+}
+
+func (s *nodesFail) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
+	if s.fail.Load() {
+		s.calls.Add(1)
+		return nil, row.Reading{}, errors.New("the nodes cannot be read")
+	}
+	return s.Store.Nodes(ctx)
+}
+
+func TestNodesThatCannotBeReadAreNotReadAtEverySave(t *testing.T) {
+	inBubble(t, func(w *world) {
+		s := &nodesFail{Store: w.store}
+		producer := w.idle(s, nil, on(new(air.Network)))
+		s.fail.Store(true)
+		for range 1000 {
+			w.save(producer, "a", 0)
+			time.Sleep(time.Millisecond)
+		}
+		if calls := s.calls.Load(); calls > 20 {
+			t.Errorf("they were read %d times", calls)
+		}
+	})
+}

@@ -24,6 +24,10 @@ const (
 	// that finds nothing is repeated after this time, and once more after five times as long.
 	replicated = 5 * time.Millisecond
 	rereads    = 2
+	// wakeSpans bounds what waits for a read. Other rows are found later.
+	wakeSpans = 10_000
+	// wakeShares bounds the shares of a tag in one read. More than a few are of a forger.
+	wakeShares = 16
 )
 
 // wakeups reads the rows that other processes tell of, and arms them. It reads at most once every wakePause, whatever
@@ -61,7 +65,7 @@ func (t *wakeups) hear(notices []wake.Notice) {
 	for _, n := range notices {
 		switch {
 		case n.State:
-			if len(t.states) < unsentTags {
+			if len(t.states) < wakeSpans {
 				t.states = append(t.states, n)
 			}
 		case t.arm.tags.open(n.Tag):
@@ -91,10 +95,13 @@ func (t *wakeups) add(n toRead, now row.Time) {
 func (s heard) add(n toRead) {
 	of := n.Notice
 	of.From, of.To = 0, 0
-	if old, known := s[of]; known {
-		n = toRead{old.Merge(n.Notice), min(old.reads, n.reads)}
+	old, known := s[of]
+	switch {
+	case known:
+		s[of] = toRead{old.Merge(n.Notice), min(old.reads, n.reads)}
+	case len(s) < wakeSpans:
+		s[of] = n
 	}
-	s[of] = n
 }
 
 func (t *wakeups) loop(ctx context.Context) {
@@ -107,7 +114,9 @@ func (t *wakeups) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		t.readStates(ctx)
+		if t.readStates(ctx) && !lifecycle.Sleep(ctx, wakePause) {
+			return
+		}
 		turn, wait := t.turn()
 		if len(turn) > 0 {
 			if err := t.read(ctx, turn); err != nil && ctx.Err() == nil {
@@ -125,25 +134,26 @@ func (t *wakeups) loop(ctx context.Context) {
 	}
 }
 
-// readStates reads which tags are paused, when another process has changed that.
-func (t *wakeups) readStates(ctx context.Context) {
+// readStates reads which tags are paused, when another process has changed that. It reports whether it has read.
+func (t *wakeups) readStates(ctx context.Context) bool {
 	t.mu.Lock()
 	states := t.states
 	t.states = nil
 	t.mu.Unlock()
 	if len(states) == 0 {
-		return
+		return false
 	}
 	ctx, cancel := t.CallIn(ctx)
 	defer cancel()
 	if err := t.arm.tags.read(ctx); err != nil {
 		t.Failed("reading which tags are paused", err)
-		return
+		return true
 	}
 	for i := range states {
 		states[i].State = false
 	}
 	t.hear(states)
+	return true
 }
 
 // turn takes out what is to be read now, and returns when the rest is.
@@ -157,10 +167,13 @@ func (t *wakeups) turn() (turn heard, wait time.Duration) {
 	if wait = wakeLater - time.Since(t.since); wait > 0 {
 		return turn, wait
 	}
-	if len(turn) > 0 { // these must not wait for a long read
+	if len(turn) > 0 && wait > -wakeLater/2 { // these must not wait for a long read
 		return turn, wakePause
 	}
-	turn, t.later = t.later, heard{}
+	for _, n := range t.later {
+		turn.add(n)
+	}
+	t.later = heard{}
 	return turn, 0
 }
 
@@ -172,7 +185,9 @@ func (t *wakeups) read(ctx context.Context, turn heard) error {
 		if byTag[n.Tag] == nil {
 			w.Tags = append(w.Tags, n.Tag)
 		}
-		byTag[n.Tag] = append(byTag[n.Tag], n)
+		if len(byTag[n.Tag]) < wakeShares {
+			byTag[n.Tag] = append(byTag[n.Tag], n)
+		}
 		w.From, w.To = min(w.From, n.From), max(w.To, n.To+1)
 	}
 	slices.Sort(w.Tags)

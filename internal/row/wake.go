@@ -31,9 +31,12 @@ func (WakeKey) GoString() string { return "…" }
 // LogValue implements [slog.LogValuer].
 func (WakeKey) LogValue() slog.Value { return slog.StringValue("…") }
 
+// mostWake is more bytes than any process writes.
+const mostWake = 64 << 10
+
 // ReadWake reads the column of the process with the token. It is zero for anything else.
 func ReadWake(column []byte, token string) (w Wake) {
-	if json.Unmarshal(column, &w) != nil || w.Token != token {
+	if len(column) > mostWake || json.Unmarshal(column, &w) != nil || w.Token != token {
 		return Wake{}
 	}
 	return w

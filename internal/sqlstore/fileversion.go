@@ -12,6 +12,8 @@ import (
 type fileVersion struct {
 	mu   sync.Mutex
 	conn *sqlx.Conn // nil until the first read, and after an error
+	// opened counts the connections. Each has a count of its own, so that of the next one says nothing.
+	opened int64
 }
 
 // roomForFileVersion is the smallest pool of which a connection is spared.
@@ -33,13 +35,14 @@ func (s *Store) FileVersion(ctx context.Context) (version int64, err error) {
 		if v.conn, err = s.db.Connx(ctx); err != nil {
 			return 0, classify("open a connection that watches the file", err)
 		}
+		v.opened++
 	}
 	if err := v.conn.GetContext(ctx, &version, "PRAGMA data_version"); err != nil {
 		_ = v.conn.Close() // the first error says more
 		v.conn = nil
 		return 0, classify("read the version of the file", err)
 	}
-	return version, nil
+	return v.opened<<32 + version, nil // the version has 32 bits
 }
 
 func (v *fileVersion) close() error {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -36,5 +37,16 @@ func TestFileVersionTellsOfWhatOtherProcessesCommit(t *testing.T) {
 	must(t, other.SetTag(t.Context(), row.TagState{Tag: "a", Paused: true}))
 	if version() == before {
 		t.Errorf("version %d stayed although another process has committed", before)
+	}
+
+	// A connection that fails is replaced by one with a count of its own.
+	before = version()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := watching.FileVersion(ended); err == nil {
+		t.Fatal("a read whose context has ended has failed not")
+	}
+	if version() == before {
+		t.Errorf("another connection tells the version %d too", before)
 	}
 }

@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // Off is the setting of a process that does not listen.
 const Off = "off"
+
+// resolveTimeout bounds how long the start of a process waits for the name of its database to be resolved.
+const resolveTimeout = time.Second
 
 // Loopback is the setting of a process that hears processes of its host alone. The system chooses the port.
 const Loopback = "127.0.0.1:0"
@@ -45,7 +49,7 @@ func localAddress(database string) net.IP {
 	if database == "" {
 		return anyAddress()
 	}
-	conn, err := net.Dial("udp", net.JoinHostPort(database, "9"))
+	conn, err := net.DialTimeout("udp", net.JoinHostPort(database, "9"), resolveTimeout)
 	if err != nil {
 		return anyAddress()
 	}

@@ -33,6 +33,9 @@ type Endpoint struct {
 	closed   bool
 }
 
+// mostSenders bounds the sockets. It is above the number of processes that can share a database.
+const mostSenders = 1024
+
 // New returns an endpoint. It finds out where it will listen, which may ask for the address of the database's host.
 func New(cfg Config) *Endpoint {
 	e := &Endpoint{cfg: cfg, senders: map[string]*sender{}}
@@ -66,6 +69,10 @@ func (e *Endpoint) Listen(token string, hear func([]Notice)) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed {
+		_ = l.conn.Close()
+		return
+	}
 	e.listener = l
 	e.done.Go(l.loop)
 }
@@ -89,13 +96,13 @@ func (e *Endpoint) Row(token string) row.Wake {
 	return w
 }
 
-// Tell tells a process of notices, until it acknowledges. It does not wait. It does nothing for a process that does not
-// listen, or whose address is none to send to.
+// Notify tells a process of notices, until it acknowledges. It does not wait. It does nothing for a process that does
+// not listen, or whose address is none to send to.
 func (e *Endpoint) Notify(n row.Node, notices ...Notice) {
 	sameHost := n.Host == e.cfg.Host && (n.Host != "" || n.Name == e.cfg.Name)
 	address, ok := target(n.Wake.Address, sameHost)
 	token, valid := parseToken(n.Token)
-	if !ok || !valid || len(n.Wake.Key) == 0 {
+	if !ok || !valid || len(n.Wake.Key) != keySize {
 		return
 	}
 	e.mu.Lock()
@@ -105,31 +112,43 @@ func (e *Endpoint) Notify(n row.Node, notices ...Notice) {
 	}
 	s := e.senders[n.Token]
 	if s == nil {
+		if len(e.senders) == mostSenders {
+			return
+		}
 		s = newSender(token, e.cfg.Metrics)
 		e.senders[n.Token] = s
 		e.done.Go(func() {
-			s.loop()
-			e.forget(n.Token, s)
+			for s.loop(); !e.forget(n.Token, s); {
+				s.loop()
+			}
 		})
 	}
 	s.tell(address, n.Wake.Key, notices)
 }
 
-func (e *Endpoint) forget(token string, s *sender) {
+// forget reports whether the sender has ended. It goes on when it was told something after it had nothing to send.
+func (e *Endpoint) forget(token string, s *sender) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.senders[token] == s {
-		delete(e.senders, token)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending() && !e.closed {
+		return false
 	}
+	s.finish()
+	delete(e.senders, token)
+	return true
 }
 
 // Close ends all sending and receiving.
 func (e *Endpoint) Close() {
 	e.mu.Lock()
-	e.closed = true
 	for _, s := range e.senders {
-		close(s.done)
+		if !e.closed {
+			close(s.done)
+		}
 	}
+	e.closed = true
 	if e.listener != nil {
 		_ = e.listener.conn.Close()
 	}

@@ -19,8 +19,12 @@ const (
 	// perSecond bounds how many datagrams are read, so that a flood costs little. The kernel drops the rest.
 	perSecond = 2000
 	burst     = 100
+	// refill is how many are read in a row once the bound is reached: a flood then costs few turns.
+	refill = 20
 	// kernelBuffer is small: what waits there when a flood ends is read first.
 	kernelBuffer = 64 << 10
+	// ackWait is how long an acknowledgement waits for a network that is slow to take it.
+	ackWait = time.Millisecond
 )
 
 // listener receives what others tell this process.
@@ -84,6 +88,7 @@ func (l *listener) loop() {
 		}
 		l.metrics.Woke(metrics.WakeReceived)
 		l.hear(notices)
+		_ = l.conn.SetWriteDeadline(time.Now().Add(ackWait))
 		_, _ = l.conn.WriteToUDPAddrPort(ack, from) // one that is lost counts as not acknowledged
 	}
 }
@@ -99,7 +104,7 @@ func (b *bucket) wait() {
 	b.left = min(b.left+now.Sub(b.at).Seconds()*perSecond, burst)
 	b.at = now
 	if b.left < 1 {
-		time.Sleep(time.Duration((1 - b.left) / perSecond * float64(time.Second)))
+		time.Sleep(time.Duration((refill - b.left) / perSecond * float64(time.Second)))
 	}
 	b.left--
 }

@@ -2,6 +2,7 @@ package wake
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -14,18 +15,20 @@ import (
 )
 
 const (
-	// pause is between two sends to one process. What is told meanwhile travels together.
+	// pause is between two datagrams to one process. What is told meanwhile travels together.
 	pause = 2 * time.Millisecond
 	// firstRetry is how long a sender waits for an acknowledgement. Each further wait is twice as long.
 	firstRetry = 10 * time.Millisecond
 	// giveUpAfter is five waits. Then the process counts as unreachable.
 	giveUpAfter = 310 * time.Millisecond
-	// probePause is between two sends to a process that is unreachable. What was told is sent once.
+	// probePause is between two datagrams to a process that is unreachable. What was told is sent once.
 	probePause = 100 * time.Millisecond
 	// forgetAfter is how long a process that nothing is told to keeps its socket.
 	forgetAfter = time.Minute
-	// mostFlying bounds the datagrams whose acknowledgements are waited for.
-	mostFlying = 64
+	// mostOpen bounds the notices that wait for their datagram. The process finds the others in the table, later.
+	mostOpen = 10_000
+	// lastDatagrams bounds what a process sends at its end.
+	lastDatagrams = 16
 )
 
 // sender sends to one process until it acknowledges. Its socket is connected, so it takes answers from there alone.
@@ -39,30 +42,25 @@ type sender struct {
 	conn        net.Conn // nil before the first send, and after the address has changed
 	address     netip.AddrPort
 	key, before row.WakeKey
-	open        map[key]*unacked
-	flying      map[uint64][]flight // by the id of the datagram
-	waiting     time.Time           // since when nothing was acknowledged; zero while nothing is sent
+	open        map[key]Notice     // to be sent
+	flying      map[uint64]*flight // by the id of the datagram
+	waiting     time.Time          // since when nothing was acknowledged; zero while nothing is sent
 	retry       time.Duration
-	unreachable bool // see Endpoint.Row
+	roundTrip   time.Duration // smoothed
+	unreachable bool          // see Endpoint.Row
 	used        time.Time
 }
 
-// unacked is a notice that is not acknowledged.
-type unacked struct {
-	notice Notice
-	merged int // how often something was merged into it
-}
-
-// flight is what a datagram carries of one.
+// flight is a datagram that is not acknowledged.
 type flight struct {
-	*unacked
-	merged int // by then; more may have come since
+	notices []Notice // nil when they were sent again
+	at      time.Time
 }
 
 func newSender(token [tokenSize]byte, m metrics.Recorder) *sender {
 	return &sender{
 		token: token, metrics: m, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		open: map[key]*unacked{}, flying: map[uint64][]flight{},
+		open: map[key]Notice{}, flying: map[uint64]*flight{},
 	}
 }
 
@@ -77,14 +75,7 @@ func (s *sender) tell(address netip.AddrPort, k row.WakeKey, notices []Notice) {
 	if string(k) != string(s.key) {
 		s.before, s.key = s.key, k
 	}
-	for _, n := range notices {
-		if t := s.open[n.key()]; t != nil {
-			t.notice = t.notice.Merge(n)
-			t.merged++
-		} else {
-			s.open[n.key()] = &unacked{notice: n}
-		}
-	}
+	s.add(notices)
 	s.used = time.Now()
 	select {
 	case s.wake <- struct{}{}:
@@ -92,16 +83,21 @@ func (s *sender) tell(address netip.AddrPort, k row.WakeKey, notices []Notice) {
 	}
 }
 
+// add merges notices into those that wait. The caller locks.
+func (s *sender) add(notices []Notice) {
+	for _, n := range notices {
+		old, known := s.open[n.key()]
+		switch {
+		case known:
+			s.open[n.key()] = old.Merge(n)
+		case len(s.open) < mostOpen && len(n.Tag) <= math.MaxUint8:
+			s.open[n.key()] = n
+		}
+	}
+}
+
 // loop sends until the endpoint closes, or nothing was told for forgetAfter.
 func (s *sender) loop() {
-	defer func() {
-		s.mu.Lock()
-		if len(s.open) > 0 {
-			s.sendAll() // what a process tells that ends
-		}
-		s.disconnect()
-		s.mu.Unlock()
-	}()
 	alarm := time.NewTimer(forgetAfter)
 	defer alarm.Stop()
 	for {
@@ -126,6 +122,15 @@ func (s *sender) loop() {
 	}
 }
 
+// finish sends what a process tells that ends. The caller locks.
+func (s *sender) finish() {
+	s.takeBack(0)
+	for i := 0; i < lastDatagrams && len(s.open) > 0; i++ {
+		s.sendOne()
+	}
+	s.disconnect()
+}
+
 func (s *sender) pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,13 +140,24 @@ func (s *sender) pause() time.Duration {
 	return pause
 }
 
-// send sends what is not acknowledged, and returns when it is to be sent again. over says that the sender is not used
-// any more.
+// send sends a datagram with what is not acknowledged in time, and returns when the next one is to be sent. over says
+// that the sender is not used any more.
 func (s *sender) send(fresh bool) (wait time.Duration, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	first := min(max(firstRetry, 2*s.roundTrip), giveUpAfter/2)
+	if fresh || s.retry == 0 {
+		s.retry = first
+	}
+	next, late := s.takeBack(s.retry)
+	if late && !fresh {
+		s.retry *= 2
+	}
 	if len(s.open) == 0 {
-		return forgetAfter, time.Since(s.used) >= forgetAfter
+		if next == 0 {
+			return forgetAfter, time.Since(s.used) >= forgetAfter
+		}
+		return next, false
 	}
 	if s.waiting.IsZero() {
 		s.waiting = time.Now()
@@ -150,40 +166,60 @@ func (s *sender) send(fresh bool) (wait time.Duration, over bool) {
 		s.unreachable = true
 		s.metrics.Woke(metrics.WakeLost)
 	}
-	s.sendAll()
-	if s.unreachable { // the process finds it in the table, later
+	s.sendOne()
+	switch {
+	case s.unreachable: // the process finds it in the table, later
 		clear(s.open)
+		for _, f := range s.flying {
+			f.notices = nil
+		}
 		return forgetAfter, false
+	case len(s.open) > 0:
+		return pause, false
+	case next > 0:
+		return next, false
+	default:
+		return s.retry, false
 	}
-	s.retry *= 2
-	if fresh {
-		s.retry = firstRetry
-	}
-	return s.retry, false
 }
 
-func (s *sender) sendAll() {
+// takeBack puts notices without an acknowledgement for so long among those that are to be sent, and reports whether
+// there were any. It returns in how long there are others, 0 for none. The caller locks.
+func (s *sender) takeBack(after time.Duration) (next time.Duration, late bool) {
+	for id, f := range s.flying {
+		age := time.Since(f.at)
+		switch {
+		case f.notices == nil:
+			if age > giveUpAfter {
+				delete(s.flying, id)
+			}
+		case age >= after:
+			s.add(f.notices)
+			f.notices, late = nil, true
+		case next == 0 || after-age < next:
+			next = after - age
+		}
+	}
+	return next, late
+}
+
+// sendOne sends one datagram, with as many notices as fit. The caller locks.
+func (s *sender) sendOne() {
+	all := slices.Collect(maps.Values(s.open))
+	id := rand.Uint64()
+	b, taken := packet(s.token, id, all, s.key)
+	for _, n := range all[:taken] {
+		delete(s.open, n.key())
+	}
+	now := time.Now()
+	s.flying[id] = &flight{all[:taken], now}
 	if s.conn == nil && !s.connect() {
 		return
 	}
-	if len(s.flying) > mostFlying {
-		clear(s.flying)
-	}
-	all := slices.Collect(maps.Values(s.open))
-	for len(all) > 0 {
-		notices := make([]Notice, len(all))
-		for i, t := range all {
-			notices[i] = t.notice
-		}
-		id := rand.Uint64()
-		b, taken := packet(s.token, id, notices, s.key)
-		for _, t := range all[:taken] {
-			s.flying[id] = append(s.flying[id], flight{t, t.merged})
-		}
-		all = all[taken:]
-		s.metrics.Woke(metrics.WakeSent)
-		_, _ = s.conn.Write(b) // what does not arrive is not acknowledged
-	}
+	s.metrics.Woke(metrics.WakeSent)
+	// Who holds the lock must not wait for a network that is slow to take datagrams.
+	_ = s.conn.SetWriteDeadline(now.Add(pause))
+	_, _ = s.conn.Write(b) // what does not arrive is not acknowledged
 }
 
 // connect opens the socket, and begins to read acknowledgements. The caller locks.
@@ -206,7 +242,9 @@ func (s *sender) disconnect() {
 
 func (s *sender) read(conn net.Conn) {
 	buf := make([]byte, MaxPacket)
+	var allowed bucket
 	for {
+		allowed.wait()
 		n, err := conn.Read(buf)
 		s.mu.Lock()
 		if s.conn != conn {
@@ -220,20 +258,27 @@ func (s *sender) read(conn net.Conn) {
 	}
 }
 
-// heard takes an acknowledgement. The caller locks.
+// heard takes an acknowledgement. What was told since that datagram stays. The caller locks.
 func (s *sender) heard(b []byte) {
 	id, ok := acknowledged(b, s.token, s.key, s.before)
-	if !ok {
+	f, known := s.flying[id]
+	if !ok || !known {
 		return
 	}
-	for _, f := range s.flying[id] {
-		if k := f.notice.key(); f.merged == f.unacked.merged && s.open[k] == f.unacked {
-			delete(s.open, k)
-		}
-	}
 	delete(s.flying, id)
+	s.roundTrip = (3*s.roundTrip + time.Since(f.at)) / 4
 	s.unreachable, s.waiting = false, time.Time{}
-	if len(s.open) > 0 {
+	if s.pending() {
 		s.waiting = time.Now()
 	}
+}
+
+// pending reports whether anything is not acknowledged. The caller locks.
+func (s *sender) pending() bool {
+	for _, f := range s.flying {
+		if f.notices != nil {
+			return true
+		}
+	}
+	return len(s.open) > 0
 }

@@ -2,8 +2,12 @@ package wake
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
+	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -171,45 +175,6 @@ func TestANodeThatDoesNotAcknowledgeIsUnreachableUntilItDoes(t *testing.T) {
 	}
 }
 
-// An acknowledgement may arrive after more was sent.
-func TestAnAcknowledgementIsOfItsDatagramAlone(t *testing.T) {
-	own, _ := parseToken(token)
-	key := row.WakeKey("key")
-	listener, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	s := newSender(own, metrics.None)
-	close(s.done)
-	defer s.loop() // which ends the connection
-	send := func(n Notice) (ack []byte) {
-		s.tell(listener.LocalAddr().(*net.UDPAddr).AddrPort(), key, []Notice{n})
-		s.send(true)
-		buf := make([]byte, MaxPacket)
-		size, err := listener.Read(buf)
-		if err == nil {
-			_, ack, err = open(buf[:size], own, key)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ack
-	}
-	open := func(ack []byte) int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.heard(ack)
-		return len(s.open)
-	}
-	first, more := send(someNotice), someNotice
-	more.To++
-	second := send(more)
-	if open(first) != 1 || open(second) != 0 {
-		t.Error("the first acknowledgement is taken for the second one, or the second one is not taken")
-	}
-}
-
 func TestForgedDatagramsAreRefused(t *testing.T) {
 	own, _ := parseToken(token)
 	key := row.WakeKey(bytes.Repeat([]byte{1}, keySize))
@@ -289,12 +254,16 @@ func TestAKeyIsTakenForAnHourAfterItsRenewal(t *testing.T) {
 func TestAFloodIsReadAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bucket
-		began := time.Now()
+		began, sleeps := time.Now(), 0
 		for range 10 * perSecond {
+			before := time.Now()
 			b.wait()
+			if time.Since(before) > 0 {
+				sleeps++
+			}
 		}
-		if took := time.Since(began); took < 9*time.Second {
-			t.Errorf("read within %v", took)
+		if took := time.Since(began); took < 9*time.Second || took > 10*time.Second || sleeps > 10*perSecond/refill {
+			t.Errorf("read within %v, with %d sleeps", took, sleeps)
 		}
 	})
 }
@@ -362,5 +331,193 @@ func TestKeysAreNotShown(t *testing.T) {
 	slog.New(slog.NewTextHandler(&out, nil)).Info("node", "wake", w, "key", w.Key)
 	if strings.Contains(out.String(), "secret") || strings.Contains(out.String(), "115") {
 		t.Errorf("the log shows %s", out.String())
+	}
+}
+
+// tested is a sender whose datagrams the test reads itself.
+func tested(t *testing.T) (s *sender, seen *events, to netip.AddrPort, next func() ([]Notice, []byte)) {
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := parseToken(token)
+	seen = newEvents()
+	s = newSender(own, seen)
+	t.Cleanup(func() {
+		s.mu.Lock()
+		s.disconnect()
+		s.mu.Unlock()
+		_ = conn.Close()
+	})
+	return s, seen, conn.LocalAddr().(*net.UDPAddr).AddrPort(), func() ([]Notice, []byte) {
+		buf := make([]byte, MaxPacket)
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		n, _, err := conn.ReadFromUDP(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notices, ack, err := open(buf[:n], own, senderKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return notices, ack
+	}
+}
+
+var senderKey = row.WakeKey(bytes.Repeat([]byte{1}, keySize))
+
+func TestAnAcknowledgementCountsForItsDatagramAlone(t *testing.T) {
+	s, _, to, next := tested(t)
+	s.tell(to, senderKey, []Notice{someNotice})
+	s.send(true)
+	_, ack := next()
+	later := someNotice
+	later.From, later.To = later.From+1_000_000, later.To+1_000_000
+	s.tell(to, senderKey, []Notice{later})
+	s.send(true)
+	if got, _ := next(); !slices.Equal(got, []Notice{later}) { // otherwise spans would grow while a tag is busy
+		t.Errorf("the second datagram has %+v", got)
+	}
+	s.mu.Lock()
+	s.heard(ack)
+	for _, f := range s.flying {
+		f.at = f.at.Add(-giveUpAfter / 2)
+	}
+	s.mu.Unlock()
+	s.send(false)
+	if got, _ := next(); !slices.Equal(got, []Notice{later}) {
+		t.Errorf("after the acknowledgement of the first datagram the second was sent again with %+v", got)
+	}
+}
+
+// 500 datagrams a second are the most that a process sends to another one.
+func TestASenderSendsOneDatagramAtATime(t *testing.T) {
+	s, seen, to, next := tested(t)
+	var many []Notice
+	for i := range 1000 {
+		n := someNotice
+		n.Share, n.Of = i%512, 512+i/512
+		many = append(many, n)
+	}
+	many = append(many, Notice{Tag: strings.Repeat("x", 2*MaxPacket)}) // fits no datagram
+	s.tell(to, senderKey, many)
+	got := 0
+	for sent := 1; got < 1000; sent++ {
+		wait, _ := s.send(false)
+		if seen.count(metrics.WakeSent) != sent {
+			t.Fatalf("%d datagrams at once", seen.count(metrics.WakeSent)-sent+1)
+		}
+		notices, ack := next()
+		got += len(notices)
+		s.mu.Lock()
+		s.heard(ack)
+		s.mu.Unlock()
+		if got < 1000 && wait > pause {
+			t.Fatalf("the rest waits %v", wait)
+		}
+	}
+}
+
+func TestASenderThatEndsWhileItIsToldGoesOn(t *testing.T) {
+	e, _, _ := endpoint(t, Off)
+	s, _, to, _ := tested(t)
+	e.senders[token] = s
+	s.tell(to, senderKey, []Notice{someNotice})
+	if e.forget(token, s) {
+		t.Error("it forgets what it was told")
+	}
+	s.mu.Lock()
+	clear(s.open)
+	s.mu.Unlock()
+	if !e.forget(token, s) || len(e.senders) != 0 {
+		t.Error("it does not end")
+	}
+}
+
+// The heartbeat asks for the row before the process listens, and a stop may come at any time.
+func TestAnEndpointIsUsedWhileItBeginsAndEnds(t *testing.T) {
+	listener, _, _ := endpoint(t, Loopback)
+	for range 20 {
+		e := New(Config{Host: "here", Log: slog.New(slog.DiscardHandler), Metrics: metrics.None, Listen: Loopback})
+		var users sync.WaitGroup
+		users.Go(func() { e.Listen(token, func([]Notice) {}) })
+		users.Go(func() { e.Row(token) })
+		users.Go(func() { e.Notify(nodeOf(listener), someNotice) })
+		users.Go(e.Close)
+		users.Go(e.Close)
+		users.Wait()
+	}
+}
+
+func TestHostileRowsCostLittle(t *testing.T) {
+	listener, _, _ := endpoint(t, Loopback)
+	saver, _, _ := endpoint(t, Off)
+	n := nodeOf(listener)
+	n.Wake.Key = bytes.Repeat([]byte{1}, 1<<20) // each datagram would hash it
+	saver.Notify(n, someNotice)
+	if len(saver.senders) > 0 {
+		t.Errorf("a key of %d bytes is used", len(n.Wake.Key))
+	}
+	for i := range 2 * mostSenders {
+		n.Token, n.Wake.Key = fmt.Sprintf("%016x", i), senderKey
+		saver.Notify(n, someNotice)
+	}
+	if len(saver.senders) != mostSenders {
+		t.Errorf("%d sockets", len(saver.senders))
+	}
+	long, err := row.Wake{Token: token, Unreachable: make([]string, 1<<20)}.Column()
+	if w := row.ReadWake(long, token); err != nil || w.Token != "" {
+		t.Errorf("a column of %d bytes is kept", len(long))
+	}
+}
+
+// What is not signed, what is replayed, and what is signed but makes no sense costs a bounded rate of calls and no
+// memory.
+func TestAListenerUnderAFloodKeepsToItsBounds(t *testing.T) {
+	seen := newEvents()
+	seen.next = make(chan string, 1<<20)
+	own, _ := parseToken(token)
+	heard := 0 // by the loop alone, and read after its end
+	l, err := newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, func([]Notice) { heard++ }, seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := l.current()
+	var done sync.WaitGroup
+	done.Go(l.loop)
+	conn, err := net.Dial("udp", l.conn.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	good, _ := packet(own, 7, []Notice{someNotice}, key)
+	random := mathrand.NewChaCha8([32]byte{1})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, began := heap(), time.Now()
+	for i := 0; time.Since(began) < time.Second; i++ {
+		b := bytes.Clone(good)
+		switch i % 3 {
+		case 0: // replayed
+		case 1:
+			b = make([]byte, random.Uint64()%1400)
+			_, _ = random.Read(b)
+		case 2:
+			_, _ = random.Read(b[headerSize:])
+			b = sign(b[:len(b)-macSize], key)
+		}
+		_, _ = conn.Write(b)
+	}
+	_ = l.conn.Close()
+	done.Wait()
+	grown := int64(heap()) - int64(before)
+	read := float64(seen.count(metrics.WakeReceived) + seen.count(metrics.WakeRefused))
+	if most := time.Since(began).Seconds()*perSecond + burst; read > most || heard == 0 || grown > 1<<20 {
+		t.Errorf("%v datagrams were read, at most %v may be; %d were heard; memory grew by %d bytes",
+			read, most, heard, grown)
 	}
 }
