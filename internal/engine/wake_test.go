@@ -182,10 +182,12 @@ func TestAPopGetsWhatAnotherNodeSaves(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var net air.Network
 		a, b := w.engine(w.store, nil, on(&net)), w.engine(w.store, nil, on(&net))
-		saver := w.idle(w.store, nil, on(&net))
+		saver, third := w.idle(w.store, nil, on(&net)), w.engine(w.store, nil, on(&net))
 		time.Sleep(3 * time.Second)
-		if _, err := a.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
-			t.Fatal(err)
+		for _, e := range []*Engine{a, third} {
+			if _, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for _, by := range []*Engine{a, saver} {
 			for _, delay := range shortDelays {
