@@ -14,6 +14,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
@@ -159,7 +160,9 @@ func shortChild(ctx context.Context, o order, t *child.Narrator) error {
 		if o.Way == shortPop {
 			callers.Go(func() { seen.pop(popping, s) })
 		}
-		time.Sleep(3 * time.Second) // until the nodes know each other
+		if err := lateness.Pass(ctx, 3*time.Second); err != nil { // until the nodes know each other
+			return err
+		}
 		t.Tell(shortEvent{Ready: true})
 		spread := time.Duration(o.Count) * time.Second / time.Duration(o.Rate)
 		select {

@@ -396,7 +396,7 @@ func TestANodeThatLeavesStartsWhatItIsTold(t *testing.T) {
 		for i := range 400 {
 			ids = append(ids, w.save(producer, "a", 0), w.save(producer, "a", 1900*time.Millisecond))
 			if i == 200 {
-				go leaving.Stop(w.Context())
+				go func() { w.must(leaving.Stop(w.Context())) }()
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

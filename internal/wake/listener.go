@@ -104,7 +104,7 @@ func (b *bucket) wait() {
 	b.left = min(b.left+now.Sub(b.at).Seconds()*perSecond, burst)
 	b.at = now
 	if b.left < 1 {
-		time.Sleep(time.Duration((refill - b.left) / perSecond * float64(time.Second)))
+		<-time.After(time.Duration((refill - b.left) / perSecond * float64(time.Second)))
 	}
 	b.left--
 }
