@@ -46,6 +46,7 @@ func workUntilKilled(ctx context.Context, name, dsn string, hold bool) error {
 			return err
 		}
 		<-ctx.Done()
+		q.close()
 		return nil
 	}
 	return fmt.Errorf("no system is called %q", name)
@@ -69,5 +70,12 @@ func (r *run) workElsewhere(ctx context.Context, s *starts) (end func(), err err
 			s.note(n, at)
 		}
 	}()
-	return func() { _ = worker.Process.Kill(); <-done; _ = worker.Wait() }, nil
+	return func() {
+		// A worker that is killed leaves a lease of leadership behind, where a system has a leader.
+		_ = worker.Process.Signal(os.Interrupt)
+		killed := time.AfterFunc(10*time.Second, func() { _ = worker.Process.Kill() })
+		defer killed.Stop()
+		<-done
+		_ = worker.Wait()
+	}, nil
 }
