@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
+	"github.com/delaytask/delaytask/internal/wake"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -72,13 +76,17 @@ func (a *app) announce(c config.Config, s *server.Service, collector string) {
 	if collector != "" {
 		traces = "\n  traces     sent to " + collector
 	}
+	wakes := ""
+	if listen := c.Wake.Listen; !strings.HasPrefix(c.DSN, "sqlite:") && listen != wake.Off {
+		wakes = fmt.Sprintf("\n  wake-ups   on UDP %s: others tell of tasks that are due (wake.listen)", listen)
+	}
 	_ = a.printf(`delaytask serves at %[1]s%[2]s
   database   %[3]s%[4]s
   API        %[1]s/v1/tasks, described at %[1]s/docs and %[1]s/openapi.json
   health     %[1]s/healthz, %[1]s/readyz, %[1]s/metrics
   names      %[5]s
   tokens     %[6]s
-  GET /o/…   %[7]s%[8]s
+  GET /o/…   %[7]s%[8]s%[9]s
 Ctrl-C ends it in order.
-`, url, everywhere, config.MaskDSN(c.DSN), named, s.Names(), tokens, s.Gets(), traces)
+`, url, everywhere, config.MaskDSN(c.DSN), named, s.Names(), tokens, s.Gets(), wakes, traces)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Config says how a process is told of notices.
+// Config says where a process listens, and which process it is.
 type Config struct {
 	Listen   string // an address and port, or a port alone as ":7342", or [Loopback] or [Off]
 	Database string // the host of the database; "" when it is not known
