@@ -306,16 +306,6 @@ func TestWhereAProcessListens(t *testing.T) {
 	}
 }
 
-// Heartbeats begin before a process listens. With the race detector.
-func TestARowCanBeReadWhileListeningBegins(t *testing.T) {
-	e := New(Config{Listen: Loopback, Log: slog.New(slog.DiscardHandler), Metrics: metrics.None})
-	defer e.Close()
-	var beat sync.WaitGroup
-	beat.Go(func() { e.Row(token) })
-	e.Listen(token, func([]Notice) {})
-	beat.Wait()
-}
-
 // A process whose address is taken is still told by those of its host.
 func TestATakenAddressLeavesLoopback(t *testing.T) {
 	first, _, _ := endpoint(t, Loopback)
