@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
@@ -12,10 +13,11 @@ import (
 
 // Config says where a process listens, and which process it is.
 type Config struct {
-	Listen   string // an address and port, or a port alone as ":7342", or [Loopback] or [Off]
-	Database string // the host of the database; "" when it is not known
-	Host     string // which host this process is on, as nodes name it
-	Name     string // of the host, for systems that name none
+	Listen   string        // an address and port, or a port alone as ":7342", or [Loopback] or [Off]
+	Database string        // the host of the database; "" when it is not known
+	Host     string        // which host this process is on, as nodes name it
+	Name     string        // of the host, for systems that name none
+	Renew    time.Duration // how long a key is written into the node's row; 0 means an hour
 	Metrics  metrics.Recorder
 	Log      *slog.Logger
 }
@@ -54,14 +56,14 @@ func (e *Endpoint) Listen(token string, hear func([]Notice)) {
 	}
 	l, err := (*listener)(nil), e.atErr
 	if err == nil {
-		l, err = newListener(e.at, own, hear, e.cfg.Metrics)
+		l, err = newListener(e.at, own, hear, e.cfg)
 	}
 	if err != nil && (e.at == nil || !e.at.IP.IsLoopback()) {
 		e.cfg.Log.Warn("wake-ups of other hosts are not received; choose another address (wake.listen, Config.Wake)",
 			"address", e.cfg.Listen, "err", err)
 	}
 	if err != nil {
-		l, err = newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, hear, e.cfg.Metrics)
+		l, err = newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, hear, e.cfg)
 	}
 	if err != nil {
 		e.cfg.Log.Warn("wake-ups are not received; tasks that other processes save may start late", "err", err)

@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"net"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	// renewEvery is how long a key is written into the node's row. It is taken for as long again.
+	// renewEvery is how long a key is written into the node's row by default. It is taken for as long again.
 	renewEvery = time.Hour
 	keySize    = 32
 
@@ -33,27 +34,30 @@ type listener struct {
 	token   [tokenSize]byte
 	hear    func([]Notice)
 	metrics metrics.Recorder
+	renew   time.Duration
 
 	mu          sync.Mutex
 	key, before row.WakeKey
 	renewed     time.Time
 }
 
-func newListener(at *net.UDPAddr, token [tokenSize]byte, hear func([]Notice), m metrics.Recorder) (*listener, error) {
+func newListener(at *net.UDPAddr, token [tokenSize]byte, hear func([]Notice), cfg Config) (*listener, error) {
 	conn, err := net.ListenUDP("udp", at)
 	if err != nil {
 		return nil, err
 	}
 	// The kernel may give more or less, which does no harm.
 	_ = conn.SetReadBuffer(kernelBuffer)
-	return &listener{conn: conn, token: token, hear: hear, metrics: m}, nil
+	return &listener{
+		conn: conn, token: token, hear: hear, metrics: cfg.Metrics, renew: cmp.Or(cfg.Renew, renewEvery),
+	}, nil
 }
 
-// current returns the key that others sign with, and renews it when its hour is over.
+// current returns the key that others sign with, and renews it when its time is over.
 func (l *listener) current() row.WakeKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.renewed) >= renewEvery {
+	if time.Since(l.renewed) >= l.renew {
 		fresh := make(row.WakeKey, keySize)
 		rand.Read(fresh) // never fails
 		l.before, l.key, l.renewed = l.key, fresh, time.Now()

@@ -231,7 +231,7 @@ func FuzzOpen(f *testing.F) {
 
 func TestAKeyIsTakenForAnHourAfterItsRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &listener{}
+		l := &listener{renew: renewEvery}
 		first := l.current()
 		time.Sleep(renewEvery - 1)
 		if !bytes.Equal(l.current(), first) {
@@ -468,7 +468,8 @@ func TestAListenerUnderAFloodKeepsToItsBounds(t *testing.T) {
 	seen.next = make(chan string, 1<<20)
 	own, _ := parseToken(token)
 	heard := 0 // by the loop alone, and read after its end
-	l, err := newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, func([]Notice) { heard++ }, seen)
+	hear := func([]Notice) { heard++ }
+	l, err := newListener(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, own, hear, Config{Metrics: seen})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/delaytask/delaytask/internal/wake"
 )
 
+// keyLife is short, so that what the relay replays is signed with the key of now, the one before, or an older one.
+const keyLife = 30 * time.Second
+
 // waker is the endpoint of a process for wake-ups, behind a bad network: what others send to it, and its
 // acknowledgements, pass a relay.
 type waker struct {
@@ -37,6 +40,7 @@ func newWaker(o Order, log *slog.Logger) (*waker, error) {
 	seen := &events{Recorder: metrics.None, counts: map[string]int{}}
 	return &waker{log: log, seed: o.Seed, seen: seen, Endpoint: wake.New(wake.Config{
 		Listen: ":0", Database: target.Host(), Host: cluster.NewProcess().Host, Name: nodeName, Metrics: seen, Log: log,
+		Renew: keyLife,
 	})}, nil
 }
 
@@ -168,7 +172,7 @@ func (r *relay) carry(b []byte, write func([]byte)) {
 		after("late", b, 0, 3*time.Second)
 		return
 	case n < 40:
-		after("replayed", b, time.Minute/2, 3*time.Minute)
+		after("replayed", b, keyLife/2, 4*keyLife)
 	case n < 45: // with a wrong code
 		forged := bytes.Clone(b)
 		forged[len(forged)-1] ^= 1
