@@ -20,17 +20,19 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/timer/offheap", "internal/testkit/journal", "internal/store/sabotage"},
+	{"processor", "internal/row", "internal/spec", "internal/timer/offheap", "internal/testkit/journal",
+		"internal/store/sabotage"},
 	{"internal/testkit/linear"},
 	{
 		"internal/server/access", "internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
-		"internal/cluster", "internal/testkit/dbtest", "internal/testkit/judge", "internal/metrics",
+		"internal/cluster", "internal/testkit/dbtest", "internal/metrics",
 		"internal/server/otlp", "internal/server/encrypted", "internal/testkit/stall", "internal/testkit",
 		"internal/timer", "internal/server/traces", "internal/bench/usage", "internal/store", "internal/wire",
 		"processor/webhook", "scanner",
 	},
-	{"internal/lifecycle", "internal/runqueue", "internal/wake", "internal/sqlitedriver", "metrics"},
-	{"internal/save", "internal/testkit/air"},
+	{"internal/lifecycle", "internal/runqueue", "internal/schedule", "internal/wake", "internal/sqlitedriver",
+		"metrics"},
+	{"internal/save", "internal/planner", "internal/testkit/air", "internal/testkit/judge"},
 	{"internal/engine", "client"},
 	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history",
 		"internal/testkit/storetest", "internal/bridge"},
@@ -51,16 +53,19 @@ var floors = [][]string{
 
 // own narrows the floors where a package may know only a few others.
 var own = map[string][]string{
-	"processor":                 {},
-	"internal/row":              {},
-	"internal/timer/offheap":    {},
-	"internal/testkit/dbtest":   {},
-	"internal/testkit/journal":  {},
-	"internal/testkit/judge":    {"internal/testkit/journal", "internal/testkit/linear"},
+	"processor":                {},
+	"internal/row":             {},
+	"internal/timer/offheap":   {},
+	"internal/testkit/dbtest":  {},
+	"internal/testkit/journal": {},
+	"internal/testkit/judge": {"internal/testkit/journal", "internal/testkit/linear", "internal/row",
+		"internal/schedule", "internal/spec"},
 	"internal/testkit/linear":   {"internal/testkit/journal"},
 	"internal/testkit/history":  {"internal/row", "internal/store", "internal/testkit/journal"},
 	"internal/store/sabotage":   {},
 	"internal/wire":             {},
+	"internal/spec":             {},
+	"internal/schedule":         {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
 	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/server/encrypted": {},
 	"internal/server/otlp":      {},
@@ -85,7 +90,7 @@ var only = map[string]struct {
 	packages []string
 	tests    bool
 }{
-	"github.com/robfig/cron":        {packages: []string{"scanner"}, tests: true},
+	"github.com/robfig/cron":        {packages: []string{"scanner", "internal/spec"}, tests: true},
 	"github.com/testcontainers":     {packages: []string{"internal/testkit/dbtest"}, tests: true},
 	"github.com/go-json-experiment": {packages: []string{"internal/server/compat", "internal/server/api"}, tests: true},
 	"github.com/go-sql-driver": {packages: []string{"internal/sqlstore", "internal/testkit/dbtest",
@@ -119,7 +124,7 @@ var only = map[string]struct {
 	"github.com/charmbracelet":          {packages: []string{"test/pictures"}, tests: true},
 	"github.com/stretchr/testify":       {},
 	"go.uber.org/goleak":                {},
-	"pgregory.net/rapid":                {packages: []string{"internal/testkit/storetest"}},
+	"pgregory.net/rapid":                {packages: []string{"internal/testkit/storetest", "internal/spec"}},
 	"github.com/jmoiron/sqlx": {packages: []string{"internal/sqlstore", "internal/bench", ".", "cmd",
 		"test", "examples/orm"}},
 	"gorm.io":            {packages: []string{"examples/orm"}, tests: true},

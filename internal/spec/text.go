@@ -1,0 +1,68 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Grammar is the version of the grammar that this code reads. It grows with what older code cannot read.
+const Grammar = 1
+
+// String returns the canonical form as it is stored: a line for each line of the definition, and after them what
+// differs from the defaults: "zone Europe/Berlin", "dst skip", "start 2027-01-01T00:00:00Z", "end …".
+func (s *Spec) String() string {
+	d := s.Definition()
+	lines := d.Lines
+	setting := func(name, value string) { lines = append(lines, name+" "+value) }
+	if d.Zone != "UTC" {
+		setting("zone", d.Zone)
+	}
+	if d.DST != Once {
+		setting("dst", d.DST.String())
+	}
+	if !d.Start.IsZero() {
+		setting("start", d.Start.Format(time.RFC3339))
+	}
+	if !d.End.IsZero() {
+		setting("end", d.End.Format(time.RFC3339))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ParseText reads what String returns. The errors are those of [Parse].
+func ParseText(stored string) (*Spec, error) {
+	var d Definition
+	for i, l := range strings.Split(stored, "\n") {
+		name, value, _ := strings.Cut(l, " ")
+		var err error
+		switch name {
+		case "zone":
+			d.Zone = value
+		case "dst":
+			d.DST, err = ParseRule(value)
+		case "start":
+			d.Start, err = time.Parse(time.RFC3339, value)
+		case "end":
+			d.End, err = time.Parse(time.RFC3339, value)
+		default:
+			d.Lines = append(d.Lines, l)
+		}
+		if err != nil {
+			return nil, &Error{Line: i + 1, Reason: err.Error()}
+		}
+	}
+	return Parse(d)
+}
+
+// ParseRule returns the rule of a name. The empty name is that of the default.
+func ParseRule(name string) (Rule, error) {
+	if name == "" {
+		return Once, nil
+	}
+	if i := slices.Index(rules[:], name); i >= 0 {
+		return Rule(i), nil
+	}
+	return Once, fmt.Errorf("dst: %.40q is not one of %s", name, strings.Join(rules[:], ", "))
+}
