@@ -128,6 +128,15 @@ type Config struct {
 	// database that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
+	// ScheduleOwner is whose the schedules are that [Scheduler.DeclareSchedule] declares: those of another owner are
+	// left alone. Give each program that declares schedules its own. A program that declares no schedule any more
+	// retires those that it had only if its owner is set here. Default: the path of the main package.
+	ScheduleOwner string
+
+	// Revision says which of two versions of the program is newer. It is for the schedules that a program declares.
+	// Default: the time of the commit that the program was built from, where go build has stored it.
+	Revision time.Time
+
 	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped
 	// task whose lease was lost in its last attempt, or claimed too late with [LateFail]. It is also called for a row
 	// that cannot be read, with [ErrBroken] and what could be read. It runs in a goroutine of its own, after the
@@ -137,6 +146,8 @@ type Config struct {
 	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own.
 	// Default: none.
 	OnRescued func(ctx context.Context, task *processor.Task)
+
+	ownerNamed bool // ScheduleOwner is not the default
 }
 
 // Retention says how long finished tasks stay in the table before they are deleted. Negative keeps them for ever.
@@ -177,6 +188,12 @@ func (c Config) withDefaults() Config {
 	c.Wake = cmp.Or(c.Wake, wake.Loopback)
 	c.Heartbeat = cmp.Or(c.Heartbeat, time.Second)
 	c.Quarantine = cmp.Or(c.Quarantine, 5)
+	owner, revision := build()
+	c.ownerNamed = c.ScheduleOwner != ""
+	c.ScheduleOwner = cmp.Or(c.ScheduleOwner, owner)
+	if c.Revision.IsZero() {
+		c.Revision = revision
+	}
 	c.Retention.Completed = cmp.Or(c.Retention.Completed, 7*day)
 	c.Retention.Cancelled = cmp.Or(c.Retention.Cancelled, 7*day)
 	c.Retention.Failed = cmp.Or(c.Retention.Failed, 30*day)
@@ -187,6 +204,10 @@ func (c Config) withDefaults() Config {
 func (c *Config) check() error {
 	if err := wake.CheckListen(c.Wake); err != nil {
 		return fmt.Errorf("%w: Wake: %w", ErrInvalidConfig, err)
+	}
+	if !processor.ValidTag(c.ScheduleOwner) && c.ScheduleOwner != "" {
+		return fmt.Errorf("%w: ScheduleOwner %.140q: want 1-128 bytes of A-Z a-z 0-9 . _ - : /", ErrInvalidConfig,
+			c.ScheduleOwner)
 	}
 	return cmp.Or(
 		between("Concurrency", c.Concurrency, 1, 100_000),

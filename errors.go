@@ -33,13 +33,18 @@ var (
 	ErrInvalidPriority    = processor.ErrInvalidPriority
 	ErrInvalidHeaders     = processor.ErrInvalidHeaders
 	ErrInvalidOption      = processor.ErrInvalidOption
-	ErrBatchTooLarge      = processor.ErrBatchTooLarge
-	ErrInvalidToken       = processor.ErrInvalidToken
-	ErrNilContext         = processor.ErrNilContext
-	ErrNilTx              = processor.ErrNilTx
-	ErrNoTransaction      = processor.ErrNoTransaction
-	ErrNilProcessor       = processor.ErrNilProcessor
-	ErrTagRegistered      = processor.ErrTagRegistered
+	ErrInvalidSpec        = processor.ErrInvalidSpec
+
+	ErrInvalidScheduleName = processor.ErrInvalidScheduleName
+
+	ErrInvalidRange  = processor.ErrInvalidRange
+	ErrBatchTooLarge = processor.ErrBatchTooLarge
+	ErrInvalidToken  = processor.ErrInvalidToken
+	ErrNilContext    = processor.ErrNilContext
+	ErrNilTx         = processor.ErrNilTx
+	ErrNoTransaction = processor.ErrNoTransaction
+	ErrNilProcessor  = processor.ErrNilProcessor
+	ErrTagRegistered = processor.ErrTagRegistered
 )
 
 // Errors about the state of a task, of the scheduler or of the database. Each is documented in package processor.
@@ -56,6 +61,12 @@ var (
 	ErrNotFailed      = processor.ErrNotFailed
 	ErrContended      = processor.ErrContended
 	ErrClosed         = processor.ErrClosed
+
+	ErrScheduleNotFound = processor.ErrScheduleNotFound
+	ErrScheduleOwned    = processor.ErrScheduleOwned
+	ErrScheduleBusy     = processor.ErrScheduleBusy
+	ErrScheduleState    = processor.ErrScheduleState
+	ErrNoRevision       = processor.ErrNoRevision
 
 	ErrNotStarted = processor.ErrNotStarted
 	ErrStarted    = processor.ErrStarted
@@ -90,6 +101,9 @@ type OutcomeUnknownError = processor.OutcomeUnknownError
 
 // ChunkError names the task for which the chunk of another one was refused. It Is [ErrChunkRefused].
 type ChunkError = processor.ChunkError
+
+// SpecError says where a [Spec] is wrong, and why. It Is [ErrInvalidSpec].
+type SpecError = processor.SpecError
 
 // BatchError names the task of a bulk save that was refused. Nothing of the batch was stored.
 type BatchError = processor.BatchError

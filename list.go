@@ -51,12 +51,18 @@ func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
 	if f.After < 0 {
 		return stored, fmt.Errorf("%w: the filter's After is %d, want the Next of a page", ErrInvalidOption, f.After)
 	}
-	if f.Limit < 0 {
-		return stored, fmt.Errorf("%w: the filter's Limit is %d, want 1 or more, or 0 for the default",
-			ErrInvalidOption, f.Limit)
+	limit, err := limitOf(f.Limit, defaultLimit)
+	stored.Limit = limit
+	return stored, err
+}
+
+// limitOf returns how much a page holds at most that is to hold so many, 0 for the default.
+func limitOf(asked, byDefault int) (int, error) {
+	if asked < 0 {
+		return 0, fmt.Errorf("%w: the limit of a page is %d, want 1 or more, or 0 for the default", ErrInvalidOption,
+			asked)
 	}
-	stored.Limit = min(cmp.Or(f.Limit, defaultLimit), maxPage)
-	return stored, nil
+	return min(cmp.Or(asked, byDefault), maxPage), nil
 }
 
 // List returns the tasks that match, page by page. A page ends at 16 MiB of bodies and errors, though it has at least

@@ -136,7 +136,7 @@ func (s *Scheduler) clusterState(ctx context.Context) (clusterState, error) {
 	if err != nil {
 		return clusterState{}, fmt.Errorf("read the nodes: %w", err)
 	}
-	tags, err := s.store.Tags(ctx)
+	tags, _, err := s.store.Tags(ctx)
 	if err != nil {
 		return clusterState{}, fmt.Errorf("read the tags: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -31,6 +33,7 @@ type Scheduler struct {
 	quarantine int
 	heartbeat  time.Duration
 	tracing    tracing
+	declared   declared
 
 	release func(context.Context) error // frees what the scheduler holds of the database
 	stop    sync.Once
@@ -44,6 +47,9 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 	s := &Scheduler{
 		engine: e, store: built.Store, registry: built.Registry,
 		bodyLimit: cfg.BodyLimit, quarantine: built.Quarantine, heartbeat: built.Heartbeat, release: release,
+		declared: declared{
+			named: cfg.ownerNamed, set: planner.Set{Owner: cfg.ScheduleOwner, Revision: row.At(cfg.Revision)},
+		},
 	}
 	s.tracing = newTracing(cfg, s.Now)
 	if s.tracing.tracer != nil {
@@ -98,7 +104,12 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	s.started.Store(true)
+	if err := s.declared.check(); err != nil {
+		return err
+	}
+	if !s.started.Swap(true) {
+		s.engine.Declare(s.declared.take())
+	}
 	return s.engine.Start(ctx)
 }
 

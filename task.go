@@ -51,7 +51,7 @@ func taskOf(r *row.Row) TaskRow {
 		MaxLate: r.MaxLate, LatePolicy: LatePolicy(r.LatePolicy),
 		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(), Late: LateReason(r.Late.String()),
 		Finished: r.Finish.Std(), Due: r.Due.Std(),
-		Created: r.Created.Std(), Updated: r.Updated.Std(),
+		Created: r.Created.Std(), Updated: r.Updated.Std(), Schedule: engine.ScheduledRun(r.TickOf),
 		Executor: r.Executor, IPAddress: address(r.IPAddress), ErrorStack: r.ErrorStack, Errors: attempts(r.Errors),
 	}
 }

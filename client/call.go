@@ -157,6 +157,7 @@ func errorOf(res *http.Response) error {
 		if len(p.Errors) > 0 {
 			first := p.Errors[0]
 			e.place = first.Location
+			e.spec = &processor.SpecError{Line: first.Line, Column: first.Column, Reason: first.Message}
 			if !strings.Contains(p.Detail, first.Message) {
 				e.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", p.Detail, first.Location, first.Message), ": ")
 			}

@@ -27,6 +27,7 @@ type Error struct {
 
 	retryAfter time.Duration
 	place      string
+	spec       *processor.SpecError // that the answer is about
 }
 
 func (e *Error) Error() string {
@@ -43,6 +44,8 @@ func (e *Error) Unwrap() error {
 		return &processor.DuplicateError{ID: e.TaskID}
 	case e.Code == wire.CodeNotPending && e.TaskID != 0:
 		return &processor.NotPendingError{ID: e.TaskID}
+	case e.Code == wire.CodeInvalidSpec && e.spec != nil:
+		return e.spec
 	}
 	return sentinels[e.Code]
 }
@@ -61,7 +64,9 @@ var sentinels = map[string]error{
 	wire.CodeInvalidPriority:    processor.ErrInvalidPriority,
 	wire.CodeInvalidHeaders:     processor.ErrInvalidHeaders,
 	wire.CodeInvalidOption:      processor.ErrInvalidOption,
+	wire.CodeInvalidSpec:        processor.ErrInvalidSpec,
 	wire.CodeInvalidToken:       processor.ErrInvalidToken,
+	wire.CodeInvalidRange:       processor.ErrInvalidRange,
 	wire.CodeBatchTooLarge:      processor.ErrBatchTooLarge,
 	wire.CodeConflict:           processor.ErrConflict,
 	wire.CodeChunkRefused:       processor.ErrChunkRefused,
@@ -74,6 +79,13 @@ var sentinels = map[string]error{
 	wire.CodeContended:          processor.ErrContended,
 	wire.CodeOverloaded:         processor.ErrOverloaded,
 	wire.CodeOutcomeUnknown:     processor.ErrOutcomeUnknown,
+
+	wire.CodeInvalidScheduleName: processor.ErrInvalidScheduleName,
+
+	wire.CodeScheduleNotFound: processor.ErrScheduleNotFound,
+	wire.CodeScheduleOwned:    processor.ErrScheduleOwned,
+	wire.CodeScheduleBusy:     processor.ErrScheduleBusy,
+	wire.CodeScheduleState:    processor.ErrScheduleState,
 }
 
 // refusal is an answer about one of many. Its code may be "": then nothing was refused.

@@ -73,6 +73,7 @@ func (c *Client) popped(reply *wire.PopReply) ([]*processor.Popped, error) {
 		all = append(all, processor.NewPopped(processor.Task{
 			ID: token.ID, Version: token.Version, Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Attempt: w.Attempt,
 			Expected: w.Expected.Std(), Due: w.Due.Std(), Headers: withApp(w.Headers, w.App), Priority: w.Priority,
+			Schedule: scheduledRun(w.Schedule),
 		}, c))
 	}
 	return all, nil

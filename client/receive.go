@@ -104,6 +104,10 @@ func taskOf(h http.Header, body []byte) (*processor.Task, bool) {
 		ID: token.ID, Version: token.Version, Tag: h.Get("Delaytask-Tag"), Body: body, Attempt: int(attempt),
 		Expected: expected,
 	}
+	if name := h.Get("Delaytask-Schedule"); name != "" {
+		tick, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Tick"))
+		task.Schedule = &processor.ScheduledRun{Name: name, Tick: tick} // Get tells the rest
+	}
 	for _, name := range []string{"traceparent", "tracestate"} {
 		if value := h.Get(name); value != "" {
 			if task.Headers == nil {

@@ -27,7 +27,14 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 		ReceiverWindow(time.Minute))
 	mustOK(t, err)
 	ran := 0
-	count := processor.Func(func(context.Context, *processor.Task) error { ran++; return nil })
+	count := processor.Func(func(_ context.Context, task *processor.Task) error {
+		ran++
+		want := processor.ScheduledRun{Name: "daily", Tick: time.Unix(1.8e9, 0).UTC()}
+		if s := task.Schedule; s == nil || *s != want {
+			t.Errorf("the task is the run %+v of a schedule", s)
+		}
+		return nil
+	})
 	mustOK(t, r.Register("t", count))
 	without := func(name string) func(*http.Request) { return func(r *http.Request) { r.Header.Del(name) } }
 	with := func(name, value string) func(*http.Request) {
@@ -63,6 +70,7 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 			"Webhook-Id": "7", "Webhook-Timestamp": stamp,
 			"Webhook-Signature": signature(t, tt.by, "7."+stamp+"."+tt.body),
 			"Delaytask-Tag":     "t", "Delaytask-Attempt": "1", "Delaytask-Token": "7.1",
+			"Delaytask-Schedule": "daily", "Delaytask-Tick": "2027-01-15T08:00:00Z",
 		} {
 			call.Header.Set(name, value)
 		}

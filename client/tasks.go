@@ -255,7 +255,7 @@ func stored(w *wire.Task) processor.TaskRow {
 		MaxLate:  millis(w.MaxLateMS), LatePolicy: latePolicy(w.LatePolicy), Delay: millis(w.DelayMS),
 		Expected: w.Expected.Std(), Started: w.Started.Std(), Late: processor.LateReason(w.LateReason),
 		Finished: w.Finished.Std(), Due: w.Due.Std(),
-		Created: w.Created.Std(), Updated: w.Updated.Std(),
+		Created: w.Created.Std(), Updated: w.Updated.Std(), Schedule: scheduledRun(w.Schedule),
 		Executor: w.Executor, ErrorStack: w.Error, Broken: w.Broken,
 	}
 	t.IPAddress, _ = netip.ParseAddr(w.IPAddress) // not valid where it is not known

@@ -51,6 +51,9 @@ func New(t testing.TB, opts ...Option) *Scheduler {
 	if set.config.Backoff == nil {
 		set.config.Backoff = processor.Exponential(time.Second, time.Hour, 0)
 	}
+	if set.config.Revision.IsZero() { // a test is built without the time of a commit
+		set.config.Revision = set.start
+	}
 	if set.config.Logger == nil {
 		set.config.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -92,8 +95,8 @@ const maxRuns = 10_000
 
 // RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time,
 // in the calling goroutine: by due time, tasks that are ready together by priority. What falls due by that (retries,
-// snoozes, tasks that processors save) runs too. A moment in the past leaves the clock where it is and runs what is due
-// there.
+// snoozes, tasks that processors save) runs too, and so do the ticks of schedules. A moment in the past leaves the
+// clock where it is and runs what is due there.
 //
 // It returns the attempts in the order in which they ran. It fails the test when it is called by a processor, or when
 // the tasks never end.
@@ -108,11 +111,22 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 		at = now
 	}
 	var runs []Run
+	if err := s.Start(context.Background()); err != nil {
+		s.t.Fatalf("delaytasktest: start: %v", err)
+	}
 	s.moveTo(s.clock.now())
 	for {
 		due, found, err := s.manual.Next(context.Background(), row.At(at))
 		if err != nil {
 			s.t.Fatalf("delaytasktest: look for due tasks: %v", err)
+		}
+		look, err := s.manual.NextLook(context.Background())
+		if err != nil {
+			s.t.Fatalf("delaytasktest: look for schedules: %v", err)
+		}
+		if !look.IsZero() && look <= row.At(at) && (!found || look <= due.Due) {
+			s.moveTo(look.Std())
+			continue
 		}
 		if !found {
 			s.moveTo(at)
@@ -125,8 +139,13 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 		}
 		s.moveTo(due.Due.Std())
 		runs = append(runs, s.run(due))
+		s.moveTo(s.clock.now()) // a schedule may plant its next run
 	}
 }
+
+// Outage moves the clock on by d and runs nothing, as if no process lived. The next RunDue or Advance meets what fell
+// due meanwhile.
+func (s *Scheduler) Outage(d time.Duration) { s.clock.forward(s.clock.now().Add(d)) }
 
 // Advance moves the clock on by d and runs everything that falls due until then, as RunDue does. Advance(0) runs what
 // is due now.

@@ -345,3 +345,32 @@ func mustOK(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestTicksOfSchedulesRun(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := delaytasktest.New(t, delaytasktest.StartAt(time.Date(2027, 3, 26, 12, 0, 0, 0, berlin)))
+	var ticks []string
+	note := func(_ context.Context, task *processor.Task) error {
+		of := task.Schedule
+		ticks = append(ticks, fmt.Sprintf("%s %s %d", of.Tick.In(berlin).Format("02 15:04"), of.Cause, of.Missed))
+		return nil
+	}
+	if err := s.Register("report", processor.Func(note)); err != nil {
+		t.Fatal(err)
+	}
+	err = s.DeclareSchedule("nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report", "body")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(3 * 24 * time.Hour)
+	s.Outage(7 * 24 * time.Hour)
+	s.Advance(24 * time.Hour)
+	want := []string{"27 02:30 tick 0", "28 03:00 tick 0", "29 02:30 tick 0", "05 02:30 late 6", "06 02:30 tick 0"}
+	if !slices.Equal(ticks, want) {
+		t.Errorf("\n got %q\nwant %q", ticks, want)
+	}
+}

@@ -60,6 +60,7 @@ type collector struct {
 	purged         *prometheus.CounterVec
 	databaseErrors *prometheus.CounterVec
 	wakeups        *prometheus.CounterVec
+	ticks          *prometheus.CounterVec
 
 	lateness  *prometheus.HistogramVec
 	duration  *prometheus.HistogramVec
@@ -70,6 +71,7 @@ type collector struct {
 	tagNodes    *prometheus.GaugeVec
 	purgeLag    *prometheus.GaugeVec
 	backlog     backlog
+	schedules   schedules
 	heapEntries prometheus.Gauge
 	running     prometheus.Gauge
 	concurrency prometheus.Gauge

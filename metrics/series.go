@@ -37,6 +37,9 @@ func (c *collector) addCounters() {
 	c.wakeups = c.counterVec("wakeups_total", "Datagrams by which processes tell each other of tasks, by event.",
 		"event")
 
+	c.ticks = c.counterVec("schedule_ticks_total",
+		"Ticks of schedules about which this process has written what became of them.", "schedule", "outcome")
+
 	start(c.saves, metrics.SaveStored, metrics.SaveDuplicate, metrics.SaveConflict, metrics.SaveRefused,
 		metrics.SaveUnknown, metrics.SaveFailed)
 	start(c.claims, claimWon, claimLost, claimError)
@@ -63,6 +66,7 @@ func (c *collector) addGauges() {
 		"Live processes that serve the tag; 0 for a tag with due tasks that none serves.", "tag")
 	c.purgeLag = c.gaugeVec("purge_lag_seconds",
 		"For how long the oldest finished task is past its retention; 0 when none is.", "status")
+	c.schedules.add(c)
 	c.heapEntries = c.gauge("heap_entries", "Tasks armed in the timer heap.")
 	c.running = c.gauge("running_tasks", "Tasks that this process has claimed and not yet finished.")
 	c.concurrency = c.gauge("concurrency", "How many tasks may run at once in this process.")

@@ -10,9 +10,9 @@ var (
 	// ErrInvalidTag is returned when a tag is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 	ErrInvalidTag = errors.New("delaytask: invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /")
 	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app) or not valid
-	// UTF-8. It is also returned for the reserved prefixes "s3:" and "delaytask-app:".
+	// UTF-8. It is also returned for the reserved prefixes "s3:", "delaytask-app:" and "schedule:".
 	ErrInvalidKey = errors.New("delaytask: invalid key: want valid UTF-8 of at most 255 characters, " +
-		"not beginning with \"s3:\" or \"delaytask-app:\"")
+		"not beginning with \"s3:\", \"delaytask-app:\" or \"schedule:\"")
 	// ErrInvalidBody is returned when a body is not valid UTF-8 or cannot be marshalled to JSON.
 	ErrInvalidBody = errors.New("delaytask: invalid body: want valid UTF-8, or a value that marshals to JSON")
 	// ErrBodyTooLarge is returned when a body is longer than the limit (default 1 MiB).
@@ -36,6 +36,10 @@ var (
 	ErrInvalidHeaders = errors.New("delaytask: invalid headers: want valid UTF-8 of at most 16 KiB as JSON")
 	// ErrInvalidOption is returned when another option is out of its range, or two options contradict each other.
 	ErrInvalidOption = errors.New("delaytask: invalid option")
+	// ErrInvalidScheduleName is returned when the name of a schedule is not 1–96 bytes of A–Z a–z 0–9 . _ - : /, or has
+	// the part "/backfill/".
+	ErrInvalidScheduleName = errors.New("delaytask: invalid name of a schedule: want 1-96 bytes of " +
+		"A-Z a-z 0-9 . _ - : /, without \"/backfill/\"")
 	// ErrBatchTooLarge is returned when a bulk save holds more tasks than the limit (10,000).
 	ErrBatchTooLarge = errors.New("delaytask: batch too large: at most 10000 tasks in one call")
 	// ErrNilContext is returned when the context is nil.
@@ -89,6 +93,22 @@ var (
 	// belonged to another task each time; trying again may succeed.
 	// Inside a transaction it also means that the transaction reads an older state than it would change.
 	ErrContended = errors.New("delaytask: the task keeps changing; try again")
+	// ErrScheduleNotFound is returned when there is no schedule of the name.
+	ErrScheduleNotFound = errors.New("delaytask: there is no schedule of this name")
+	// ErrScheduleOwned is returned when a schedule is saved or deleted that a program declares. Change the program. To
+	// stop the schedule meanwhile, pause it.
+	ErrScheduleOwned = errors.New("delaytask: a program declares this schedule: change it there, or pause the schedule")
+	// ErrScheduleBusy is returned by TriggerSchedule while a run of the schedule executes.
+	ErrScheduleBusy = errors.New("delaytask: a run of this schedule executes, and no other may be open beside it")
+	// ErrScheduleState is returned when the state of a schedule does not allow what was asked for.
+	ErrScheduleState = errors.New("delaytask: the state of the schedule does not allow this")
+	// ErrInvalidRange is returned when a range without a tick is to be backfilled, with more than 100,000, or with
+	// ticks that are to come.
+	ErrInvalidRange = errors.New("delaytask: the range cannot be backfilled")
+	// ErrNoRevision is returned by Start when schedules are declared, and neither Config.Revision nor the build says
+	// which version of the program this is.
+	ErrNoRevision = errors.New("delaytask: schedules are declared, and the revision of the program is not known: " +
+		"build it inside of a Git checkout, or set Config.Revision")
 	// ErrClosed is returned after Stop.
 	ErrClosed = errors.New("delaytask: scheduler is stopped")
 	// ErrNotStarted is returned by Pop before Start.

@@ -84,6 +84,17 @@ type TaskSource interface {
 	Pop(ctx context.Context, tag string, opts ...PopOption) ([]*Popped, error)
 }
 
+// ScheduleDeclarer takes schedules that a program declares: *delaytask.Scheduler alone. The service declares none.
+type ScheduleDeclarer interface {
+	DeclareSchedule(name string, when Spec, tag string, body any, opts ...Option) error
+}
+
+// Every declares a schedule that runs a task with the body at each tick of the spec. It returns what DeclareSchedule
+// returns.
+func (k Kind[T]) Every(s ScheduleDeclarer, name string, when Spec, body T, opts ...Option) error {
+	return s.DeclareSchedule(name, when, k.tag, k.bodyOf(body), k.options(opts)...)
+}
+
 // Save saves a task that is due after the delay, and returns its id. It returns what SaveDelayTask returns, and
 // [ErrInvalidBody] when the body does not encode.
 func (k Kind[T]) Save(ctx context.Context, s Saver, body T, delay time.Duration, opts ...Option) (int64, error) {

@@ -20,6 +20,7 @@ type Task struct {
 	Due      time.Time         // UTC; when this attempt was due
 	Headers  map[string]string // nil when it has none
 	Priority int               // −100 to 100, larger first
+	Schedule *ScheduledRun     // nil for a task that is not the run of a schedule
 }
 
 // Processor runs the tasks of one tag.

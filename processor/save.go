@@ -3,6 +3,7 @@ package processor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,6 +26,8 @@ type Save struct {
 	LatePolicy  LatePolicy        // what happens over MaxLate
 	OnConflict  ConflictMode      // "": KeepExisting
 	MaxWait     time.Duration     // whole milliseconds; 0: no limit
+
+	Schedule *ScheduleSettings // set by options that are for schedules alone
 }
 
 // Limits bounds what a save may carry.
@@ -48,6 +51,17 @@ const longestDelay = 290 * 365 * 24 * time.Hour
 // It returns [ErrInvalidTag], [ErrInvalidBody], [ErrBodyTooLarge], [ErrInvalidDelay], [ErrDelayTooLong] (a delay over
 // 290 years) or what the option says.
 func NewSave(tag string, body any, delay time.Duration, limits Limits, opts ...Option) (Save, error) {
+	s, err := newSave(tag, body, delay, limits, opts)
+	if err == nil && s.Schedule != nil {
+		err = fmt.Errorf("%w: an option is for schedules, and this saves a single task", ErrInvalidOption)
+	}
+	if err != nil {
+		return Save{}, err
+	}
+	return s, nil
+}
+
+func newSave(tag string, body any, delay time.Duration, limits Limits, opts []Option) (Save, error) {
 	if !ValidTag(tag) {
 		return Save{}, fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)
 	}
@@ -182,11 +196,15 @@ const (
 	maxTTR      = 24 * time.Hour
 
 	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong
-	// to an application, as they are stored. A caller's key must never meet one.
+	// to an application, as they are stored. Those of scheduleKeys belong to runs of schedules. A caller's key must
+	// never meet one.
 	reservedKeys = "s3:"
 	appKeys      = "delaytask-app:"
+	scheduleKeys = "schedule:"
 	maxAppKey    = maxKey - len(appKeys) - len("|") // characters of an app and a key
 )
+
+var reserved = []string{reservedKeys, appKeys, scheduleKeys}
 
 var (
 	earliest = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -218,7 +236,7 @@ func checkKey(key string) error {
 	if !utf8.ValidString(key) {
 		return fmt.Errorf("%w: it is not valid UTF-8", ErrInvalidKey)
 	}
-	if strings.HasPrefix(key, reservedKeys) || strings.HasPrefix(key, appKeys) {
+	if slices.ContainsFunc(reserved, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 		return fmt.Errorf("%w: the beginning is reserved", ErrInvalidKey)
 	}
 	return nil

@@ -38,6 +38,23 @@ type Scheduler interface {
 	Tags(ctx context.Context) ([]TagState, error)
 	Nodes(ctx context.Context) ([]Node, error)
 	Stats(ctx context.Context) ([]TagStats, error)
+
+	Schedules
+}
+
+// Schedules is what can be done with schedules.
+type Schedules interface {
+	SaveSchedule(ctx context.Context, name string, when Spec, tag string, body any, opts ...Option) (Schedule, error)
+	GetSchedule(ctx context.Context, name string) (Schedule, error)
+	ListSchedules(ctx context.Context, f ScheduleFilter) (SchedulePage, error)
+	DeleteSchedule(ctx context.Context, name string) error
+	PauseSchedule(ctx context.Context, name, reason string) error
+	ResumeSchedule(ctx context.Context, name string) error
+	ResetSchedule(ctx context.Context, name string) error
+	SkipTick(ctx context.Context, name string) (tick time.Time, err error)
+	TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error)
+	Backfill(ctx context.Context, name string, from, to time.Time, atOnce int) (backfill string, err error)
+	ScheduleTicks(ctx context.Context, name string, before time.Time, limit int) ([]ScheduleTick, error)
 }
 
 // Node is a process that shares the database.

@@ -34,6 +34,8 @@ type TaskRow struct {
 	Created  time.Time
 	Updated  time.Time
 
+	Schedule *ScheduledRun // nil for a task that is not the run of a schedule
+
 	Executor   string          // "host:pid:process token:claim number" of the last claim
 	IPAddress  netip.Addr      // of the last executor; not valid where it is not known
 	ErrorStack string          // the last error, with the stack of a panic

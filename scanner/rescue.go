@@ -253,6 +253,10 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 	default:
 		c.ErrorStack = "handed out and not finished within its lease"
 	}
+	if !c.To.Final() && r.TickOf.Past(now) {
+		c.To = row.Failed
+		c.ErrorStack += "; no further attempt, because the next tick of its schedule is due"
+	}
 	if c.To.Final() {
 		c.Finish = now
 	}

@@ -112,6 +112,13 @@ func (m *Member) SetWake(w row.Wake) {
 	m.node.Wake = w
 }
 
+// SetDeclares says which schedules the program declares, from the next Beat on.
+func (m *Member) SetDeclares(d row.Declares) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.node.Declares = d
+}
+
 // SetLeaving says that the node takes no new tasks, from the next Beat on.
 func (m *Member) SetLeaving() {
 	m.mu.Lock()

@@ -20,6 +20,7 @@ type Rule struct {
 type View struct {
 	near time.Duration
 	tags map[string]servers
+	all  servers // the nodes that serve any tag
 }
 
 // servers are the nodes that take new tasks of one tag, ordered by number.
@@ -32,7 +33,7 @@ type servers struct {
 // (the time of the same read), it is not leaving and not gone; that holds for self as for any other, so that all nodes
 // see the same.
 func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
-	v := &View{near: rule.Near, tags: make(map[string]servers)}
+	v := &View{near: rule.Near, tags: make(map[string]servers), all: servers{self: -1}}
 	byNumber := slices.SortedFunc(slices.Values(nodes),
 		func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range byNumber {
@@ -41,6 +42,9 @@ func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
 		}
 		for _, tag := range n.Tags {
 			v.add(tag, n.Number, n.Token == self)
+		}
+		if len(n.Tags) > 0 {
+			v.all.add(n.Number, n.Token == self)
 		}
 	}
 	return v
@@ -51,18 +55,28 @@ func (v *View) add(tag string, number int, self bool) {
 	if !ok {
 		s.self = -1
 	}
+	s.add(number, self)
+	v.tags[tag] = s
+}
+
+func (s servers) same(other servers) bool {
+	return s.self == other.self && slices.Equal(s.numbers, other.numbers)
+}
+
+func (s *servers) add(number int, self bool) {
 	if self {
 		s.self = len(s.numbers)
 	}
 	s.numbers = append(s.numbers, number)
-	v.tags[tag] = s
 }
+
+// Plans reports whether a schedule is of this node's share among all nodes that serve a tag. While there is no such
+// node, it is.
+func (v *View) Plans(schedule int64) bool { return len(v.all.numbers) == 0 || v.all.assigned(schedule) }
 
 // Same reports whether another look has found the same shares.
 func (v *View) Same(other *View) bool {
-	return maps.EqualFunc(v.tags, other.tags, func(a, b servers) bool {
-		return a.self == b.self && slices.Equal(a.numbers, b.numbers)
-	})
+	return v.all.same(other.all) && maps.EqualFunc(v.tags, other.tags, servers.same)
 }
 
 // Share returns which of the tag's shares is the node's, counted from 1, and how many there are. Position 0 says that

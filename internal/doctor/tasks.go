@@ -25,7 +25,7 @@ func checkTasks(ctx context.Context, s *Subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	states, err := s.Store.Tags(ctx)
+	states, _, err := s.Store.Tags(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/save"
@@ -42,6 +43,8 @@ type Engine struct {
 	quick      *quickPoll
 	file       *fileWatch
 	passes     *passes
+	planner    *planner.Planner
+	declared   planner.Set
 	pops       *pops
 	holders    *holders
 	ends       *ends
@@ -147,6 +150,8 @@ func (e *Engine) wire(process cluster.Process) {
 	e.quick = newQuickPoll(c, e.arm, e.pops.awaited)
 	e.file = &fileWatch{deps: c, arm: e.arm, census: e.census, quick: e.quick, attempts: e.attempts}
 	e.poll = &overduePoll{deps: c, arm: e.arm, quick: e.quick, attempts: e.attempts}
+	e.planner = newPlanner(c, e.arm, e.census, e.ids.Next)
+	e.tags.looked, c.watch.runEnded, e.runner.confirm = e.planner.Look, e.planner.Ended, e.planner.Confirm
 	e.passes = newPasses(c, e.arm, e.holders, e.ids, ahead, executor)
 }
 
@@ -163,6 +168,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return nil
 	}
 	e.started = true
+	e.declare()
 	if e.cfg.Waker != nil {
 		e.cfg.Waker.Listen(e.census.token, e.wakeups.hear)
 	}
@@ -178,7 +184,8 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
 	for _, loop := range []func(context.Context){
-		e.poll.loop, e.quick.loop, e.file.loop, e.passes.loop,
+		e.poll.loop, e.quick.loop, e.file.loop, e.passes.loop, e.planner.Loop,
+		e.planner.Measure,
 	} {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
@@ -49,7 +50,31 @@ func (m *Manual) Tick(ctx context.Context) error {
 		return err
 	}
 	m.member.SetTags(m.tags.served())
-	return m.member.Beat(ctx)
+	if err := m.member.Beat(ctx); err != nil {
+		return err
+	}
+	if err := m.planner.Apply(ctx, m.takeDeclared()); err != nil {
+		return err
+	}
+	return m.planner.PlanNow(ctx)
+}
+
+// takeDeclared returns the set that the program declares, once.
+func (m *Manual) takeDeclared() (set planner.Set) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	set, m.declared = m.declared, set
+	return set
+}
+
+// NextLook returns when the first schedule needs attention after this moment, or zero. Tick has to be called then. One
+// that needed it before, and about which nothing could be decided, is left alone.
+func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
+	found, _, err := m.store.LookAt(ctx, row.MaxTime, m.now()+1, 0, 1)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Look, nil
 }
 
 // nextPage is how many due rows are compared by priority.

@@ -26,6 +26,9 @@ type runner struct {
 	settler  *settler
 	handover *handover
 	base     context.Context // the parent of every processor's context; ends with the grace of a stop
+
+	// confirm is told that the processor of a cancelled run of a schedule has returned.
+	confirm func(ctx context.Context, schedule string, task int64)
 }
 
 // begin runs the task in a goroutine of its own, as soon as there is a slot. A stop does not wait for this goroutine as
@@ -87,6 +90,7 @@ func (r *runner) execute(a *attempt) (err error) {
 		cause := context.Cause(ctx)
 		end(nil)
 		r.settle(a, &reg, err, cause)
+		r.confirmEnd(a)
 	}()
 	err = r.process(ctx, a, reg.Processor)
 	return err
@@ -223,6 +227,7 @@ func taskOf(r *row.Row, due row.Time) *processor.Task {
 	return &processor.Task{
 		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
 		Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers, Priority: r.Priority,
+		Schedule: ScheduledRun(r.TickOf),
 	}
 }
 
@@ -346,8 +351,12 @@ func (r *runner) failure(a *attempt, now row.Time, err error, backoff processor.
 	if a.row.MaxAttempts > 0 && a.row.Attempt >= a.row.MaxAttempts {
 		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
 	}
+	next := after(now, backoff(a.row.Attempt))
+	if a.row.TickOf.Past(next) {
+		return r.clipped(failed(a, row.Failed, now, fmt.Errorf("%w; %w", err, errPastNextTick), metrics.RunFailed))
+	}
 	s := failed(a, row.Pending, now, err, metrics.RunRetried)
-	s.change.Due, s.change.Finish = after(now, backoff(a.row.Attempt)), 0
+	s.change.Due, s.change.Finish = next, 0
 	return r.clipped(s)
 }
 

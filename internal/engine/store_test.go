@@ -178,8 +178,12 @@ func (s around) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 	return passing(ctx, s, "Update", func() (int, error) { return s.Store.Update(ctx, tx, changes) })
 }
 
-func (s around) Tags(ctx context.Context) ([]row.TagState, error) {
-	return passing(ctx, s, "Tags", func() ([]row.TagState, error) { return s.Store.Tags(ctx) })
+func (s around) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
+	err = s.hook(ctx, "Tags", func() (err error) {
+		tags, look, err = s.Store.Tags(ctx)
+		return err
+	})
+	return tags, look, err
 }
 
 func (s around) Nodes(ctx context.Context) (nodes []row.Node, reading row.Reading, err error) {

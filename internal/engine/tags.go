@@ -22,6 +22,7 @@ type tags struct {
 	onOpen  func()          // called when a tag opens or gets another limit, but not by a pop
 	awaited func() []string // the tags that pops wait for
 	notify  *notifier
+	looked  func(look row.Time) // told when the first schedule needs attention
 
 	refreshing sync.Mutex // keeps in order what refreshes tell the run queue, which is told while it is held
 
@@ -112,10 +113,11 @@ func (t *tags) run(running bool) {
 
 // read reads from the table which tags are paused.
 func (t *tags) read(ctx context.Context) error {
-	states, err := t.store.Tags(ctx)
+	states, look, err := t.store.Tags(ctx)
 	if err != nil {
 		return err
 	}
+	t.looked(look)
 	paused := map[string]bool{}
 	for _, s := range states {
 		if s.Paused {

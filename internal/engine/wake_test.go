@@ -411,7 +411,7 @@ type readCounter struct {
 	reads atomic.Int32
 }
 
-func (s *readCounter) Tags(ctx context.Context) ([]row.TagState, error) {
+func (s *readCounter) Tags(ctx context.Context) ([]row.TagState, row.Time, error) {
 	s.reads.Add(1)
 	return s.Store.Tags(ctx)
 }

@@ -14,6 +14,7 @@ import (
 type watch struct {
 	watchers atomic.Int64 // subscriptions and waits
 	now      func() row.Time
+	runEnded func(schedule string) // told of the ends of runs of schedules
 
 	mu            sync.RWMutex // guards what follows; innermost
 	subscriptions []*Subscription
@@ -28,6 +29,9 @@ func newWatch(now func() row.Time) *watch {
 
 // tell reports what has become of a task. Its row is stored.
 func (w *watch) tell(kind processor.EventKind, r *row.Row, err error) {
+	if r.TickOf != nil && kind.Ends() {
+		w.runEnded(r.TickOf.Schedule)
+	}
 	if w.watchers.Load() == 0 {
 		return
 	}

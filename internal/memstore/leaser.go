@@ -138,25 +138,36 @@ func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Chang
 	defer s.mu.Unlock()
 	var before []row.Row
 	for _, c := range changes {
-		old, ok := s.at(row.Ref{ID: c.ID, Version: c.Version}, c.From)
-		if sabotage.Off(sabotage.Fence) && c.From == row.Executing {
-			ok = old.Status == row.Executing
-		}
-		if !ok || c.LeaseOver && old.Due >= s.now() {
-			continue
-		}
-		if !s.tasks.put(changed(old, c, s.now())) {
+		old, ok, err := s.change(op, c)
+		if err != nil {
 			for _, r := range slices.Backward(before) {
 				s.tasks.put(r)
 			}
-			return 0, duplicate(op, errKeyTaken)
+			return 0, err
 		}
-		before = append(before, old)
+		if ok {
+			before = append(before, old)
+		}
 	}
 	for _, r := range before {
 		s.notify(r.ID)
 	}
 	return len(before), nil
+}
+
+// change makes one transition. It returns the row as it was, and whether the guard let it.
+func (s *Store) change(op string, c row.Change) (old row.Row, ok bool, err error) {
+	old, ok = s.at(row.Ref{ID: c.ID, Version: c.Version}, c.From)
+	if sabotage.Off(sabotage.Fence) && c.From == row.Executing {
+		ok = old.Status == row.Executing
+	}
+	if !ok || c.LeaseOver && old.Due >= s.now() {
+		return old, false, nil
+	}
+	if !s.tasks.put(changed(old, c, s.now())) {
+		return old, false, duplicate(op, errKeyTaken)
+	}
+	return old, true, nil
 }
 
 func changed(r row.Row, c row.Change, now row.Time) row.Row {

@@ -18,13 +18,15 @@ import (
 type Store struct {
 	clock func() time.Time
 	watch func(row.Row, row.Time)
+	told  func(row.Decision, row.Time)
 
 	mu       sync.Mutex
 	offset   time.Duration
 	server   string
 	tasks    *table
 	tags     map[string]row.TagState
-	nodes    []row.Node    // by number
+	nodes    []row.Node // by number
+	planned  schedules
 	locked   map[int64]int // how many calls of Lock hold the row
 	unlocked chan struct{} // closed, and replaced, whenever a lock ends
 }
@@ -39,14 +41,20 @@ func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = 
 // calls are in the order of the changes. f must not call the store.
 func WithWatch(f func(row.Row, row.Time)) Option { return func(s *Store) { s.watch = f } }
 
+// WithDecisions calls f with every decision that was applied, before the watch is called with the rows of its tasks. f
+// must not call the store.
+func WithDecisions(f func(row.Decision, row.Time)) Option { return func(s *Store) { s.told = f } }
+
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
 		clock:    time.Now,
 		watch:    func(row.Row, row.Time) {},
+		told:     func(row.Decision, row.Time) {},
 		server:   "memory",
 		tasks:    newTable(),
 		tags:     make(map[string]row.TagState),
+		planned:  newSchedules(),
 		locked:   make(map[int64]int),
 		unlocked: make(chan struct{}),
 	}

@@ -11,12 +11,13 @@ import (
 )
 
 // Tags implements [store.Nodes].
-func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
+func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
 	if err := s.enter(ctx, "read tags"); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.tags), func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) }), nil
+	tags = slices.SortedFunc(maps.Values(s.tags), func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) })
+	return tags, s.planned.firstLook(), nil
 }
 
 // SetTag implements [store.Nodes].

@@ -50,7 +50,7 @@ func (s *Store) insert(r row.Row, now row.Time) error {
 		MaxAttempts: r.MaxAttempts, TTR: r.TTR.Truncate(time.Millisecond), Priority: r.Priority, Headers: r.Headers,
 		MaxLate: r.MaxLate.Truncate(time.Millisecond), LatePolicy: r.LatePolicy,
 		Delay: r.Delay.Truncate(time.Millisecond), Expected: r.Expected, Due: r.Due,
-		Created: now, Updated: now,
+		Created: now, Updated: now, TickOf: r.TickOf,
 	}
 	if !s.tasks.put(clone(fresh)) {
 		return errKeyTaken

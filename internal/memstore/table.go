@@ -94,5 +94,9 @@ func clone(r row.Row) row.Row {
 	r.Body = bytes.Clone(r.Body)
 	r.Headers = bytes.Clone(r.Headers)
 	r.Errors = bytes.Clone(r.Errors)
+	if r.TickOf != nil {
+		of := *r.TickOf
+		r.TickOf = &of
+	}
 	return r
 }

@@ -47,6 +47,10 @@ type Recorder interface {
 	Woke(event string)
 	// SetUnreachable says how many processes do not acknowledge the wake-ups of this one.
 	SetUnreachable(n int)
+	// Ticks counts n ticks of a schedule about which this process has written what became of them.
+	Ticks(schedule, outcome string, n int)
+	// SetSchedules says how the schedules of this node's share stand.
+	SetSchedules(all []Schedule)
 	// SetPurgeLags says by status for how long the oldest finished task is past its retention. None means that it is
 	// not known.
 	SetPurgeLags(byStatus map[string]time.Duration)
@@ -66,6 +70,17 @@ type Backlog struct {
 	Due    int           // tasks, counted up to a bound
 	Oldest time.Duration // since the due time of the oldest one; 0 when there is none
 	Nodes  int           // live processes that serve the tag; 0 says that this one does not either
+}
+
+// Schedule is how a schedule stands.
+type Schedule struct {
+	Name         string
+	Next         time.Time // the first tick about which nothing is decided; zero: there is none
+	LastSuccess  time.Time // tick of the last run that completed; its creation while there is none
+	Behind       int       // ticks that are due and not decided
+	Unsuccessful int       // ticks that were due since the last success, without those since a run that is open
+	Failures     int       // failed runs in a row
+	Paused       bool
 }
 
 // What became of a save.
@@ -131,6 +146,8 @@ func (none) SetConcurrency(int)                    {}
 func (none) SetNodes(int)                          {}
 func (none) Woke(string)                           {}
 func (none) SetUnreachable(int)                    {}
+func (none) Ticks(string, string, int)             {}
+func (none) SetSchedules([]Schedule)               {}
 func (none) SetPurgeLags(map[string]time.Duration) {}
 func (none) SetClockHeld(bool)                     {}
 func (none) Clock(time.Duration, time.Duration)    {}

@@ -130,6 +130,7 @@ type Node struct {
 	Tags      []string // served, sorted; a node that was not started serves none
 	Leaving   bool
 	Wake      Wake
+	Declares  Declares
 	Heartbeat Time
 }
 

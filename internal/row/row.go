@@ -78,6 +78,7 @@ type Row struct {
 	Errors      []byte // JSON array of the last attempts' errors, or nil (NULL)
 	Created     Time
 	Updated     Time
+	TickOf      *TickOf // of the run of a schedule, else nil; only Insert writes it, and nothing changes it after that
 }
 
 // FirstStart reports whether Execution is the begin of the present lease, written by its claim because there was no

@@ -242,6 +242,16 @@ func Expected(now row.Time, delay time.Duration, at time.Time) row.Time {
 	return max(row.At(at), now)
 }
 
+// RunOf returns what is stored of a task that a schedule saves again and again, without its times and its key.
+func (s *Saver) RunOf(task *processor.Save) row.Row {
+	r := row.Row{
+		Tag: task.Tag, Body: task.Body, Priority: task.Priority, TTR: task.TTR, MaxAttempts: task.MaxAttempts,
+		Headers: encodeHeaders(task.Headers),
+	}
+	s.setDefaults(&r, task.Unlimited)
+	return r
+}
+
 // setDefaults fills in the defaults of the tag, and then of the scheduler.
 func (s *Saver) setDefaults(r *row.Row, unlimited bool) {
 	reg, _ := s.Registry.Lookup(r.Tag)

@@ -78,7 +78,10 @@ func (p *parts) make(ctx context.Context) (err error) {
 	if err := p.admit(ctx); err != nil {
 		return err
 	}
-	return p.makePush()
+	if err := p.makePush(); err != nil {
+		return err
+	}
+	return p.declareSchedules()
 }
 
 // makePush makes the client that calls addresses. It may call loopback where the service is a developer's: on loopback

@@ -38,7 +38,9 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics delaytask.Metric
 			Cancelled: orNone(c.Retention.Cancelled),
 			Failed:    orNone(c.Retention.Failed),
 		},
-		Migrate: c.Migrate,
+		Migrate:       c.Migrate,
+		ScheduleOwner: c.SchedulesOwner,
+		Revision:      c.SchedulesRevision,
 	}
 }
 

@@ -96,9 +96,12 @@ var schema = map[string][]string{
 	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts",
 		"crash_count", "ttr", "priority", "headers", "max_late_ms", "late_policy", "late_reason", "ip_address",
 		"executor", "delay_time", "expected_time", "execution_time", "finish_time", "due_time", "error_stack", "errors",
-		"create_time", "update_time"},
+		"create_time", "update_time", "schedule", "tick", "cause", "retry_before", "tick_context"},
 	nodeTable: append([]string{"number"}, nodeColumns...),
 	tagTable:  {"tag", "paused", "update_time"},
+
+	scheduleTable: append(namesOf(allScheduleColumns), "version", "create_time", "update_time"),
+	runTable:      runColumns,
 
 	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
 	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
@@ -108,12 +111,13 @@ var schema = map[string][]string{
 
 // The tables of the schema, in the order of the checks.
 var (
-	tables        = []string{table, nodeTable, tagTable}
-	serviceTables = []string{requestTable, tokenTable, workerTable}
+	tables         = []string{table, nodeTable, tagTable}
+	scheduleTables = []string{scheduleTable, runTable}
+	serviceTables  = []string{requestTable, tokenTable, workerTable}
 )
 
 // Tables returns the names of all tables of the schema.
-func Tables() []string { return slices.Concat(tables, serviceTables) }
+func Tables() []string { return slices.Concat(tables, scheduleTables, serviceTables) }
 
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
@@ -162,14 +166,11 @@ func (s *Store) checkColumns(ctx context.Context, table string) error {
 
 // checkPrivileges runs one statement of each kind on each table. None of them matches a row.
 func (s *Store) checkPrivileges(tables []string) check {
-	last := len(tables) - 1
-	grant := "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
-		" and " + tables[last]
 	return func(ctx context.Context) ([]Warning, error) {
 		for _, name := range tables {
 			err := classify("check the database", s.tryWrites(ctx, name))
 			if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
-				err = refuse(grant, "the user may not write to %s: %w", name, e.Err)
+				err = refuse(grantOn(tables), "the user may not write to %s: %w", name, e.Err)
 			}
 			if err != nil {
 				return nil, err
@@ -177,6 +178,27 @@ func (s *Store) checkPrivileges(tables []string) check {
 		}
 		return nil, nil
 	}
+}
+
+// checkSchedules checks the tables of schedules like the others, but only warns of missing privileges: an account that
+// was made before there were schedules goes on with its tasks.
+func (s *Store) checkSchedules(ctx context.Context) ([]Warning, error) {
+	for _, check := range []check{s.checkSchema(scheduleTables), s.checkPrivileges(scheduleTables)} {
+		switch _, err := check(ctx); {
+		case IsDenied(err):
+			return []Warning{{"schedules", "the user may not read and write the tables of schedules",
+				"the process runs no schedules", grantOn(scheduleTables)}}, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func grantOn(tables []string) string {
+	last := len(tables) - 1
+	return "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
+		" and " + tables[last]
 }
 
 func (s *Store) tryWrites(ctx context.Context, table string) error {
@@ -223,7 +245,7 @@ const exact = "utf8mb4_bin"
 
 // The columns whose values must be compared byte by byte.
 var (
-	exactColumns        = []string{table + ".tag", table + ".task_key", tagTable + ".tag"}
+	exactColumns        = []string{table + ".tag", table + ".task_key", tagTable + ".tag", scheduleTable + ".name"}
 	exactServiceColumns = []string{tokenTable + ".name", workerTable + ".app"}
 )
 

@@ -50,7 +50,7 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 			exec(t, pool.DB, mend)
 			accepted(t, s)
 		}
-		for _, table := range []string{"tag", "request", "token", "worker"} {
+		for _, table := range []string{"tag", "schedule", "schedule_run", "request", "token", "worker"} {
 			table = "delay_task_" + table
 			f("ALTER TABLE "+table+" RENAME TO away", "ALTER TABLE away RENAME TO "+table,
 				table, "missing", "delaytask migrate up")
@@ -76,6 +76,7 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 			{"delay_task_message", "tag", "VARCHAR(128) %s NOT NULL COMMENT 'which processor''s'"},
 			{"delay_task_message", "task_key", "VARCHAR(255) %s NULL"},
 			{"delay_task_tag", "tag", "VARCHAR(128) %s NOT NULL"},
+			{"delay_task_schedule", "name", "VARCHAR(128) %s NOT NULL"},
 			{"delay_task_token", "name", "VARCHAR(128) %s NOT NULL"},
 			{"delay_task_worker", "app", "VARCHAR(128) %s NOT NULL"},
 		} {
@@ -171,7 +172,7 @@ func TestCheckWarnsWhilePlainInsertsGetIDsBeyondTheLast(t *testing.T) {
 func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		for _, c := range []struct{ concurrency, least int }{{1, 6}, {4, 6}, {5, 7}, {19, 21}, {64, 21}} {
+		for _, c := range []struct{ concurrency, least int }{{1, 6}, {4, 6}, {5, 7}, {20, 22}, {64, 22}} {
 			pool.SetMaxOpenConns(c.least - 1)
 			s := sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency)
 			refused(t, s, bodyLimit, fmt.Sprintf("%d connections", c.least-1),
@@ -249,6 +250,60 @@ func TestChecksNameMissingPrivileges(t *testing.T) {
 	})
 }
 
+// An account that was made before there were schedules goes on with its tasks, and is told.
+func TestAccountWithoutPrivilegesOnSchedulesGoesOn(t *testing.T) {
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		full, pool := open(t, d)
+		must(t, full.SetTag(t.Context(), row.TagState{Tag: "a", Paused: true}))
+		decide := func(s *sqlstore.Store, id int64, look row.Time) error {
+			return one(s.Decide(t.Context(), []row.Decision{{Write: row.WriteNew,
+				Schedule: row.Schedule{ID: id, Name: fmt.Sprint(id), Spec: "@daily", Tag: "a", Look: look}}}))
+		}
+		must(t, decide(full, 1, row.MinTime))
+		cfg := config(t, d)
+		limited, grant := limitedUser(t, d, pool, "CREATE")
+		user := limitedUserOf(t, limited)
+		for _, table := range []string{"message", "node", "tag", "request", "token", "worker"} {
+			exec(t, pool.DB, "GRANT SELECT, INSERT, UPDATE, DELETE ON `"+cfg.DBName+"`.delay_task_"+table+" TO "+user)
+		}
+		s := sqlstore.New(limited, sqlstore.MySQL)
+		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		warnings, err := s.Check(t.Context(), bodyLimit)
+		must(t, errors.Join(err, s.CheckService(t.Context())))
+		if !slices.ContainsFunc(warnings, func(w sqlstore.Warning) bool {
+			return w.Code == "schedules" && strings.Contains(w.Mend, "delay_task_schedule and delay_task_schedule_run")
+		}) {
+			t.Errorf("warnings %q do not name the tables", warnings)
+		}
+		_, err = sqlstore.Inspect(s).Plans(t.Context(), nil)
+		must(t, err)
+		for range 3 {
+			if tags, look, err := s.Tags(t.Context()); err != nil || len(tags) != 1 || !tags[0].Paused || look != 0 {
+				t.Errorf("read tags %+v and the look %v, %v", tags, look, err)
+			}
+		}
+		if err := decide(s, 2, 0); row.ClassOf(err) != row.ClassOperator {
+			t.Errorf("a decision ends with %v", err)
+		}
+		grant("ALL")
+		must(t, decide(s, 2, 0))
+		accepted(t, s)
+		fresh := sqlstore.New(limited, sqlstore.MySQL)
+		t.Cleanup(func() { _ = fresh.Close(context.Background()) })
+		if _, look, err := fresh.Tags(t.Context()); err != nil || look != row.MinTime {
+			t.Errorf("with privileges the look is %v, %v", look, err)
+		}
+	})
+}
+
+// limitedUserOf names the account of a pool as GRANT wants it.
+func limitedUserOf(t *testing.T, pool *sqlx.DB) string {
+	t.Helper()
+	account, err := sqlstore.Inspect(sqlstore.New(pool, sqlstore.MySQL)).Account(t.Context())
+	must(t, err)
+	return account.Grantee()
+}
+
 // A session keeps the privileges of its login.
 func TestPrivilegesThatAreGivenBackAreUsedAtOnce(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
@@ -260,6 +315,7 @@ func TestPrivilegesThatAreGivenBackAreUsedAtOnce(t *testing.T) {
 			"write": func() error { return s.Leave(t.Context(), []string{"unknown"}) },
 			"save":  func() error { return s.Insert(t.Context(), nil, []row.Row{task(1+rand.Int64N(1<<60), "")}) },
 			"read":  func() error { return two(s.Get(t.Context(), nil, []int64{1})) },
+			"tags":  func() error { return two(s.Tags(t.Context())) },
 		}
 		for range 10 {
 			for what, call := range calls {

@@ -63,12 +63,14 @@ type dialect struct {
 	bindJSON string // the same for a JSON column
 	readText string // the stored bytes of %s
 	sameText string // %s equals the text that is bound
+	bindName string // placeholder for text that is looked for by an index, whatever the character set of the connection
 
 	exactTag string // condition: rules out tags that are equal only because spaces at the end do not count
 
 	byID  string // hint: enter by primary key
 	byDue string // hint: enter by the index (status, tag, due_time)
 	byKey string // hint: enter by active_key
+	by    string // hint: enter by the index %s
 
 	// Name of the second column of VALUES that an INSERT selects from. Empty: each row of the INSERT has all values.
 	secondValue string
@@ -94,6 +96,7 @@ type dialect struct {
 	hashesKeys bool // active_key is a hash, not the plain bytes
 
 	inTransaction func(context.Context, execer) (bool, error)
+	begin         string // begins a transaction that is going to write
 
 	columns       string // of table ?: name, and whether an INSERT must give it a value
 	timeType      string // of a moment
@@ -118,7 +121,7 @@ func dialectOf(kind Kind) dialect {
 
 // onOwnSession returns the dialect of a connection of a lane. Its character set is known, so text needs no protection.
 func (d dialect) onOwnSession() dialect {
-	d.bindText, d.bindJSON = "?", "?"
+	d.bindText, d.bindJSON, d.bindName = "?", "?", "?"
 	if d.reserves {
 		d.readText = "%s"
 	}

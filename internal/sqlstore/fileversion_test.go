@@ -27,11 +27,12 @@ func TestFileVersionTellsOfWhatOtherProcessesCommit(t *testing.T) {
 		return v
 	}
 	mustExec(t, other.db, "CREATE TABLE delay_task_tag (tag TEXT PRIMARY KEY, paused INTEGER, update_time TEXT)")
+	mustExec(t, other.db, "CREATE TABLE delay_task_schedule (look_time TEXT)")
 	before := version()
 	if now := version(); now != before {
 		t.Errorf("version %d became %d although nothing was committed", before, now)
 	}
-	if _, err := other.Tags(t.Context()); err != nil || version() != before {
+	if _, _, err := other.Tags(t.Context()); err != nil || version() != before {
 		t.Errorf("a read changed version %d, %v", before, err)
 	}
 	must(t, other.SetTag(t.Context(), row.TagState{Tag: "a", Paused: true}))

@@ -99,6 +99,7 @@ func sound() record {
 		CrashCount: zero, TTR: raw("15000"), Priority: zero, MaxLate: zero, LatePolicy: zero, IPAddress: zero,
 		Executor: raw(""), Delay: zero, Expected: raw(moment), Due: raw(moment), Created: raw(moment),
 		Updated: raw(moment), DBTime: raw(moment), DBServer: raw("s"),
+		Schedule: raw("s"), Tick: raw(moment), Cause: zero, TickContext: raw("{}"),
 	}
 }
 

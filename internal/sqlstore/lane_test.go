@@ -247,7 +247,7 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 		}
 	}
 	sizes := map[use]int{
-		saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, chores: 1,
+		saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, decisions: 1, chores: 1,
 	}
 	for kind, l := range share(len(turns), open) {
 		if want := sizes[use(kind)]; cap(l.slots) != want {

@@ -22,12 +22,14 @@ var mysqlDialect = dialect{
 	bindJSON: "CONVERT(CAST(? AS BINARY) USING utf8mb4)", // a JSON column of MySQL takes no binary string
 	readText: "CAST(%s AS BINARY)",
 	sameText: "CAST(%s AS BINARY) = CAST(? AS BINARY)",
+	bindName: "CONVERT(CAST(? AS BINARY) USING utf8mb4) COLLATE " + exact,
 
 	exactTag: " AND tag NOT LIKE '% '",
 
 	byID:  " FORCE INDEX (PRIMARY)",
 	byDue: " FORCE INDEX (delay_task_message_due)",
 	byKey: " FORCE INDEX (delay_task_message_active_key)",
+	by:    " FORCE INDEX (%s)",
 
 	picks:        true,
 	updateListed: "UPDATE " + table + " t FORCE INDEX (PRIMARY) SET %[1]s WHERE %[2]s",
@@ -35,6 +37,7 @@ var mysqlDialect = dialect{
 	upsert:       " ON DUPLICATE KEY UPDATE ",
 
 	inTransaction: mysqlInTransaction,
+	begin:         "START TRANSACTION",
 
 	columns: "SELECT column_name AS name," +
 		" is_nullable = 'NO' AND column_default IS NULL" +
@@ -44,8 +47,10 @@ var mysqlDialect = dialect{
 	checks: func(s *Store, bodyLimit int) []StartCheck {
 		return []StartCheck{
 			{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
-			{"collation", s.checkCollation(exactColumns)}, {"engine", s.checkEngine(tables)},
-			{CheckPrivileges, s.checkPrivileges(tables)}, {"time", s.checkTime}, {"counter", s.checkCounter},
+			{"collation", s.checkCollation(exactColumns)},
+			{"engine", s.checkEngine(slices.Concat(tables, scheduleTables))},
+			{CheckPrivileges, s.checkPrivileges(tables)}, {"schedules", s.checkSchedules}, {"time", s.checkTime},
+			{"counter", s.checkCounter},
 		}
 	},
 	serviceChecks: func(s *Store) []StartCheck {

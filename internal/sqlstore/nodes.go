@@ -30,6 +30,7 @@ type nodeRecord struct {
 	Tags      sql.RawBytes `db:"tags"`
 	Leaving   sql.RawBytes `db:"leaving"`
 	Wake      sql.RawBytes `db:"wake"`
+	Schedules sql.RawBytes `db:"schedules"`
 	Heartbeat sql.RawBytes `db:"heartbeat"`
 }
 
@@ -49,6 +50,7 @@ func (r *nodeRecord) node() row.Node {
 		Tags:      readList(r.Tags),
 		Leaving:   d.int("leaving", r.Leaving, 0, math.MaxUint8) != 0,
 		Wake:      row.ReadWake(r.Wake, string(r.Token)),
+		Declares:  row.ReadDeclares(r.Schedules, string(r.Token)),
 		Heartbeat: d.time("heartbeat", r.Heartbeat),
 	}
 }
@@ -76,7 +78,8 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	d := s.dialect
 	columns := []string{
 		"c.*", "number", d.text("token"), d.text("name"), d.text("host"), "pid", "started_at", d.text("address"),
-		d.text("version"), d.text("tags"), "leaving", d.text("wake"), d.time("heartbeat"),
+		d.text("version"), d.text("tags"), "leaving", d.text("wake"),
+		d.text("schedules"), d.time("heartbeat"),
 	}
 	query := "SELECT " + strings.Join(columns, ", ") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
@@ -95,7 +98,7 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 // nodeColumns lists all columns of a node but its number, in the order in which their values are bound.
 var nodeColumns = []string{
 	"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "wake",
-	"heartbeat",
+	"schedules", "heartbeat",
 }
 
 func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
@@ -107,9 +110,15 @@ func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("address for wake-ups of node %d: %w", n.Number, err)
 	}
+	declares, err := n.Declares.Column()
+	if err != nil {
+		return nil, nil, fmt.Errorf("schedules of node %d: %w", n.Number, err)
+	}
 	text := d.bindText
-	return []string{text, text, text, "?", "?", text, text, text, "?", text, d.now},
-		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving, textOrNull(wake)}, nil
+	return []string{text, text, text, "?", "?", text, text, text, "?", text, text, d.now}, []any{
+		n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving, textOrNull(wake),
+		textOrNull(declares),
+	}, nil
 }
 
 // Join implements [store.Nodes]. Of two nodes that want a free number or a stale row, the second finds the first one's
@@ -173,20 +182,6 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 }
 
 const tagTable = "delay_task_tag"
-
-// Tags implements [store.Nodes].
-func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
-	var tags []row.TagState
-	query := "SELECT " + s.dialect.text("tag") + ", paused FROM " + tagTable + " ORDER BY " + tagTable + ".tag"
-	err := scan(ctx, s.db, query, nil, func(r *struct {
-		Tag    string `db:"tag"`
-		Paused bool   `db:"paused"`
-	}) error {
-		tags = append(tags, row.TagState{Tag: r.Tag, Paused: r.Paused})
-		return nil
-	})
-	return tags, classify("read tags", err)
-}
 
 // SetTag implements [store.Nodes].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {

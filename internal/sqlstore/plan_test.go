@@ -23,6 +23,7 @@ const (
 // sorts names the statements that may sort what they found, because they find few rows.
 var sorts = map[string]bool{
 	"window of many tags": true, "expired": true, "orphans": true, "find by key": true, "list by finished key": true,
+	"open runs": true,
 }
 
 // plannedServiceStatements lists the statements on tables that may be large. They name rows of the large tables below.
@@ -81,6 +82,52 @@ func TestEveryStatementEntersByItsIndex(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		entersOnSQLite(t, plannedStatements(sqliteDialect), map[string]string{
 			"PRIMARY": "USING INTEGER PRIMARY KEY", dueKey: "INDEX " + dueKey, activeKey: "INDEX sqlite_autoindex_"})
+	})
+}
+
+func TestEveryStatementOnSchedulesEntersByItsIndex(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db := withNumbers(t, d)
+		for _, size := range []int{0, 20, 20_000} {
+			rows := fmt.Sprintf(" FROM numbers WHERE n < %d", size)
+			fill(t, db, scheduleTable, "id, name, owner, definition, spec, tag, look_time",
+				"SELECT n + 1, CONCAT('s', n), 'o', UNHEX(SHA2(n, 256)), '@daily', 't',"+
+					" IF(n % 10 = 0, NULL, '2026-11-01' + INTERVAL n SECOND)"+rows)
+			fill(t, db, runTable, "schedule_id, tick, cause, until_tick, outcome",
+				"SELECT n % 50, '2026-11-01' + INTERVAL n SECOND, 0, '2026-11-01', IF(n % 100 = 0, 0, 1)"+rows)
+			for _, p := range plannedScheduleStatements(mysqlDialect) {
+				keys := explain(t, db, p)
+				// The server has looked for a row by its whole key while it planned.
+				noRow := len(keys) == 0 && p.key == primary
+				if !slices.Equal(keys, []string{p.key}) && !noRow {
+					t.Errorf("%d rows: %s enters by %q, want %s\n%.400s", size, p.name, keys, p.key, p.query)
+				}
+			}
+		}
+		conn, err := db.Connx(t.Context())
+		must(t, err)
+		defer conn.Close()
+		before := rowsRead(t, conn)
+		must(t, scan(t.Context(), conn, mysqlDialect.tagsAndLook(), nil, func(*struct {
+			Tag    *string `db:"tag"`
+			Paused *bool   `db:"paused"`
+			Look   *string `db:"look_time"`
+		}) error {
+			return nil
+		}))
+		if n := rowsRead(t, conn) - before; n > 100 { // the counters are read as well
+			t.Errorf("the first look of 20,000 schedules reads %d entries of indexes, want few", n)
+		}
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		entersOnSQLite(t, plannedScheduleStatements(sqliteDialect), map[string]string{
+			primary: "PRIMARY KEY", lookKey: "INDEX " + lookKey, nameKey: "INDEX " + nameKey,
+			outcomeKey: "INDEX " + outcomeKey})
+		db, _ := migrated(t, dbtest.New(t, dbtest.SQLite))
+		steps := sqlitePlan(t, db, sqliteDialect.tagsAndLook(), nil)
+		if !slices.Contains(steps, "SEARCH "+scheduleTable+" USING COVERING INDEX "+lookKey) {
+			t.Errorf("the first look is found by %q", steps)
+		}
 	})
 }
 

@@ -101,7 +101,39 @@ func plannedStatements(d dialect) []planned {
 	return all
 }
 
-// Plan says how a statement enters the table of tasks.
+// plannedScheduleStatements is plannedStatements for schedules and their runs.
+func plannedScheduleStatements(d dialect) []planned {
+	at := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	s := &row.Schedule{ID: 7, Version: 3, Name: "s7", Next: at, Look: at}
+	run := func(tick row.Time) row.ScheduleRun {
+		return row.ScheduleRun{ScheduleID: 7, Tick: tick, Outcome: row.OutcomeFailed}
+	}
+	var all []planned
+	add := func(key, name string) func(query string, args []any) {
+		return func(query string, args []any) { all = append(all, planned{name, query, args, key}) }
+	}
+	add(primary, "progress of a schedule")(d.updateSchedule(row.WriteProgress, s))
+	add(primary, "definition of a schedule")(d.updateSchedule(row.WriteDefinition, s))
+	add(primary, "delete of a schedule")(d.deleteSchedule(s))
+	add(lookKey, "look at schedules")(d.lookAt(at, 0, 0, 200))
+	add(lookKey, "look at schedules, next page")(d.lookAt(at.Add(time.Hour), at, 7, 200))
+	add(nameKey, "all schedules")(d.schedules(row.ScheduleFilter{Limit: 10}))
+	add(nameKey, "schedules by name")(d.schedules(row.ScheduleFilter{Names: []string{"s7", "s8"}, Limit: 10}))
+	add(nameKey, "schedules by prefix")(d.schedules(row.ScheduleFilter{Prefix: "s7", AfterName: "s71", Limit: 10}))
+	add(nameKey, "schedules of an owner")(d.schedules(row.ScheduleFilter{Owner: "o", Limit: 10}))
+	add(primary, "end of a run")(d.endRun(run(at)))
+	add(primary, "delete of all runs")(d.deleteRuns(7))
+	add(outcomeKey, "open runs")(d.openRuns([]int64{7, 8, 9}, 10))
+	add(primary, "runs")(d.runs(7, 0, 10))
+	add(primary, "runs, next page")(d.runs(7, at.Add(time.Minute), 10))
+	add(primary, "first run beyond those to keep")(d.firstBeyond(7, 10))
+	add(primary, "runs to trim")(d.trimmable(run(at.Add(time.Minute)), 10))
+	add(primary, "trim of one run")(d.trimRuns([]row.ScheduleRun{run(at)}))
+	add(primary, "trim of runs")(d.trimRuns([]row.ScheduleRun{run(at), run(at + 1), run(at + 2)}))
+	return all
+}
+
+// Plan says how a statement enters the table of tasks, or those of schedules.
 type Plan struct {
 	Statement string   // its name
 	Want      string   // the index by which it should enter
@@ -115,11 +147,15 @@ func (p Plan) Good() bool { return len(p.Entered) == 0 || slices.Equal(p.Entered
 // unusable is left out.
 func (i Inspector) Plans(ctx context.Context, unusable []Unusable) ([]Plan, error) {
 	var plans []Plan
-	for _, p := range plannedStatements(i.s.dialect) {
+	ofSchedules := plannedScheduleStatements(i.s.dialect)
+	for n, p := range append(ofSchedules, plannedStatements(i.s.dialect)...) {
 		if slices.ContainsFunc(unusable, func(u Unusable) bool { return u.Name == p.key }) {
 			continue
 		}
 		entered, _, err := i.s.dialect.explain(ctx, i.s.db, p)
+		if n < len(ofSchedules) && IsDenied(err) {
+			continue // the account may be older than schedules
+		}
 		if err != nil {
 			return nil, classify("explain the statement "+p.name, err)
 		}
@@ -142,6 +178,9 @@ var (
 		{Name: dueKey, Table: table, Columns: "status, tag, due_time"},
 		{Name: "delay_task_message_expected", Table: table, Columns: "expected_time"},
 		{Name: "delay_task_request_created", Table: requestTable, Columns: "create_time"},
+		{Name: lookKey, Table: scheduleTable, Columns: "look_time, id"},
+		{Name: nameKey, Table: scheduleTable, Columns: "name", Unique: true},
+		{Name: outcomeKey, Table: runTable, Columns: "outcome, schedule_id"},
 	}
 	serverIndexes = []Index{
 		{Name: activeKey, Table: table, Columns: "active_key", Unique: true, order: " DESC"},
@@ -151,7 +190,9 @@ var (
 )
 
 // Needed reports whether statements fail without the index, and are not just slow.
-func (x Index) Needed() bool { return x.Name == dueKey || x.Name == activeKey }
+func (x Index) Needed() bool {
+	return slices.Contains([]string{dueKey, activeKey, lookKey, nameKey, outcomeKey}, x.Name)
+}
 
 // Unusable is an index of the schema that statements cannot use.
 type Unusable struct {

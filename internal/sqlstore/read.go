@@ -169,6 +169,7 @@ func (d dialect) attemptList() string {
 		"id", d.text("tag"), d.text("task_key"), "version", "attempt", "max_attempts", "crash_count", "ttr", "priority",
 		d.text("headers"), "max_late_ms", "late_policy", d.time("expected_time"), d.time("execution_time"),
 		d.time("finish_time"), d.time("due_time"), d.text("error_stack"), d.text("errors"),
+		d.text("schedule"), d.timeOfRun("tick"), "cause", d.timeOfRun("retry_before"), d.text("tick_context"),
 	}, ", ")
 }
 
@@ -190,6 +191,12 @@ func (d dialect) reading() string {
 func (d dialect) text(name string) string { return fmt.Sprintf(d.readText, name) + " AS " + name }
 
 func (d dialect) time(name string) string { return "CAST(" + name + " AS CHAR) AS " + name }
+
+// timeOfRun is time for a column that only runs of schedules have. A server converts NULL, too, and claims read many
+// rows of no schedule.
+func (d dialect) timeOfRun(name string) string {
+	return "CASE WHEN schedule IS NOT NULL THEN CAST(" + name + " AS CHAR) END AS " + name
+}
 
 func selectIDs(ctx context.Context, q queryer, query string, args ...any) ([]int64, error) {
 	var ids []int64
@@ -231,6 +238,11 @@ type record struct {
 	Errors      sql.RawBytes `db:"errors"`
 	Created     sql.RawBytes `db:"create_time"`
 	Updated     sql.RawBytes `db:"update_time"`
+	Schedule    sql.RawBytes `db:"schedule"`
+	Tick        sql.RawBytes `db:"tick"`
+	Cause       sql.RawBytes `db:"cause"`
+	RetryBefore sql.RawBytes `db:"retry_before"`
+	TickContext sql.RawBytes `db:"tick_context"`
 
 	DBTime   sql.RawBytes `db:"db_time"`
 	DBServer sql.RawBytes `db:"db_server"`
@@ -286,7 +298,25 @@ func (r *record) attempt(d *decoder) row.Row {
 		Due:         d.time("due_time", r.Due),
 		ErrorStack:  string(r.ErrorStack),
 		Errors:      d.json("errors", r.Errors, &[]json.RawMessage{}),
+		TickOf:      r.tickOf(d),
 	}
+}
+
+// tickOf decodes which tick the task is the run of. It returns nil for a task that no schedule has made.
+func (r *record) tickOf(d *decoder) *row.TickOf {
+	if r.Schedule == nil {
+		return nil
+	}
+	of := &row.TickOf{
+		Schedule:    string(r.Schedule),
+		Tick:        d.time("tick", d.notNull("tick", r.Tick)),
+		Cause:       row.Cause(d.int("cause", r.Cause, 0, int64(row.CauseBackfill))),
+		RetryBefore: d.time("retry_before", r.RetryBefore),
+	}
+	if err := of.ReadContext(r.TickContext); err != nil {
+		d.fail("tick_context", err)
+	}
+	return of
 }
 
 // state decodes the state of a row. It cannot fail: a due time that cannot be read counts as not set.

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// maxInsert bounds the rows of one INSERT: up to four parameters each must stay far below SQLite's limit of 32,766.
+// maxInsert bounds the rows of one INSERT: up to six parameters each must stay far below SQLite's limit of 32,766.
 const maxInsert = 2000
 
 // Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that all are stored or
@@ -107,6 +107,9 @@ func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
 		{name: "create_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
 		{name: "update_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
 	}
+	if !every(rows, ofNoSchedule) {
+		all = append(all, d.tickColumns()...)
+	}
 	for _, c := range all {
 		switch {
 		case c.unset != nil && every(rows, c.unset):
@@ -119,6 +122,28 @@ func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
 	}
 	return each, once
 }
+
+// tickColumns fills the columns of the runs of schedules.
+func (d dialect) tickColumns() []inserted {
+	column := func(name, bind string, value func(*row.TickOf) any) inserted {
+		return inserted{name: name, write: func(t *text, r *row.Row) {
+			if ofNoSchedule(r) {
+				t.write("NULL")
+				return
+			}
+			t.value(bind, value(r.TickOf))
+		}}
+	}
+	return []inserted{
+		column("schedule", d.bindText, func(of *row.TickOf) any { return of.Schedule }),
+		column("tick", "", func(of *row.TickOf) any { return of.Tick }),
+		column("cause", "", func(of *row.TickOf) any { return int64(of.Cause) }),
+		column("retry_before", "", func(of *row.TickOf) any { return momentOrNull(of.RetryBefore) }),
+		column("tick_context", d.bindText, func(of *row.TickOf) any { return string(of.Context()) }),
+	}
+}
+
+func ofNoSchedule(r *row.Row) bool { return r.TickOf == nil }
 
 func always(_, _ *row.Row) bool { return true }
 

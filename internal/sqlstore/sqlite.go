@@ -22,9 +22,11 @@ var sqliteDialect = dialect{
 	bindJSON: "CAST(? AS TEXT)",
 	readText: "CAST(%s AS TEXT)", // not BLOB: the driver returns an empty one as NULL
 	sameText: "%s = CAST(? AS TEXT)",
+	bindName: "CAST(? AS TEXT)",
 
 	byID:  " NOT INDEXED",
 	byDue: " INDEXED BY delay_task_message_due",
+	by:    " INDEXED BY %s",
 
 	secondValue: "column2",
 
@@ -54,12 +56,14 @@ var sqliteDialect = dialect{
 	replaceIndex: "DROP INDEX %[2]s; CREATE %[3]sINDEX %[2]s ON %[1]s (%[4]s)",
 
 	inTransaction: sqliteInTransaction,
+	begin:         "BEGIN IMMEDIATE", // one that reads first may be refused at its first write
 
 	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
 	timeType: "TEXT",
 	checks: func(s *Store, _ int) []StartCheck {
 		return []StartCheck{
-			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)}, {"time", s.checkTime},
+			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
+			{"schedules", s.checkSchedules}, {"time", s.checkTime},
 			{"settings", s.checkSQLite}, {"counter", s.checkCounter},
 		}
 	},
@@ -83,7 +87,8 @@ func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
 
 // sqliteSteps names the indexes as the steps of a plan do.
 var sqliteSteps = []struct{ step, key string }{
-	{"USING INTEGER PRIMARY KEY", primary}, {"INDEX " + dueKey, dueKey}, {"INDEX sqlite_autoindex_", activeKey},
+	{"PRIMARY KEY", primary}, {"INDEX " + dueKey, dueKey}, {"INDEX " + lookKey, lookKey},
+	{"INDEX " + nameKey, nameKey}, {"INDEX " + outcomeKey, outcomeKey}, {"INDEX sqlite_autoindex_", activeKey},
 }
 
 // sqliteExplain is mysqlExplain for SQLite.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -70,6 +71,27 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	request := row.Request{Hash: [32]byte{1}, Content: [32]byte{2}, TaskID: 1}
 	receiver := row.Receiver{App: "a", Address: "http://a", Tags: []string{"t"}, TTL: time.Minute}
 	node := row.Node{Number: 1, Token: "t", Tags: []string{"t"}}
+	schedule := func(id int64) row.Schedule {
+		return row.Schedule{ID: id, Name: fmt.Sprint(id), Spec: "@daily", Tag: "a"}
+	}
+	ofTick := task(5)
+	ofTick.TickOf = &row.TickOf{Schedule: "2", Tick: now, RetryBefore: now}
+	decisions := []row.Decision{
+		{Write: row.WriteNew, Schedule: schedule(1)},
+		{Write: row.WriteProgress, Schedule: schedule(2), Insert: []row.Row{ofTick},
+			New: []row.ScheduleRun{{Tick: now, TaskID: 5, Note: "é"}, {Tick: now.Add(time.Second)}},
+			Ended: []row.ScheduleRun{
+				{Tick: now.Add(-time.Hour), Outcome: row.OutcomeFailed, Note: "boom", Start: now}}},
+		{Write: row.WriteDefinition, Schedule: schedule(3), Changes: []row.Change{
+			{ID: 6, From: row.Pending, To: row.Cancelled, Due: now}}},
+		{Write: row.WriteDelete, Schedule: schedule(5)},
+	}
+	must(t, s.Insert(ctx, nil, []row.Row{task(6)}))
+	mustExec(t, plain, "INSERT INTO "+scheduleTable+" (id, name, definition, spec, tag) VALUES"+
+		" (2, '2', '', '', 'a'), (3, '3', '', '', 'a'), (5, '5', '', '', 'a')")
+	mustExec(t, plain, "INSERT INTO "+runTable+" (schedule_id, tick, cause, until_tick, outcome) VALUES"+
+		" (2, '2026-10-31 23:00:00', 0, '2026-10-31 23:00:00', 0),"+
+		" (4, '2026-10-31', 0, '2026-10-31', 1), (4, '2026-11-01', 0, '2026-11-01', 1)")
 	access := row.AccessToken{Name: "n", Hash: [32]byte{3}, Tags: []string{"*"}, Verbs: []string{"save"}}
 	old := func(table, column string) context.Context {
 		mustExec(t, plain, "UPDATE "+table+" SET "+column+" = '2020-01-01'")
@@ -134,7 +156,22 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			return two(s.Renumber(ctx, 1<<62, func() int64 { return 77 }, 5))
 		}},
 		{"SetTag", func() error { return s.SetTag(ctx, row.TagState{Tag: "a", Paused: true}) }},
-		{"Tags", func() error { return one(s.Tags(ctx)) }},
+		{"Tags", func() error { return two(s.Tags(ctx)) }},
+		{"Tags", func() error { // as an account without privileges on schedules
+			return two(s.readTags(ctx, s.dialect.tagsAlone()))
+		}},
+		{"Decide", func() error { return one(s.Decide(ctx, decisions)) }},
+		{"LookAt", func() error { return two(s.LookAt(ctx, now, 0, 0, 5)) }},
+		{"LookAt", func() error { return two(s.LookAt(ctx, now, now, 1, 5)) }},
+		{"Schedules", func() error { return two(s.Schedules(ctx, row.ScheduleFilter{Limit: 5})) }},
+		{"Schedules", func() error {
+			return two(s.Schedules(ctx, row.ScheduleFilter{
+				Names: []string{"a", "b"}, Prefix: "a", Owner: "o", AfterName: "A", Limit: 5}))
+		}},
+		{"OpenRuns", func() error { return one(s.OpenRuns(ctx, []int64{1, 2}, 5)) }},
+		{"Runs", func() error { return one(s.Runs(ctx, 1, 0, 5)) }},
+		{"Runs", func() error { return one(s.Runs(ctx, 1, now, 5)) }},
+		{"TrimRuns", func() error { return one(s.TrimRuns(ctx, 4, 0, 5)) }},
 		{"Join", func() error { return one(s.Join(ctx, node, time.Second)) }},
 		{"Beat", func() error { return one(s.Beat(ctx, node)) }},
 		{"Nodes", func() error { return two(s.Nodes(ctx)) }},

@@ -2,15 +2,16 @@
 //
 // Two rules hold. A write to a task carries its guard in its own WHERE, so that correctness needs no isolation level
 // and no lock. The guard is version and status; that of a purge is status and due time, that of a new id the status
-// alone. A write to a node is guarded by its token. Of tags, tokens, requests and receivers the last write counts. And
-// a write enters by the primary key, because a plan over a secondary index locks, and waits for, rows that it does not
-// change.
+// alone. A write to a node is guarded by its token, one to a schedule by its version. Of tags, tokens, requests and
+// receivers the last write counts. And a write enters by the primary key, because a plan over a secondary index locks,
+// and waits for, rows that it does not change.
 package sqlstore
 
 import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -28,9 +29,11 @@ type Store struct {
 	own         dialect // on the connections of the lanes
 	concurrency int     // tasks that run at once: the smallest pool depends on it
 
-	save, saveKeyed, claim, settle, renew, beat, lockCheck, keep *lane
+	save, saveKeyed, claim, settle, renew, beat, lockCheck, decide, keep *lane
 
 	fileVersion fileVersion
+
+	lookDenied atomic.Pointer[time.Time] // when the account was last seen to lack privileges on schedules
 
 	version atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
@@ -58,6 +61,7 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 		renew:     lanes[renewals],
 		beat:      lanes[beats],
 		lockCheck: lanes[lockChecks],
+		decide:    lanes[decisions],
 		keep:      lanes[chores],
 	}
 }
@@ -66,7 +70,7 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 // statement is done. The pool stays open.
 func (s *Store) Close(ctx context.Context) error {
 	var errs []error
-	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.lockCheck, s.keep} {
+	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.lockCheck, s.decide, s.keep} {
 		errs = append(errs, l.close(ctx))
 	}
 	return errors.Join(append(errs, s.fileVersion.close())...)
@@ -83,19 +87,22 @@ const (
 	renewals   // short leases cannot wait while the statement of longer ones waits for a lock
 	beats      // a node whose heartbeat waits behind a lease drops out of its own cluster state
 	lockChecks // look for locked rows while other writes wait for them
+	decisions  // of schedules: a transaction that waits for its schedules must hold up no save, and no save it
 	chores     // purge and rare writes
 	uses
 )
 
 // turns lists which kind gets the next connection. In the end single saves have two connections and bulk saves three.
 var turns = [...]use{
-	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, claims, results, renewals,
+	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, decisions, claims, results, renewals,
 	saves, keyedSaves, saves, claims, keyedSaves, saves, keyedSaves, saves,
 }
 
 // hosts names the kind whose connections another kind uses while it has none. A chore or a result waits for locks no
 // longer than its host does. Kinds that wait for no lock share with renewals.
-var hosts = map[use]use{beats: renewals, lockChecks: renewals, results: claims, chores: keyedSaves}
+var hosts = map[use]use{
+	beats: renewals, lockChecks: renewals, results: claims, decisions: claims, chores: keyedSaves,
+}
 
 const (
 	// fewest is the smallest number of connections for writes.

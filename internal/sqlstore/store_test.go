@@ -93,7 +93,9 @@ func empty(ctx context.Context, db dbtest.Database) error {
 		return err
 	}
 	defer pool.Close()
-	for _, table := range []string{"message", "node", "tag", "request", "token", "worker"} {
+	for _, table := range []string{
+		"message", "node", "tag", "schedule", "schedule_run", "request", "token", "worker",
+	} {
 		if _, err := pool.ExecContext(ctx, "DELETE FROM delay_task_"+table); err != nil {
 			return err
 		}

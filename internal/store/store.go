@@ -28,6 +28,7 @@ type Store interface {
 	Leaser
 	Keeper
 	Nodes
+	Schedules
 }
 
 // Clock reads the time that decides.
@@ -129,8 +130,8 @@ type Keeper interface {
 
 // Nodes keeps the nodes (delay_task_node) and the paused tags (delay_task_tag).
 type Nodes interface {
-	// Tags returns the state of every tag that has one.
-	Tags(ctx context.Context) ([]row.TagState, error)
+	// Tags returns the state of every tag that has one, and the smallest Look of a schedule, zero when none has one.
+	Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error)
 
 	// SetTag stores the state of a tag.
 	SetTag(ctx context.Context, t row.TagState) error
@@ -147,4 +148,31 @@ type Nodes interface {
 
 	// Leave deletes the rows of the tokens.
 	Leave(ctx context.Context, tokens []string) error
+}
+
+// Schedules keeps the schedules (delay_task_schedule) and what became of their ticks (delay_task_schedule_run).
+type Schedules interface {
+	// Decide applies all decisions in one transaction, or none. It returns false when a guard did not match: a schedule
+	// has another version or is gone, a run is not open, or a change of a task did not apply. It returns
+	// row.ClassDuplicate when a name, a tick, an id or an unfinished key is taken.
+	Decide(ctx context.Context, decisions []row.Decision) (applied bool, err error)
+
+	// LookAt returns schedules whose Look is set and at most until, ordered by (Look, id), at most limit. After a full
+	// page the caller asks again from the last one of it: from and afterID leave out what comes before.
+	LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
+		[]row.Schedule, []row.Broken, error)
+
+	// Schedules returns those that match, ordered by name.
+	Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Schedule, []row.Broken, error)
+
+	// OpenRuns returns the open runs of the schedules, ordered by (schedule, tick, cause), at most limit.
+	OpenRuns(ctx context.Context, schedules []int64, limit int) ([]row.ScheduleRun, error)
+
+	// Runs returns what became of the ticks of a schedule before the moment, the newest first, at most limit. A zero
+	// moment is the end of time.
+	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
+
+	// TrimRuns deletes runs of a schedule that are not open and come after the newest keep, at most limit. It returns
+	// how many.
+	TrimRuns(ctx context.Context, schedule int64, keep, limit int) (deleted int, err error)
 }

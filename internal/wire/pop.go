@@ -12,6 +12,7 @@ type Popped struct {
 	Expected Time              `json:"expected,omitzero" doc:"When it was promised to start"`
 	Due      Time              `json:"due,omitzero" doc:"When this attempt was due"`
 	Headers  map[string]string `json:"headers,omitempty"`
+	Schedule *ScheduledRun     `json:"schedule,omitempty" doc:"Of the run of a schedule"`
 	Body
 }
 

@@ -16,6 +16,8 @@ type Problem struct {
 type Detail struct {
 	Location string `json:"location,omitempty" doc:"As query.max, path.id, body or line 17"`
 	Message  string `json:"message"`
+	Line     int    `json:"line,omitempty" doc:"Of a schedule that is wrong, from 1"`
+	Column   int    `json:"column,omitempty" doc:"Of the line, in bytes from 1"`
 }
 
 // Error is the detail, so that a problem is an error in Go.
@@ -57,10 +59,14 @@ const (
 	CodeInvalidPriority    = "invalid_priority"
 	CodeInvalidHeaders     = "invalid_headers"
 	CodeInvalidOption      = "invalid_option"
+	CodeInvalidSpec        = "invalid_spec"
+	CodeInvalidRange       = "invalid_range"
 	CodeInvalidToken       = "invalid_token"
 	CodeInvalidCursor      = "invalid_cursor"
 	CodeInvalidAddress     = "invalid_address"
 	CodeBatchTooLarge      = "batch_too_large"
+
+	CodeInvalidScheduleName = "invalid_schedule_name"
 
 	// The state of the task does not allow it.
 	CodeDuplicate           = "duplicate"
@@ -74,6 +80,12 @@ const (
 	CodeNotFailed           = "not_failed"
 	CodeContended           = "contended"
 	CodeBroken              = "broken"
+
+	// The state of the schedule does not allow it.
+	CodeScheduleNotFound = "schedule_not_found"
+	CodeScheduleOwned    = "schedule_owned"
+	CodeScheduleBusy     = "schedule_busy"
+	CodeScheduleState    = "schedule_state"
 
 	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"

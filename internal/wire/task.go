@@ -33,6 +33,8 @@ type Task struct {
 	Created    Time     `json:"created,omitzero" doc:"By the database's clock; absent in the answer to a save"`
 	Updated    Time     `json:"updated,omitzero" doc:"Likewise"`
 
+	Schedule *ScheduledRun `json:"schedule,omitempty" doc:"Of the run of a schedule"`
+
 	Executor  string            `json:"executor,omitempty" doc:"Who claimed it last"`
 	IPAddress string            `json:"ip_address,omitempty" doc:"Of the last executor"`
 	Headers   map[string]string `json:"headers,omitempty"`
@@ -40,6 +42,17 @@ type Task struct {
 	Error          string    `json:"error,omitempty" doc:"The last error, with the stack of a panic"`
 	FailedAttempts []Attempt `json:"failed_attempts,omitempty" doc:"The last ten attempts without success, oldest first"`
 	Broken         string    `json:"broken,omitempty" doc:"Why the row cannot be read"`
+}
+
+// ScheduledRun says which tick of which schedule a task is the run of.
+type ScheduledRun struct {
+	Name        string `json:"name" doc:"Of the schedule"`
+	Tick        Time   `json:"tick" doc:"The instant that the definition names; expected is later by the jitter"`
+	Cause       string `json:"cause" enum:"tick,late,manual,backfill" doc:"Why there is this run: its time had come, or had passed; an operator triggered it; it belongs to a backfill"`
+	Previous    Time   `json:"previous,omitzero" doc:"The tick before"`
+	Next        Time   `json:"next,omitzero" doc:"The tick after"`
+	LastSuccess Time   `json:"last_success,omitzero" doc:"Tick of the last run that completed, when this one was planted"`
+	Missed      int    `json:"missed,omitempty" doc:"Ticks since the run before that did not run"`
 }
 
 // Attempt is an attempt that did not succeed.

@@ -28,6 +28,7 @@ func TestCallCarriesTheTask(t *testing.T) {
 			"Delaytask-Token": "42.7", "Delaytask-Expected": "2026-05-06T07:08:09.120Z", "Traceparent": trace,
 			"X-Own": "yes", "User-Agent": "delaytask", "X-Injected": "yes", "Webhook-Signature": "", "Tracestate": "",
 			"Accept-Encoding": "", "Idempotency-Key": "",
+			"Delaytask-Schedule": "report/daily", "Delaytask-Tick": "2026-05-06T07:00:00Z",
 		} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
@@ -40,6 +41,9 @@ func TestCallCarriesTheTask(t *testing.T) {
 	})
 	task := someTask()
 	task.Headers = map[string]string{"traceparent": trace, "tracestate": "a=b\r\nX-Evil: 1"}
+	task.Schedule = &processor.ScheduledRun{
+		Name: "report/daily", Tick: time.Date(2026, 5, 6, 9, 0, 0, 0, time.FixedZone("", 7200)),
+	}
 	client := newClient(t, func(cfg *Config) {
 		cfg.Inject = func(_ context.Context, header http.Header) { header.Set("X-Injected", "yes") }
 	})

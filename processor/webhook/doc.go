@@ -20,5 +20,7 @@
 //	Delaytask-Attempt    1 for the first
 //	Delaytask-Token      the lease token, "id.version"
 //	Delaytask-Expected   the task's first due time, RFC 3339 in UTC
+//	Delaytask-Schedule   the schedule that it is a run of; with the next one for such tasks only
+//	Delaytask-Tick       the tick of the schedule, RFC 3339 in UTC
 //	Traceparent, Tracestate   as the task's own headers carry them
 package webhook

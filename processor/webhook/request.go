@@ -20,6 +20,8 @@ const (
 	headerAttempt  = "Delaytask-Attempt"
 	headerToken    = "Delaytask-Token"
 	headerExpected = "Delaytask-Expected"
+	headerSchedule = "Delaytask-Schedule"
+	headerTick     = "Delaytask-Tick"
 )
 
 // Call is a request to make for a task, and what counts as its answer.
@@ -80,6 +82,10 @@ func setTaskHeaders(header http.Header, task *processor.Task) {
 	header.Set(headerAttempt, strconv.Itoa(task.Attempt))
 	header.Set(headerToken, id+"."+strconv.FormatInt(task.Version, 10))
 	header.Set(headerExpected, task.Expected.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+	if task.Schedule != nil {
+		header.Set(headerSchedule, task.Schedule.Name)
+		header.Set(headerTick, task.Schedule.Tick.UTC().Format(time.RFC3339))
+	}
 }
 
 func continueTrace(header http.Header, task *processor.Task) {
@@ -97,6 +103,7 @@ var reserved = map[string]bool{
 	"Proxy-Authorization": true, "Proxy-Authenticate": true,
 	headerID: true, headerTimestamp: true, headerSignature: true,
 	headerTaskID: true, headerTag: true, headerAttempt: true, headerToken: true, headerExpected: true,
+	headerSchedule: true, headerTick: true,
 }
 
 // checkHeader names no values in its errors: they are often secret.

@@ -67,8 +67,13 @@ func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *d
 // serve runs a whole service, and returns its address.
 func serve(t *testing.T) (url string) {
 	t.Helper()
+	return serveOn(t, dbtest.New(t, dbtest.SQLite))
+}
+
+func serveOn(t *testing.T, d dbtest.Database) (url string) {
+	t.Helper()
 	cfg := config.Default()
-	cfg.DSN, cfg.Migrate, cfg.Node.Name = dbtest.New(t, dbtest.SQLite).DSN, true, "blue"
+	cfg.DSN, cfg.Migrate, cfg.Node.Name = d.DSN, true, "blue"
 	cfg.Server.Listen, cfg.Secret = "127.0.0.1:0", "a secret of this test, long enough"
 	s, err := server.Open(t.Context(), cfg, silent)
 	servertest.OK(t, err)

@@ -32,8 +32,9 @@ const (
 	Read     Verb = "read"      // see tasks
 	Change   Verb = "change"    // cancel, reschedule and retry tasks, and change their bodies
 	Work     Verb = "work"      // pop tasks, and finish, fail, release and touch them
-	Operate  Verb = "operate"   // pause and resume tags, see nodes and statistics
+	Operate  Verb = "operate"   // pause and resume tags, run and pause schedules, see nodes and statistics
 	Metrics  Verb = "metrics"   // read the metrics, which name all tags; Operate on all tags includes it
+	Schedule Verb = "schedule"  // save and delete schedules; those of the tag "http" also need SaveHTTP
 	Register Verb = "register"  // register receivers, whose addresses are called back with tasks
 
 	// All is every verb, also those that later releases add.
@@ -41,7 +42,7 @@ const (
 )
 
 // Verbs lists what a caller may do, without All.
-var Verbs = []Verb{Save, SaveHTTP, Read, Change, Work, Operate, Metrics, Register}
+var Verbs = []Verb{Save, SaveHTTP, Read, Change, Work, Operate, Metrics, Register, Schedule}
 
 // HTTPTag is the built-in tag whose tasks name the address to call.
 const HTTPTag = "http"

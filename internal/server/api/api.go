@@ -139,6 +139,7 @@ func (a *API) describe() {
 	a.tagOperations()
 	a.clusterOperations()
 	a.receiverOperations()
+	a.scheduleOperations()
 	completeDocument(a.spec.OpenAPI())
 }
 
@@ -171,10 +172,11 @@ func (a *API) operation(method, path, id, summary, description, group string) hu
 
 // The groups that the document shows operations in.
 const (
-	groupTasks   = "tasks"
-	groupPull    = "pull"
-	groupOperate = "operate"
-	groupPush    = "push"
+	groupTasks     = "tasks"
+	groupPull      = "pull"
+	groupOperate   = "operate"
+	groupPush      = "push"
+	groupSchedules = "schedules"
 )
 
 const requestWait = 15 * time.Second

@@ -76,7 +76,7 @@ type docsField struct {
 
 func docsOf(api *huma.OpenAPI) docsPage {
 	page := docsPage{Title: api.Info.Title, Version: api.Info.Version, Description: api.Info.Description}
-	for _, name := range []string{groupTasks, groupPull, groupPush, groupOperate} {
+	for _, name := range []string{groupTasks, groupPull, groupPush, groupSchedules, groupOperate} {
 		group := docsGroup{Name: name}
 		for path, item := range api.Paths {
 			for method, op := range operationsOf(item) {
@@ -101,7 +101,7 @@ func docsOf(api *huma.OpenAPI) docsPage {
 func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	all := map[string]*huma.Operation{
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch,
-		http.MethodDelete: item.Delete,
+		http.MethodPut: item.Put, http.MethodDelete: item.Delete,
 	}
 	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
 	return all

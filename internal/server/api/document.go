@@ -45,7 +45,8 @@ func completeDocument(api *huma.OpenAPI) {
 }
 
 // strictTypes are read from requests, where unknown members are refused. Later releases may add members to answers.
-var strictTypes = []string{"Save", "Change", "Finish", "FinishBatch", "Touch", "Release", "Fail", "Register"}
+var strictTypes = []string{"Save", "Change", "Finish", "FinishBatch", "Touch", "Release", "Fail", "Register",
+	"Preview", "ScheduleSave", "SchedulePause", "ScheduleTrigger", "ScheduleBackfill"}
 
 // openSchema allows further members in answers, and declares that lists are never null.
 func openSchema(s *huma.Schema, strict bool) {

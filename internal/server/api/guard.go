@@ -105,7 +105,7 @@ func IsLoopbackName(host string) bool {
 func routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.URL.Path == "*" { // neither is about a path
-			w.Header().Set("Allow", "GET, POST, PATCH, DELETE")
+			w.Header().Set("Allow", "GET, POST, PUT, PATCH, DELETE")
 			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
 				"this server is no proxy; /docs lists what it takes"))
 			return

@@ -70,7 +70,11 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	room.keep(page.Tasks)
+	var needed int64
+	for i := range page.Tasks {
+		needed += int64(len(page.Tasks[i].Body) + len(page.Tasks[i].ErrorStack))
+	}
+	room.keep(needed)
 	out := &listOutput{wire.Page{Tasks: view.Tasks(page.Tasks)}}
 	if page.Next != 0 {
 		out.Body.Next = in.from(page.Next).String()

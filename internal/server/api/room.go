@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -118,11 +117,7 @@ func (r *pageRoom) enter(ctx context.Context, wait time.Duration) error {
 }
 
 // keep returns what the page does not need.
-func (r *pageRoom) keep(tasks []delaytask.TaskRow) {
-	var needed int64
-	for i := range tasks {
-		needed += int64(len(tasks[i].Body) + len(tasks[i].ErrorStack))
-	}
+func (r *pageRoom) keep(needed int64) {
 	if spare := r.held - needed; spare > 0 {
 		r.room.Release(spare)
 		r.held = needed

@@ -37,6 +37,10 @@ type Config struct {
 	Retention   Retention
 	Tags        map[string]Tag      // nil when no tag has settings of its own
 	Receivers   map[string]Receiver // nil when no tag is served by calls to an address
+
+	Schedules         map[string]Schedule // nil when none are declared
+	SchedulesOwner    string              // "": the path of the program
+	SchedulesRevision time.Time           // by default when the file was last modified; zero: there is no file
 }
 
 // Server says where the service listens and which callers it accepts.

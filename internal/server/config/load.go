@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/file"
@@ -56,8 +57,13 @@ func (c *Config) readFile(path string) error {
 		return fmt.Errorf("read settings from %s: %w", path, err)
 	}
 	err = c.apply(k, func(path []string) string { return strings.Join(path, ".") }, path+": ")
-	if info, found := os.Stat(path); found == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
-		c.Exposed = c.secretKeys(path + ": ")
+	if info, found := os.Stat(path); found == nil {
+		if c.SchedulesRevision.IsZero() {
+			c.SchedulesRevision = info.ModTime().UTC().Truncate(time.Microsecond)
+		}
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
+			c.Exposed = c.secretKeys(path + ": ")
+		}
 	}
 	if err != nil && !named {
 		return fmt.Errorf("%w\n(%s was read because it lies in this folder; if it belongs to something else, name "+
@@ -108,6 +114,8 @@ func (c *Config) set(path []string, value any) error {
 		return c.setTag(path[1:], value)
 	case "receivers":
 		return c.setReceiver(path[1:], value)
+	case "schedules":
+		return c.setSchedule(path[1:], value)
 	}
 	s, known := find(strings.Join(path, "."))
 	known = known && len(path) == len(strings.Split(s.key, ".")) // not log.level in one piece
@@ -141,5 +149,6 @@ func (c *Config) check() error {
 	for tag, w := range c.Receivers {
 		refuse(w.URL == "", "receivers."+tag+".url is missing")
 	}
+	errs = append(errs, c.checkSchedules()...)
 	return errors.Join(errs...)
 }

@@ -37,6 +37,7 @@ func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 	servertest.OK(t, err)
 	want := Default()
 	want.DSNFrom = example + ": dsn"
+	want.SchedulesRevision = c.SchedulesRevision // when the file was modified
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
@@ -59,12 +60,18 @@ func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 
 func TestExampleFileShowsTheSettingsOfATag(t *testing.T) {
 	t.Parallel()
-	uncommented := regexp.MustCompile(`(?m)^#(tags:|receivers:|  )`).ReplaceAllString(readFile(t, example), "$1")
+	uncommented := regexp.MustCompile(`(?m)^#(tags:|receivers:|schedules:|  )`).
+		ReplaceAllString(readFile(t, example), "$1")
 	c, err := Load(Source{Path: writeFile(t, uncommented)})
 	servertest.OK(t, err)
 	want := map[string]Tag{"order.close": {Concurrency: 8, Timeout: 30 * time.Second, TTR: time.Minute, MaxAttempts: 5}}
 	if !reflect.DeepEqual(c.Tags, want) {
 		t.Errorf("got %+v, want %+v", c.Tags, want)
+	}
+	s := c.Schedules["report.daily"]
+	if len(c.Schedules) != 1 || s.Tag != "report.build" || s.Cron[0] != "30 2 * * *" ||
+		s.Except[0] != "2027-12-24" || s.StartWithin != 6*time.Hour {
+		t.Errorf("got %+v", c.Schedules)
 	}
 }
 
@@ -82,6 +89,9 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	servertest.OK(t, err)
 	want := Default()
 	want.Concurrency, want.MaxAttempts, want.TTR, want.Migrate = 3, 2, time.Minute, true
+	info, err := os.Stat(path)
+	servertest.OK(t, err)
+	want.SchedulesRevision = info.ModTime().UTC().Truncate(time.Microsecond)
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
@@ -110,6 +120,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
 		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
+		SchedulesOwner: "shop", SchedulesRevision: time.Unix(1.7e9, 1000).UTC(),
 		Secret: "0123456789abcdef", Wake: Wake{Listen: "off"},
 		Server: Server{
 			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, GetTopics: []string{"a", "b.*"},
@@ -205,6 +216,27 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"value for a tag", "tags: {mail: 5}", "", "tags.mail: want the settings of tags"},
 		{"value for all tags", "tags: mail", "", "tags: want the settings of tags"},
 		{"wrong setting of a tag", "tags: {mail: {concurrency: 0}}", "", "tags.mail.concurrency: want a whole number"},
+		{"schedule without a tag", "schedules: {a: {every: 5m}}", "", "schedules.a.tag is missing"},
+		{"schedule without ticks", "schedules: {a: {tag: t, except: 2027-12-24}}", "",
+			"schedules.a: want cron, every or at"},
+		{"value for a schedule", "schedules: {a: 5m}", "", "schedules.a: want the settings of a schedule"},
+		{"value for all schedules", "schedules: daily", "", "schedules: want the names of schedules"},
+		{"name of a schedule", "schedules: {a b: {tag: t}}", "", "schedules.a b.tag: delaytask: invalid name"},
+		{"unknown setting of a schedule", "schedules: {a: {cro: x}}", "",
+			"schedules.a.cro: unknown; did you mean cron?"},
+		{"bad cron line", `schedules: {a: {tag: t, cron: ["@daily", "30 25 * * *"]}}`, "",
+			"schedules.a.cron[1], column 4: hour: end of range (25)"},
+		{"bad time", "schedules: {a: {tag: t, at: 2027-13-01T09:00}}", "", "schedules.a.at, column 1: "},
+		{"bad interval", "schedules: {a: {tag: t, every: 500ms}}", "", "schedules.a.every, column 1: "},
+		{"bad zone", `schedules: {a: {tag: t, every: 5m, zone: Nowhere}}`, "",
+			"schedules.a: delaytask: invalid schedule: "},
+		{"number for a line", "schedules: {a: {cron: 5}}", "", "schedules.a.cron: want a text or a list of texts"},
+		{"bad policy", "schedules: {a: {overlap: queue}}", "", "schedules.a.overlap: want one of skip, queue_one"},
+		{"contradiction", "schedules: {a: {tag: t, every: 5m, max_open: 3}}", "",
+			"schedules.a: delaytask: invalid option"},
+		{"bad tag of a schedule", "schedules: {a: {tag: a b, every: 5m}}", "", "schedules.a: delaytask: invalid tag"},
+		{"bad owner", "schedules_owner: a b", "", "schedules_owner: want 1 to 128 of"},
+		{"bad revision", "schedules_revision: now", "", "schedules_revision: want a time of RFC 3339"},
 		{"wrong variable", "", "DELAYTASK_CONCURRENCY=x",
 			`DELAYTASK_CONCURRENCY: want a whole number from 1 to 100000, got "x"`},
 		{"misspelt variable", "", "DELAYTASK_LOGLEVEL=info",

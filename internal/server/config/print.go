@@ -64,6 +64,13 @@ func (c *Config) tree(add func(section map[string]any, name string, value any)) 
 			}
 		}
 	}
+	for name, schedule := range c.Schedules {
+		for _, s := range scheduleSettings {
+			if value, isSet := s.get(schedule); isSet {
+				add(below(below(tree, "schedules"), name), s.name, value)
+			}
+		}
+	}
 	for tag, t := range c.Tags {
 		for _, s := range tagSettings {
 			if value, isSet := s.get(t); isSet {
@@ -97,6 +104,11 @@ func plain(value any) any {
 	switch v := value.(type) {
 	case time.Duration:
 		return wire.FormatDuration(v)
+	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+		return v.Format(time.RFC3339Nano)
 	case []string:
 		return append([]string{}, v...) // an empty list is [], not null
 	default:

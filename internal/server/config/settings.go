@@ -57,6 +57,8 @@ var settings = []setting{
 		func(c *Config) *time.Duration { return &c.Node.Heartbeat }),
 	of("wake.listen", wakeAddress, func(c *Config) *string { return &c.Wake.Listen }),
 	of("quarantine", integer(3, 1_000_000), func(c *Config) *int { return &c.Quarantine }),
+	of("schedules_owner", owner, func(c *Config) *string { return &c.SchedulesOwner }),
+	of("schedules_revision", moment, func(c *Config) *time.Time { return &c.SchedulesRevision }),
 	of("retention.completed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Completed }),
 	of("retention.cancelled", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Cancelled }),
 	of("retention.failed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Failed }),
@@ -91,7 +93,7 @@ func find(key string) (setting, bool) {
 	return setting{}, false
 }
 
-// Keys returns every key but those below tags and receivers, in the order of config.yaml.
+// Keys returns every key but those below tags, receivers and schedules, in the order of config.yaml.
 func Keys() []string {
 	keys := make([]string, len(settings))
 	for i, s := range settings {

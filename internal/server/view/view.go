@@ -48,7 +48,7 @@ func Task(t *delaytask.TaskRow) wire.Task {
 		DelayMS: t.Delay.Milliseconds(), TTRMS: t.TTR.Milliseconds(), MaxLateMS: t.MaxLate.Milliseconds(),
 		Expected: wire.Time(t.Expected), Due: wire.Time(t.Due), Started: wire.Time(t.Started),
 		Finished: wire.Time(t.Finished),
-		Created:  wire.Time(t.Created), Updated: wire.Time(t.Updated),
+		Created:  wire.Time(t.Created), Updated: wire.Time(t.Updated), Schedule: scheduledRun(t.Schedule),
 		Executor: t.Executor, Headers: Headers(t.Headers), Body: wire.BodyOf(t.Body), Error: t.ErrorStack,
 		Broken: t.Broken,
 	}
@@ -96,6 +96,7 @@ func Popped(p *delaytask.Popped) wire.Popped {
 		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt,
 		Priority: p.Priority,
 		Expected: wire.Time(p.Expected), Due: wire.Time(p.Due), Headers: Headers(p.Headers), Body: wire.BodyOf(p.Body),
+		Schedule: scheduledRun(p.Schedule),
 	}
 }
 
@@ -176,6 +177,13 @@ var problems = []struct {
 	{delaytask.ErrInvalidHeaders, http.StatusBadRequest, wire.CodeInvalidHeaders},
 	{delaytask.ErrInvalidToken, http.StatusBadRequest, wire.CodeInvalidToken},
 	{delaytask.ErrInvalidOption, http.StatusBadRequest, wire.CodeInvalidOption},
+	{delaytask.ErrInvalidSpec, http.StatusBadRequest, wire.CodeInvalidSpec},
+	{delaytask.ErrInvalidScheduleName, http.StatusBadRequest, wire.CodeInvalidScheduleName},
+	{delaytask.ErrInvalidRange, http.StatusBadRequest, wire.CodeInvalidRange},
+	{delaytask.ErrScheduleNotFound, http.StatusNotFound, wire.CodeScheduleNotFound},
+	{delaytask.ErrScheduleOwned, http.StatusConflict, wire.CodeScheduleOwned},
+	{delaytask.ErrScheduleBusy, http.StatusConflict, wire.CodeScheduleBusy},
+	{delaytask.ErrScheduleState, http.StatusConflict, wire.CodeScheduleState},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},
@@ -219,6 +227,9 @@ func Problem(err error) (*wire.Problem, bool) {
 		}
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok {
 			p.TaskID = wire.ID(duplicate.ID)
+		}
+		if wrong, ok := errors.AsType[*delaytask.SpecError](err); ok {
+			p.Errors = []wire.Detail{place(wrong)}
 		}
 		if busy, ok := errors.AsType[*delaytask.NotPendingError](err); ok && p.TaskID == 0 {
 			p.TaskID = wire.ID(busy.ID)

@@ -16,7 +16,14 @@ type Recorder struct {
 }
 
 // Record wraps a connector of go-sql-driver.
-func Record(c driver.Connector) *Recorder { return &Recorder{Connector: c, sent: map[string]bool{}} }
+func Record(c driver.Connector) *Recorder {
+	r := &Recorder{sent: map[string]bool{}}
+	r.Connector = Intercept(c, func(statement string, _ driver.Conn, send func() error) error {
+		r.note(statement)
+		return send()
+	})
+	return r
+}
 
 // Statements returns what was sent, each text once, sorted.
 func (r *Recorder) Statements() []string {
@@ -36,13 +43,25 @@ func (r *Recorder) note(statement string) {
 	r.sent[statement] = true
 }
 
+// Hook stands between a program and one of its connections. It may send the statement, and returns what the program is
+// told of it.
+type Hook func(statement string, on driver.Conn, send func() error) error
+
+// Intercept passes every statement that the connections of a connector of go-sql-driver are sent through a hook.
+func Intercept(c driver.Connector, hook Hook) driver.Connector { return interceptor{c, hook} }
+
+type interceptor struct {
+	driver.Connector
+	hook Hook
+}
+
 // Connect implements [driver.Connector].
-func (r *Recorder) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := r.Connector.Connect(ctx)
+func (i interceptor) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := i.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{conn.(mysqlConn), r}, nil
+	return &intercepted{conn.(mysqlConn), i.hook}, nil
 }
 
 // mysqlConn holds the interfaces that go-sql-driver's connections implement for database/sql.
@@ -58,17 +77,27 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-type recorded struct {
+type intercepted struct {
 	mysqlConn
-	to *Recorder
+	hook Hook
 }
 
-func (c *recorded) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.to.note(query)
-	return c.mysqlConn.ExecContext(ctx, query, args)
+func (c *intercepted) ExecContext(
+	ctx context.Context, query string, args []driver.NamedValue,
+) (result driver.Result, err error) {
+	err = c.hook(query, c.mysqlConn, func() (err error) {
+		result, err = c.mysqlConn.ExecContext(ctx, query, args)
+		return err
+	})
+	return result, err
 }
 
-func (c *recorded) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.to.note(query)
-	return c.mysqlConn.QueryContext(ctx, query, args)
+func (c *intercepted) QueryContext(
+	ctx context.Context, query string, args []driver.NamedValue,
+) (rows driver.Rows, err error) {
+	err = c.hook(query, c.mysqlConn, func() (err error) {
+		rows, err = c.mysqlConn.QueryContext(ctx, query, args)
+		return err
+	})
+	return rows, err
 }

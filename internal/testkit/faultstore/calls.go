@@ -14,16 +14,19 @@ func (s *Store) do(ctx context.Context, method string, do func(context.Context) 
 	return err
 }
 
-// read is call for the methods that set broken rows apart.
-func (s *Store) read(ctx context.Context, method string, do func(context.Context) ([]row.Row, []row.Broken, error)) (
-	[]row.Row, []row.Broken, error) {
-	type answer struct {
-		rows   []row.Row
-		broken []row.Broken
-	}
-	got, err := call(ctx, s, method, func(ctx context.Context) (answer, error) {
+// answer is what a method that sets broken rows apart has read.
+type answer[T any] struct {
+	rows   []T
+	broken []row.Broken
+}
+
+// readApart is call for the methods that set broken rows apart.
+func readApart[T any](
+	ctx context.Context, s *Store, method string, do func(context.Context) ([]T, []row.Broken, error),
+) ([]T, []row.Broken, error) {
+	got, err := call(ctx, s, method, func(ctx context.Context) (answer[T], error) {
 		rows, broken, err := do(ctx)
-		return answer{rows, broken}, err
+		return answer[T]{rows, broken}, err
 	})
 	return got.rows, got.broken, err
 }
@@ -45,7 +48,7 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 }
 
 func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "Get", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+	return readApart(ctx, s, "Get", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
 		return s.inner.Get(ctx, tx, ids)
 	})
 }
@@ -57,7 +60,7 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 }
 
 func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "LockActive", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+	return readApart(ctx, s, "LockActive", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
 		return s.inner.LockActive(ctx, tx, key)
 	})
 }
@@ -67,7 +70,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 }
 
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "Expired", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+	return readApart(ctx, s, "Expired", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
 		return s.inner.Expired(ctx, limit)
 	})
 }
@@ -118,7 +121,7 @@ func (s *Store) Renumber(ctx context.Context, last int64, next func() int64, lim
 }
 
 func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "List", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+	return readApart(ctx, s, "List", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
 		return s.inner.List(ctx, f, bodies)
 	})
 }
@@ -139,8 +142,16 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 	})
 }
 
-func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
-	return call(ctx, s, "Tags", s.inner.Tags)
+func (s *Store) Tags(ctx context.Context) ([]row.TagState, row.Time, error) {
+	type answer struct {
+		tags []row.TagState
+		look row.Time
+	}
+	got, err := call(ctx, s, "Tags", func(ctx context.Context) (answer, error) {
+		tags, look, err := s.inner.Tags(ctx)
+		return answer{tags, look}, err
+	})
+	return got.tags, got.look, err
 }
 
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
@@ -169,4 +180,39 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 
 func (s *Store) Leave(ctx context.Context, tokens []string) error {
 	return s.do(ctx, "Leave", func(ctx context.Context) error { return s.inner.Leave(ctx, tokens) })
+}
+
+func (s *Store) Decide(ctx context.Context, decisions []row.Decision) (bool, error) {
+	return call(ctx, s, "Decide", func(ctx context.Context) (bool, error) { return s.inner.Decide(ctx, decisions) })
+}
+
+func (s *Store) LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
+	[]row.Schedule, []row.Broken, error) {
+	return readApart(ctx, s, "LookAt", func(ctx context.Context) ([]row.Schedule, []row.Broken, error) {
+		return s.inner.LookAt(ctx, until, from, afterID, limit)
+	})
+}
+
+func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Schedule, []row.Broken, error) {
+	return readApart(ctx, s, "Schedules", func(ctx context.Context) ([]row.Schedule, []row.Broken, error) {
+		return s.inner.Schedules(ctx, f)
+	})
+}
+
+func (s *Store) OpenRuns(ctx context.Context, schedules []int64, limit int) ([]row.ScheduleRun, error) {
+	return call(ctx, s, "OpenRuns", func(ctx context.Context) ([]row.ScheduleRun, error) {
+		return s.inner.OpenRuns(ctx, schedules, limit)
+	})
+}
+
+func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error) {
+	return call(ctx, s, "Runs", func(ctx context.Context) ([]row.ScheduleRun, error) {
+		return s.inner.Runs(ctx, schedule, before, limit)
+	})
+}
+
+func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (int, error) {
+	return call(ctx, s, "TrimRuns", func(ctx context.Context) (int, error) {
+		return s.inner.TrimRuns(ctx, schedule, keep, limit)
+	})
 }

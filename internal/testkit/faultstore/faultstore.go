@@ -80,7 +80,7 @@ func (s *Store) Cut() int {
 // Wait returns when every call of the mode [Late] whose caller has given up has been made.
 func (s *Store) Wait() { s.late.Wait() }
 
-func (s *Store) decide(method string) (Call, Mode) {
+func (s *Store) treat(method string) (Call, Mode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total++
@@ -98,7 +98,7 @@ func (s *Store) decide(method string) (Call, Mode) {
 // call does what the plans want with one call. The answer of a call that failed on purpose is empty.
 func call[T any](ctx context.Context, s *Store, method string, do func(context.Context) (T, error)) (T, error) {
 	var none T
-	this, mode := s.decide(method)
+	this, mode := s.treat(method)
 	if s.link != nil {
 		return over(ctx, s.link, this, mode, do)
 	}

@@ -125,7 +125,7 @@ func TestTheFirstPlanThatActsDecides(t *testing.T) {
 		faultstore.Method("Tags", 0, faultstore.After),
 		faultstore.Nth(1, faultstore.Before))
 	for range 2 {
-		if _, err := s.Tags(t.Context()); err == nil || row.ClassOf(err) != row.ClassUnknown {
+		if _, _, err := s.Tags(t.Context()); err == nil || row.ClassOf(err) != row.ClassUnknown {
 			t.Errorf("got %v, want the reply lost each time", err)
 		}
 	}

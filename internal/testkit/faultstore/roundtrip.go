@@ -171,7 +171,7 @@ func (t *roundTrip[T]) arrive() {
 // at once.
 func mayWait(method string) bool {
 	switch method {
-	case "Claim", "Renew", "Update", "Adopt", "Discard":
+	case "Claim", "Renew", "Update", "Adopt", "Discard", "Decide":
 		return true
 	default:
 		return false

@@ -74,6 +74,17 @@ func TestCallsAndReturnsAreRecorded(t *testing.T) {
 	expect(t, &book, "store.renew 1 v1  f ", "store.read 1 v0   ",
 		"store.return 1 v1 executing f ", "store.return 1 v0   wrong_status")
 
+	decide := row.Decision{Write: row.WriteNew, Schedule: row.Schedule{ID: 1, Name: "s"}, Insert: []row.Row{task(9)},
+		Changes: []row.Change{{ID: 7, To: row.Cancelled}}}
+	_, err = s.Decide(ctx, []row.Decision{decide})
+	must(t, err)
+	expect(t, &book, "store.change 7 v0 pending  cancelled", "store.insert 9 v0   ",
+		"store.return 7 v0   unknown", "store.return 9 v0   unknown")
+	decide.Changes = nil
+	_, err = s.Decide(ctx, []row.Decision{decide})
+	must(t, err)
+	expect(t, &book, "store.insert 9 v0   ", "store.return 9 v0   ")
+
 	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed, Executor: "f"}
 	_, err = s.Update(ctx, nil, []row.Change{done})
 	must(t, err)

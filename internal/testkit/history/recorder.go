@@ -104,9 +104,7 @@ func failed(err error) journal.Class {
 // Insert implements [store.Saver]. A duplicate is no proof that this very row was not stored: the statement may have
 // been sent twice. Whether a transaction is committed, the store does not learn.
 func (r *Recorder) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
-	c := r.begin(asking(r, rows, func(w row.Row) journal.Event {
-		return journal.Event{Kind: journal.StoreInsert, ID: w.ID}
-	}))
+	c := r.begin(asking(r, rows, asInsert))
 	err := r.Store.Insert(ctx, tx, rows)
 	switch {
 	case err == nil && tx == nil:
@@ -188,16 +186,43 @@ func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, err
 	return claimed, nil
 }
 
+// asChange is what a change asks for.
+func asChange(ch row.Change) journal.Event {
+	return journal.Event{
+		Kind: journal.StoreChange, ID: ch.ID, Version: ch.Version, Status: ch.From.String(), Executor: ch.Executor,
+		Detail: ch.To.String(),
+	}
+}
+
+func asInsert(w row.Row) journal.Event { return journal.Event{Kind: journal.StoreInsert, ID: w.ID} }
+
+// Decide implements [store.Schedules]. A refusal is no proof that nothing was done: the call may have been sent twice.
+func (r *Recorder) Decide(ctx context.Context, decisions []row.Decision) (bool, error) {
+	var asked []journal.Event
+	for _, d := range decisions {
+		asked = append(asked, asking(r, d.Changes, asChange)...)
+		asked = append(asked, asking(r, d.Insert, asInsert)...)
+	}
+	c := r.begin(asked)
+	applied, err := r.Store.Decide(ctx, decisions)
+	switch {
+	case applied:
+		c.all(journal.OK)
+	case err == nil, row.ClassOf(err) == row.ClassDuplicate:
+		c.all(journal.Unknown)
+	default:
+		c.all(failed(err))
+	}
+	return applied, err
+}
+
 // Update implements [store.Leaser]. The store tells how many changes applied, so an answer between none and all of them
 // says of no task that it was changed.
 func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	bounded := map[int64]bool{} // by the end of a lease, which moves without a version
 	c := r.begin(asking(r, changes, func(ch row.Change) journal.Event {
 		bounded[ch.ID] = ch.LeaseOver
-		return journal.Event{
-			Kind: journal.StoreChange, ID: ch.ID, Version: ch.Version, Status: ch.From.String(), Executor: ch.Executor,
-			Detail: ch.To.String(),
-		}
+		return asChange(ch)
 	}))
 	applied, err := r.Store.Update(ctx, tx, changes)
 	switch {

@@ -58,6 +58,11 @@ const (
 	Cancelled   Class = "cancelled"    // a cancel ended it
 )
 
+// Told is what a processor was told of the schedule of its task: the name, and the tick.
+func Told(schedule string, tick time.Time) string {
+	return schedule + " " + tick.UTC().Format(time.RFC3339Nano)
+}
+
 type Kind string
 
 // Operations of callers. The call is written before anything is sent, the return when the caller has its answer: with
@@ -78,14 +83,18 @@ const (
 	ReturnPause      Kind = "return.pause"
 	CallResume       Kind = "call.resume" // Tag
 	ReturnResume     Kind = "return.resume"
+	CallSchedule     Kind = "call.schedule" // Key: the name of the schedule, Detail: what is asked for
+	ReturnSchedule   Kind = "return.schedule"
 )
 
 // One execution of a task. RunStart is the processor's first statement, RunEnd its last; Op joins the two. A task that
 // Pop has handed out is an execution too.
 const (
-	RunStart Kind = "run.start" // ID, Tag, Key, Body, Version, Attempt, Expected, Due, Clock
-	RunEnd   Kind = "run.end"   // ID, Version, Error: how it ends, written before the library is told
-	RunTold  Kind = "run.told"  // ID, Version, Error: what the library says: the context has ended, the lease is lost
+	// RunStart has ID, Tag, Key, Body, Version, Attempt, Expected, Due, Clock. Detail is what the processor was told of
+	// its schedule, as [Told] writes it.
+	RunStart Kind = "run.start"
+	RunEnd   Kind = "run.end"  // ID, Version, Error: how it ends, written before the library is told
+	RunTold  Kind = "run.told" // ID, Version, Error: what the library says: the context has ended, the lease is lost
 )
 
 // What a process asked a store for about one task, as package history records it, and what it was told. Op and ID join
@@ -127,6 +136,9 @@ const (
 	Write Kind = "write"
 	Lease Kind = "lease" // a lease that was moved, as far as the journal shows that: ID, Version, Due
 	Row   Kind = "row"   // one row as it stands at the end: as Write, with Tag, Key, Body
+	// Decide is a decision about a schedule that was applied: ID of the schedule, Detail: the decision as JSON, Clock.
+	Decide Kind = "decide"
+	Tick   Kind = "tick" // one row of the history of a schedule at the end: ID of the schedule, Detail: the row as JSON
 )
 
 // The phases of a run, in their order.

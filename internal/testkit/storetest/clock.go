@@ -49,7 +49,7 @@ var contextTests = []test{
 		_, now := t.store.Now(ctx)
 		_, _, get := t.store.Get(ctx, nil, []int64{1})
 		_, due := t.store.Due(ctx, everything("a"))
-		_, tags := t.store.Tags(ctx)
+		_, _, tags := t.store.Tags(ctx)
 		for i, err := range []error{insert, claim, renew, update, now, get, due, tags} {
 			if !row.Ended(err) {
 				t.Errorf("call %d: error %v, want that the context ended", i, err)

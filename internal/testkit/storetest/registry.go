@@ -147,7 +147,7 @@ var tagsTests = []test{
 
 func (t *tester) tagStates(want map[string]bool) {
 	t.Helper()
-	states, err := t.store.Tags(t.Context())
+	states, _, err := t.store.Tags(t.Context())
 	t.must(err)
 	got := make(map[string]bool)
 	for _, s := range states {

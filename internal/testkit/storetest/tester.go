@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Stats", statsTests},
 		{"Nodes", nodesTests},
 		{"Tags", tagsTests},
+		{"Schedules", scheduleTests},
 		{"Bulk", bulkTests},
 	}
 	for _, topic := range topics {

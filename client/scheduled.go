@@ -1,0 +1,242 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// SaveSchedule stores a schedule: a task of the tag with the body runs at each tick of the spec. A schedule of the name
+// gets this definition: what is planted and has not begun is planted anew, and nothing that was due before runs at
+// once. Saving the definition that is stored already writes nothing.
+//
+// It returns [processor.ErrInvalidScheduleName], [processor.ErrInvalidSpec] with a [processor.SpecError], what
+// SaveDelayTask returns for the tag, the body and the options, [processor.ErrScheduleOwned] when a program declares a
+// schedule of the name, and [ErrNoAnswer].
+func (c *Client) SaveSchedule(
+	ctx context.Context, name string, when processor.Spec, tag string, body any, opts ...processor.Option,
+) (processor.Schedule, error) {
+	s, err := processor.NewSchedule(name, when, tag, body, processor.Limits{Body: c.bodyLimit}, opts...)
+	if err != nil {
+		return processor.Schedule{}, err
+	}
+	var answer wire.Schedule
+	r := &request{method: http.MethodPut, body: wireSchedule(&s), into: &answer, limit: tasks(1), again: true}
+	if err := c.onSchedule(ctx, name, "save", r); err != nil {
+		return processor.Schedule{}, err
+	}
+	return schedule(&answer), nil
+}
+
+// GetSchedule returns a schedule. Times are to the millisecond. It returns [processor.ErrScheduleNotFound] when there
+// is none of the name, or none that the token may read.
+func (c *Client) GetSchedule(ctx context.Context, name string) (processor.Schedule, error) {
+	var answer wire.Schedule
+	r := &request{method: http.MethodGet, into: &answer, limit: tasks(1), again: true}
+	if err := c.onSchedule(ctx, name, "get", r); err != nil {
+		return processor.Schedule{}, err
+	}
+	return schedule(&answer), nil
+}
+
+// ListSchedules returns the schedules that match and that the token may read, page by page and by name. A page ends at
+// 16 MiB of bodies, but has at least one schedule. It returns [processor.ErrInvalidOption] when the limit is out of
+// range.
+func (c *Client) ListSchedules(ctx context.Context, f processor.ScheduleFilter) (processor.SchedulePage, error) {
+	q := url.Values{"limit": {strconv.Itoa(f.Limit)}, "bodies": {"true"}}
+	for name, value := range map[string]string{"prefix": f.Prefix, "owner": f.Owner, "after": f.AfterName} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	var answer wire.SchedulePage
+	if err := c.enter(ctx); err != nil {
+		return processor.SchedulePage{}, err
+	}
+	r := &request{method: http.MethodGet, path: "/v1/schedules?" + q.Encode(), into: &answer, limit: largestAnswer,
+		again: true}
+	if _, err := c.call(ctx, r); err != nil {
+		return processor.SchedulePage{}, fmt.Errorf("list schedules: %w", err)
+	}
+	page := processor.SchedulePage{Schedules: make([]processor.Schedule, len(answer.Schedules)), Next: answer.Next}
+	for i := range answer.Schedules {
+		page.Schedules[i] = schedule(&answer.Schedules[i])
+	}
+	return page, nil
+}
+
+// PauseSchedule stops a schedule until [Client.ResumeSchedule]. A run that is planted and has not begun is withdrawn,
+// and one that executes goes on. Ticks of the pause do not count as missed. It returns [processor.ErrScheduleNotFound],
+// [processor.ErrScheduleState] for a schedule that has ended, and [ErrNoAnswer].
+func (c *Client) PauseSchedule(ctx context.Context, name, reason string) error {
+	return c.onSchedule(ctx, name, "pause", &request{method: http.MethodPost, path: "/pause",
+		body: wire.SchedulePause{Reason: reason}, again: true})
+}
+
+// ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns
+// [processor.ErrScheduleNotFound], [processor.ErrScheduleState] for a schedule that is not paused, and [ErrNoAnswer].
+func (c *Client) ResumeSchedule(ctx context.Context, name string) error {
+	return c.onSchedule(ctx, name, "resume", &request{method: http.MethodPost, path: "/resume"})
+}
+
+// ResetSchedule sets the schedule to its first tick that is to come, whatever was decided: for a database whose clock
+// was ahead. It returns [processor.ErrScheduleNotFound], and [ErrNoAnswer].
+func (c *Client) ResetSchedule(ctx context.Context, name string) error {
+	return c.onSchedule(ctx, name, "reset", &request{method: http.MethodPost, path: "/reset", again: true})
+}
+
+// SkipTick decides that the next tick of a schedule does not run, and returns it. It returns
+// [processor.ErrScheduleNotFound], [processor.ErrScheduleState] when no tick is to come, and [ErrNoAnswer].
+func (c *Client) SkipTick(ctx context.Context, name string) (time.Time, error) {
+	var skipped wire.ScheduleSkipped
+	err := c.onSchedule(ctx, name, "skip a tick of", &request{method: http.MethodPost, path: "/skip", into: &skipped})
+	return skipped.Tick.Std(), err
+}
+
+// TriggerSchedule runs the schedule once, now and in any state, and returns the id of the run. Its ticks stay as they
+// are. It returns [processor.ErrScheduleNotFound], [processor.ErrScheduleBusy] while a run executes, unless the new run
+// may be open beside it, and [ErrNoAnswer].
+func (c *Client) TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error) {
+	var triggered wire.ScheduleTriggered
+	err = c.onSchedule(ctx, name, "trigger", &request{method: http.MethodPost, path: "/trigger",
+		body: wire.ScheduleTrigger{Beside: beside}, into: &triggered})
+	return int64(triggered.ID), err
+}
+
+// DeleteSchedule deletes a schedule, its history, and its backfills. A run that executes goes on. It returns
+// [processor.ErrScheduleNotFound], [processor.ErrScheduleOwned] for a schedule that a program declares, and
+// [ErrNoAnswer].
+func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
+	return c.onSchedule(ctx, name, "delete", &request{method: http.MethodDelete})
+}
+
+// Backfill runs the past ticks of a schedule from one time to another, both included: each once, the oldest first, and
+// as many at once as given. The runs have the lowest priority. They are those of a schedule of their own, whose name
+// Backfill returns.
+//
+// It returns [processor.ErrScheduleNotFound], [processor.ErrInvalidRange] when there is no tick in the range, when one
+// is to come, or when there are more than 100,000, [processor.ErrInvalidOption], and [ErrNoAnswer].
+func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time, atOnce int) (string, error) {
+	if atOnce < 1 {
+		return "", fmt.Errorf("%w: at once: want 1 or more, got %d", processor.ErrInvalidOption, atOnce)
+	}
+	var started wire.ScheduleBackfilled
+	last := wire.Moment(since1970(to))
+	err := c.onSchedule(ctx, name, "backfill", &request{method: http.MethodPost, path: "/backfill",
+		body: wire.ScheduleBackfill{From: wireTime(since1970(from)), To: &last, AtOnce: atOnce}, into: &started})
+	return started.Name, err
+}
+
+// since1970 is the earliest time instead of one that is before.
+func since1970(t time.Time) time.Time {
+	if t.Before(earliest) {
+		return earliest
+	}
+	return t
+}
+
+// ScheduleTicks returns what became of the ticks of a schedule before a moment, the newest first. A zero moment is the
+// end of time. It returns [processor.ErrScheduleNotFound], and [processor.ErrInvalidOption] when the limit is out of
+// range.
+func (c *Client) ScheduleTicks(
+	ctx context.Context, name string, before time.Time, limit int,
+) ([]processor.ScheduleTick, error) {
+	q := url.Values{"limit": {strconv.Itoa(limit)}}
+	if !before.IsZero() {
+		q.Set("before", since1970(before).UTC().Format(time.RFC3339Nano))
+	}
+	var answer wire.ScheduleTicks
+	err := c.onSchedule(ctx, name, "read the history of", &request{
+		method: http.MethodGet, path: "/ticks?" + q.Encode(), into: &answer, limit: listAnswer, again: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ticks := make([]processor.ScheduleTick, len(answer.Ticks))
+	for i, t := range answer.Ticks {
+		ticks[i] = processor.ScheduleTick{
+			Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: processor.Cause(t.Cause),
+			Outcome: processor.Outcome(t.Outcome), TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(),
+			Finish: t.Finished.Std(),
+		}
+	}
+	return ticks, nil
+}
+
+// onSchedule sends a request about one schedule. Its path is appended to the schedule's.
+func (c *Client) onSchedule(ctx context.Context, name, op string, r *request) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	if !processor.ValidTag(name) { // names have the characters of tags
+		return fmt.Errorf("%s schedule %.140q: %w", op, name, processor.ErrScheduleNotFound)
+	}
+	r.path = "/v1/schedules/" + segment(name) + r.path
+	if unclear, err := c.call(ctx, r); err != nil {
+		return fmt.Errorf("%s schedule %s: %w", op, name, unanswered(err, unclear && !r.again))
+	}
+	return nil
+}
+
+func wireSchedule(s *processor.ScheduleSave) *wire.ScheduleSave {
+	body, set := wire.BodyOf(s.Task.Body), &s.Settings
+	return &wire.ScheduleSave{
+		Spec: wireSpec(&s.Spec), Tag: s.Task.Tag, App: s.Task.Headers[processor.AppHeader],
+		Body: body.Body, BodyText: body.BodyText, TTR: wire.Duration(s.Task.TTR), MaxAttempts: s.Task.MaxAttempts,
+		NoAttemptLimit: s.Task.Unlimited, Priority: s.Task.Priority, Headers: withoutApp(s.Task.Headers),
+		Overlap: string(set.Overlap), MaxOpen: set.MaxOpen, Missed: string(set.Missed),
+		StartWithin: wire.Duration(set.StartWithin), Jitter: wire.Duration(set.Jitter), PauseAfter: set.PauseAfter,
+		MaxRuns: set.MaxRuns, KeepRuns: set.KeepRuns, RetryPastNext: set.RetryPastNext,
+	}
+}
+
+func wireSpec(s *processor.Spec) wire.Spec {
+	w := wire.Spec{Lines: s.Lines, Zone: s.Zone, DST: string(s.DST)}
+	if !s.Start.IsZero() {
+		w.Start = wireTime(s.Start)
+	}
+	if !s.End.IsZero() {
+		w.End = (*wire.Moment)(&s.End)
+	}
+	return w
+}
+
+// schedule returns a schedule of an answer as the library represents it.
+func schedule(w *wire.Schedule) processor.Schedule {
+	s := processor.Schedule{
+		ID: int64(w.ID), Name: w.Name, Parent: w.Parent, Owner: w.Owner, Revision: w.Revision.Std(),
+		Version: w.Version, Spec: processor.Spec{Lines: w.Lines, Zone: w.Zone, DST: processor.DST(w.DST)},
+		Tag: w.Tag, Body: w.Bytes(), Headers: withApp(w.Headers, w.App), MaxAttempts: w.MaxAttempts,
+		TTR: millis(w.TTRMS), Priority: w.Priority, Overlap: processor.Overlap(w.Overlap), MaxOpen: w.MaxOpen,
+		Missed: processor.Missed(w.Missed), StartWithin: millis(w.StartWithinMS), Jitter: millis(w.JitterMS),
+		PauseAfter: w.PauseAfter, MaxRuns: w.MaxRuns, KeepRuns: w.KeepRuns, RetryPastNext: w.RetryPastNext,
+		State: processor.ScheduleState(w.State), Reason: w.Reason, NextTick: w.NextTick.Std(),
+		NextDue: w.NextDue.Std(), LastTick: w.LastTick.Std(), RunID: int64(w.RunID), Runs: w.Runs,
+		Skipped: w.Skipped, Failures: w.Failures, LastSuccess: w.LastSuccess.Std(), Created: w.Created.Std(),
+		Updated: w.Updated.Std(),
+	}
+	if w.Start != nil {
+		s.Spec.Start = w.Start.Std()
+	}
+	if w.End != nil {
+		s.Spec.End = w.End.Std()
+	}
+	return s
+}
+
+// scheduledRun is nil for a task that is not the run of a schedule.
+func scheduledRun(w *wire.ScheduledRun) *processor.ScheduledRun {
+	if w == nil {
+		return nil
+	}
+	return &processor.ScheduledRun{
+		Name: w.Name, Tick: w.Tick.Std(), Cause: processor.Cause(w.Cause), Previous: w.Previous.Std(),
+		Next: w.Next.Std(), LastSuccess: w.LastSuccess.Std(), Missed: w.Missed,
+	}
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// version returns a started engine of a program of a revision that declares a schedule for each name, with the line.
+func (w *world) version(revision int, line string, names ...string) *Engine {
+	w.Helper()
+	e := w.idle(w.store, serving{"a": nothing})
+	set := planner.Set{Owner: "app", Revision: row.Time(revision), Schedules: map[string]planner.Declared{}}
+	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
+	w.must(err)
+	for _, name := range names {
+		save, err := processor.NewSchedule(name, processor.Spec{}, "a", "", processor.Limits{})
+		w.must(err)
+		set.Schedules[name] = planner.Declared{Schedule: planner.Define(e.NewSchedule(&save), sp), Spec: sp}
+	}
+	e.Declare(set)
+	w.must(e.Start(w.Context()))
+	return e
+}
+
+func (w *world) leaves(e *Engine) {
+	w.Helper()
+	w.must(e.Stop(w.Context()))
+}
+
+// wantStored compares the stored schedules: name, spec, and state where it is not active.
+func (w *world) wantStored(want ...string) {
+	w.Helper()
+	found, _, err := w.store.Schedules(w.Context(), row.ScheduleFilter{Limit: 100})
+	w.must(err)
+	var got []string
+	for _, s := range found {
+		line := s.Name + " " + s.Spec
+		if s.State != row.ScheduleActive {
+			line += " " + s.State.String()
+		}
+		got = append(got, line)
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("stored:\n got %q\nwant %q", got, want)
+	}
+}
+
+func TestTheNewestLiveRevisionSaysWhatIsStored(t *testing.T) {
+	inBubble(t, func(w *world) {
+		old := w.version(1, "0 1 * * *", "kept", "removed")
+		time.Sleep(5 * time.Second)
+		w.wantStored("kept 0 1 * * *", "removed 0 1 * * *")
+
+		// A deployment: both versions live. The new one changes definitions, and retires nothing yet.
+		fresh := w.version(2, "0 2 * * *", "added", "kept")
+		time.Sleep(5 * time.Minute)
+		w.wantStored("added 0 2 * * *", "kept 0 2 * * *", "removed 0 1 * * *")
+
+		// The old one starts again and again.
+		for range 5 {
+			w.leaves(old)
+			old = w.version(1, "0 1 * * *", "kept", "removed")
+			time.Sleep(20 * time.Second)
+		}
+		w.wantStored("added 0 2 * * *", "kept 0 2 * * *", "removed 0 1 * * *")
+
+		// It is gone for good.
+		w.leaves(old)
+		time.Sleep(5 * time.Minute)
+		w.wantStored("added 0 2 * * *", "kept 0 2 * * *", "removed 0 1 * * * retired")
+
+		// A rollback.
+		w.version(1, "0 1 * * *", "kept", "removed")
+		w.leaves(fresh)
+		time.Sleep(5 * time.Minute)
+		w.wantStored("added 0 2 * * * retired", "kept 0 1 * * *", "removed 0 1 * * *")
+		w.setClock(31 * 24 * time.Hour)
+		time.Sleep(5 * time.Minute)
+		w.wantStored("kept 0 1 * * *", "removed 0 1 * * *")
+	})
+}
+
+func TestTwoSetsOfOneRevisionStoreNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.version(1, "0 1 * * *", "a")
+		time.Sleep(5 * time.Second)
+		w.version(1, "0 2 * * *", "a", "b")
+		time.Sleep(10 * time.Minute)
+		w.wantStored("a 0 1 * * *")
+	})
+}
+
+func TestARetiredScheduleComesBackAsItWas(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.version(1, "@every 10m", "a", "b")
+		time.Sleep(15 * time.Minute)
+		_, err := e.Schedules().Change(w.Context(), "a", pauseFor("holidays"))
+		w.must(err)
+		w.leaves(e)
+		e = w.version(2, "@every 10m")
+		time.Sleep(25 * time.Minute)
+		w.wantStored("a @every 10m retired", "b @every 10m retired")
+		w.leaves(e)
+		w.version(3, "@every 10m", "a", "b")
+		time.Sleep(11 * time.Minute)
+		w.wantStored("a @every 10m paused", "b @every 10m")
+		w.wantHistory("a", "completed tick")
+		w.wantHistory("b", "completed tick", "completed tick")
+	})
+}
+
+func TestALargeSetIsStoredOnceAndThenNotWritten(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var names []string
+		for i := range 1000 {
+			names = append(names, fmt.Sprintf("job-%03d", i))
+		}
+		w.version(1, "0 1 1 1 *", names...)
+		time.Sleep(2 * time.Second)
+		versions := func() (sum int64) {
+			found, _, err := w.store.Schedules(w.Context(), row.ScheduleFilter{Limit: 1000})
+			w.must(err)
+			if len(found) != 1000 {
+				w.Fatalf("%d are stored", len(found))
+			}
+			for _, s := range found {
+				sum += s.Version
+			}
+			return sum
+		}
+		before := versions()
+		time.Sleep(10 * time.Minute)
+		if after := versions(); after != before {
+			w.Errorf("%d writes", after-before)
+		}
+	})
+}

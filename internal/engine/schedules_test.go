@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedule"
+	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// schedule stores a schedule of the tag "a".
+func (w *world) schedule(e *Engine, name, line string, opts ...processor.Option) row.Schedule {
+	w.Helper()
+	save, err := processor.NewSchedule(name, processor.Spec{}, "a", name, processor.Limits{}, opts...)
+	w.must(err)
+	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
+	w.must(err)
+	s, err := e.Schedules().Save(w.Context(), e.NewSchedule(&save), sp)
+	w.must(err)
+	return s
+}
+
+// history returns what became of the ticks of a schedule, the oldest first.
+func (w *world) history(name string) (lines []string) {
+	w.Helper()
+	found, _, err := w.store.Schedules(w.Context(), row.ScheduleFilter{Names: []string{name}, Limit: 1})
+	w.must(err)
+	runs, err := w.store.Runs(w.Context(), found[0].ID, 0, 1000)
+	w.must(err)
+	for _, r := range slices.Backward(runs) {
+		line := fmt.Sprintf("%v %s", r.Outcome, r.Cause)
+		if r.Ticks > 1 {
+			line += fmt.Sprintf(" ×%d", r.Ticks)
+		}
+		if late := r.Start.Sub(r.Tick); r.Outcome == row.OutcomeCompleted && late > time.Millisecond {
+			line += fmt.Sprintf(" +%v", late.Round(time.Millisecond))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (w *world) wantHistory(name string, want ...string) {
+	w.Helper()
+	if got := w.history(name); !slices.Equal(got, want) {
+		w.Errorf("%s:\n got %q\nwant %q", name, got, want)
+	}
+}
+
+func TestTicksOfOneSecondRunEachOnItsMillisecond(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var last time.Time
+		n := 0
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+			s := task.Schedule
+			n++
+			if s == nil || s.Cause != processor.CauseTick || !last.IsZero() && s.Tick != last.Add(time.Second) {
+				w.Errorf("run %d after %v: %+v", n, last, s)
+			}
+			last = s.Tick
+			return nil
+		}})
+		w.engine(w.store, serving{"a": nothing})
+		w.schedule(e, "beat", "@every 1s")
+		time.Sleep(time.Minute)
+		for _, line := range w.history("beat") {
+			if line != "completed tick" && line != "open tick" {
+				w.Error(line)
+			}
+		}
+		if n < 59 {
+			w.Errorf("%d runs", n)
+		}
+	})
+}
+
+func TestASerialRunThatTakesLongLetsTicksPass(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": untilEnd(2500*time.Millisecond, nil)})
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "slow", "@every 1s")
+		time.Sleep(6 * time.Second)
+		w.wantHistory("slow",
+			"completed tick", "skipped tick", "skipped tick", "open tick", "skipped tick", "skipped tick")
+	})
+}
+
+func TestARunIsNotTriedAgainAfterTheNextTick(t *testing.T) {
+	inBubble(t, func(w *world) {
+		tries := 0
+		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+			tries++
+			return errors.New("boom")
+		}}, func(c *Config) { c.Backoff = processor.Constant(4 * time.Second) })
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "failing", "@every 10s")
+		time.Sleep(20 * time.Second)
+		if got := w.history("failing"); len(got) < 2 || got[0] != "failed tick" || tries != 4 {
+			w.Error(got, tries)
+		}
+	})
+}
+
+func TestAnotherNodeTakesOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		first := w.engine(w.store, serving{"a": nothing})
+		w.engine(w.store, serving{"a": nothing})
+		time.Sleep(time.Second / 2)
+		for i := range 20 {
+			w.schedule(first, fmt.Sprint("job-", i), "@every 30s")
+		}
+		time.Sleep(35 * time.Second)
+		w.crash(first)
+		time.Sleep(2 * time.Minute)
+		for i := range 20 {
+			for _, line := range w.history(fmt.Sprint("job-", i)) {
+				if line != "completed tick" && line != "open tick" {
+					w.Errorf("job %d: %s", i, line)
+				}
+			}
+		}
+	})
+}
+
+func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
+	inBubble(t, func(w *world) {
+		running, together := 0, 0
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+			running++
+			together = max(together, running)
+			<-ctx.Done()
+			time.Sleep(time.Second) // to clean up
+			running--
+			return ctx.Err()
+		}})
+		w.lossy[e] = true // its processor takes longer than the grace
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		time.Sleep(70 * time.Second)
+		if together != 1 {
+			w.Errorf("%d run together", together)
+		}
+		got := w.history("latest")
+		if len(got) < 3 || got[0] != "cancelled tick" || got[len(got)-1] != "open tick" {
+			w.Error(got)
+		}
+		rows, _, _ := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 10}, false)
+		for _, r := range rows[1:] {
+			if r.Execution.IsZero() || r.Execution.Sub(r.Expected) > 5*time.Second {
+				w.Errorf("run of %v began at %v: its lease would have lasted longer", r.TickOf.Tick, r.Execution)
+			}
+		}
+	})
+}
+
+func TestARetriedOldRunIsInTheWay(t *testing.T) {
+	inBubble(t, func(w *world) {
+		fail := true
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+			if fail {
+				return processor.Permanent(errors.New("boom"))
+			}
+			time.Sleep(25 * time.Second)
+			return nil
+		}})
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "nightly", "@every 20s")
+		time.Sleep(20 * time.Second)
+		rows, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 1}, false)
+		w.must(err)
+		fail = false
+		err = e.Retry(w.Context(), Ref{ID: rows[0].ID})
+		if err != nil && !errors.Is(err, processor.ErrDuplicate) {
+			w.Error(err)
+		}
+		time.Sleep(40 * time.Second)
+		w.wantHistory("nightly", "failed tick", "skipped tick", "open tick")
+	})
+}
+
+func pauseFor(reason string) func(schedule.State) (row.Decision, error) {
+	return func(st schedule.State) (row.Decision, error) { return schedule.Pause(st, reason) }
+}
+
+func TestTheHistoryIsTrimmed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing})
+		w.schedule(e, "beat", "@every 1s", processor.WithKeepRuns(10))
+		time.Sleep(5 * time.Minute)
+		if n := len(w.history("beat")); n < 10 || n > 10+200 {
+			w.Errorf("%d rows", n)
+		}
+	})
+}
+
+func TestSchedulesAreMeasured(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+			if string(task.Body) == "bad" {
+				return processor.Permanent(errors.New("boom"))
+			}
+			return nil
+		}})
+		w.schedule(e, "good", "@every 30s")
+		w.schedule(e, "bad", "@every 30s")
+		w.schedule(e, "resting", "@every 30s")
+		_, err := e.Schedules().Change(w.Context(), "resting", pauseFor("holidays"))
+		w.must(err)
+		time.Sleep(160 * time.Second)
+		got := w.series(e)
+		for name, want := range map[string]float64{
+			"schedule_ticks_total{good,completed}": 5, "schedule_ticks_total{bad,failed}": 5,
+			"schedule_unsuccessful_ticks{good}": 0,
+			"schedule_paused{resting}":          1, "schedule_paused{good}": 0, "schedule_behind_ticks{good}": 0,
+		} {
+			if value, there := got[name]; !there || value != want {
+				w.Errorf("%s is %v, want %v", name, value, want)
+			}
+		}
+		if got["schedule_failures{bad}"] < 3 || got["schedule_unsuccessful_ticks{bad}"] < 3 { // a minute old at most
+			w.Errorf("the failing schedule stands at %v", got)
+		}
+		next := got["schedule_next_timestamp_seconds{good}"] - got["schedule_last_success_timestamp_seconds{good}"]
+		if next != 30 && next != 60 {
+			w.Errorf("the next tick is %v s after the last success", next)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package planner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedule"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// mostTries bounds how often a change is tried whose schedule others change at the same time.
+const mostTries = 10
+
+// Change has change decide about one schedule, and stores what it returns. Where others were quicker, it is asked again
+// with what is stored now. An error of change is returned as it is.
+func (p *Planner) Change(
+	ctx context.Context, name string, change func(schedule.State) (row.Decision, error),
+) (row.Schedule, error) {
+	for n := range mostTries {
+		if n > 0 && !lifecycle.Sleep(ctx, lifecycle.Backoff(n-1)) {
+			return row.Schedule{}, ctx.Err()
+		}
+		st, err := p.State(ctx, name)
+		if err != nil {
+			return row.Schedule{}, err
+		}
+		d, err := change(st)
+		if err != nil {
+			return row.Schedule{}, err
+		}
+		done, err := p.try(ctx, d)
+		if done || err != nil {
+			d.Schedule.Version++ // it was the version that the decision was made for
+			return d.Schedule, err
+		}
+	}
+	return row.Schedule{}, processor.ErrContended
+}
+
+// try stores a decision and reports whether it applied. A decision whose reply was lost is tried again at the version
+// that it was made for, so it applies once.
+func (p *Planner) try(ctx context.Context, d row.Decision) (done bool, err error) {
+	call, cancel := p.CallIn(ctx)
+	defer cancel()
+	done, err = p.Store.Decide(call, []row.Decision{d})
+	switch {
+	case done:
+		p.stored([]row.Decision{d})
+	case err != nil && row.ClassOf(err) == row.ClassUnknown:
+		return p.applied(ctx, &d)
+	case err != nil && retryable(err):
+		return false, nil
+	}
+	return done, err
+}
+
+func retryable(err error) bool {
+	switch row.ClassOf(err) {
+	case row.ClassDuplicate, row.ClassLocked, row.ClassNotApplied:
+		return true
+	default:
+		return false
+	}
+}
+
+// applied finds out whether a decision is stored whose reply was lost.
+func (p *Planner) applied(ctx context.Context, d *row.Decision) (bool, error) {
+	st, err := p.State(ctx, d.Schedule.Name)
+	switch {
+	case errors.Is(err, processor.ErrScheduleNotFound):
+		return d.Write == row.WriteDelete, nil
+	case err != nil:
+		return false, err
+	}
+	version := d.Schedule.Version + 1
+	if d.Write == row.WriteNew {
+		version = 0
+	}
+	return st.Schedule.ID == d.Schedule.ID && st.Schedule.Version >= version, nil
+}
+
+// State reads what a decision about one schedule is made of. It returns [processor.ErrScheduleNotFound] when there is
+// none of the name.
+func (p *Planner) State(ctx context.Context, name string) (schedule.State, error) {
+	call, cancel := p.CallIn(ctx)
+	found, broken, err := p.Store.Schedules(call, row.ScheduleFilter{Names: []string{name}, Limit: 1})
+	cancel()
+	switch {
+	case err != nil:
+		return schedule.State{}, err
+	case len(broken) > 0:
+		return schedule.State{}, errors.New("the schedule cannot be read: " + broken[0].Reason)
+	case len(found) == 0:
+		return schedule.State{}, processor.ErrScheduleNotFound
+	}
+	if _, err := p.spec(&found[0]); err != nil {
+		return schedule.State{}, err
+	}
+	states, err := p.states(ctx, found)
+	if err != nil {
+		return schedule.State{}, err
+	}
+	return states[0], nil
+}

@@ -1,0 +1,67 @@
+package planner
+
+import (
+	"context"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedule"
+)
+
+// Confirm tells that an attempt of a run that was cancelled has returned here. Nothing of it goes on, so the run that
+// replaces it need not wait for the end of its lease.
+func (p *Planner) Confirm(ctx context.Context, name string, task int64) {
+	st, err := p.State(ctx, name)
+	if err != nil {
+		p.Failed("reading the schedule of a replaced run", err)
+		return
+	}
+	next, waits := waiting(&st)
+	if !waits {
+		return
+	}
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	before, err := p.Store.Runs(ctx, st.Schedule.ID, next.TickOf.Tick, fewRuns)
+	if err == nil && newestTask(before) == task {
+		err = p.putForward(ctx, next, st.Now)
+	}
+	if err != nil {
+		p.Failed("putting forward the run of a schedule", err)
+	}
+}
+
+// fewRuns is how many rows of the history are read to find the run before: some say of ticks that they did not run.
+const fewRuns = 20
+
+func newestTask(runs []row.ScheduleRun) int64 {
+	for _, run := range runs {
+		if run.TaskID != 0 {
+			return run.TaskID
+		}
+	}
+	return 0
+}
+
+// waiting returns the run that is planted and waits although its tick is due.
+func waiting(st *schedule.State) (row.Row, bool) {
+	for _, o := range st.Open {
+		r := o.Task
+		if r.Status == row.Pending && r.Attempt == 0 && r.TickOf != nil && r.Expected <= st.Now && r.Due > st.Now {
+			return r, true
+		}
+	}
+	return row.Row{}, false
+}
+
+func (p *Planner) putForward(ctx context.Context, r row.Row, now row.Time) error {
+	applied, err := p.Store.Update(ctx, nil, []row.Change{{
+		ID: r.ID, Version: r.Version, From: row.Pending, To: row.Pending, Due: now, Attempt: r.Attempt,
+		CrashCount: r.CrashCount, Errors: r.Errors, ErrorStack: r.ErrorStack, Executor: r.Executor, SameExecutor: true,
+	}})
+	if err != nil || applied == 0 {
+		return err
+	}
+	r.Version, r.Due = r.Version+1, now
+	p.Committed(r.Sighting())
+	return nil
+}

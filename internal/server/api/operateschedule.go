@@ -1,0 +1,123 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+type schedulePauseInput struct {
+	ScheduleInput
+	Body *wire.SchedulePause
+}
+
+type scheduleTriggerInput struct {
+	ScheduleInput
+	Body *wire.ScheduleTrigger
+}
+
+type scheduleTriggeredOutput struct{ Body wire.ScheduleTriggered }
+
+type scheduleSkippedOutput struct{ Body wire.ScheduleSkipped }
+
+type scheduleBackfillInput struct {
+	ScheduleInput
+	Body wire.ScheduleBackfill
+}
+
+type scheduleBackfilledOutput struct{ Body wire.ScheduleBackfilled }
+
+func (a *API) operateScheduleOperations() {
+	operation := func(name, id, summary, description string, status int) huma.Operation {
+		op := a.operation(http.MethodPost, schedulePath+"/"+name, id, summary,
+			description+" It needs the verb operate.", groupSchedules)
+		op.DefaultStatus = status
+		return op
+	}
+	huma.Register(a.spec, operation("pause", "pauseSchedule", "Pause a schedule",
+		"A run that has not begun is withdrawn. Ticks of the pause do not count as missed.", http.StatusNoContent),
+		a.pauseSchedule)
+	huma.Register(a.spec, operation("resume", "resumeSchedule", "End the pause of a schedule",
+		"It goes on with the first tick that is to come.", http.StatusNoContent),
+		a.operateSchedule(a.scheduler.ResumeSchedule))
+	huma.Register(a.spec, operation("reset", "resetSchedule", "Set a schedule to its first tick that is to come",
+		"For a database whose clock was ahead.", http.StatusNoContent), a.operateSchedule(a.scheduler.ResetSchedule))
+	huma.Register(a.spec, operation("skip", "skipTick", "Leave out the next tick of a schedule",
+		"Answers the tick.", http.StatusOK), a.skipTick)
+	huma.Register(a.spec, operation("trigger", "triggerSchedule", "Run a schedule once, now",
+		"In any state; its ticks stay as they are. 409 schedule_busy while a run executes, unless beside is true.",
+		http.StatusOK), a.triggerSchedule)
+	huma.Register(a.spec, operation("backfill", "backfillSchedule", "Run the past ticks of a schedule",
+		"Each once, the oldest first, both ends of the range included, with the lowest priority. The runs are those "+
+			"of a schedule of their own.", http.StatusCreated), a.backfillSchedule)
+}
+
+// operated does something to a schedule, if the caller has the right to.
+func (a *API) operated(ctx context.Context, name string, do func() error) error {
+	if _, err := a.findSchedule(ctx, access.Operate, name); err != nil {
+		return a.problem(err)
+	}
+	if err := do(); err != nil {
+		return a.problem(err)
+	}
+	return nil
+}
+
+func (a *API) operateSchedule(
+	do func(context.Context, string) error,
+) func(context.Context, *ScheduleInput) (*struct{}, error) {
+	return func(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
+		return nil, a.operated(ctx, in.Name, func() error { return do(ctx, in.Name) })
+	}
+}
+
+func (a *API) pauseSchedule(ctx context.Context, in *schedulePauseInput) (*struct{}, error) {
+	var reason string
+	if in.Body != nil {
+		reason = in.Body.Reason
+	}
+	return nil, a.operated(ctx, in.Name, func() error { return a.scheduler.PauseSchedule(ctx, in.Name, reason) })
+}
+
+func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (out *scheduleSkippedOutput, err error) {
+	err = a.operated(ctx, in.Name, func() error {
+		tick, err := a.scheduler.SkipTick(ctx, in.Name)
+		out = &scheduleSkippedOutput{wire.ScheduleSkipped{Tick: wire.Time(tick)}}
+		return err
+	})
+	return out, err
+}
+
+func (a *API) triggerSchedule(
+	ctx context.Context, in *scheduleTriggerInput,
+) (out *scheduleTriggeredOutput, err error) {
+	beside := in.Body != nil && in.Body.Beside
+	err = a.operated(ctx, in.Name, func() error {
+		id, err := a.scheduler.TriggerSchedule(ctx, in.Name, beside)
+		out = &scheduleTriggeredOutput{wire.ScheduleTriggered{ID: wire.ID(id)}}
+		return err
+	})
+	return out, err
+}
+
+func (a *API) backfillSchedule(
+	ctx context.Context, in *scheduleBackfillInput,
+) (out *scheduleBackfilledOutput, err error) {
+	if in.Body.From == nil || in.Body.To == nil {
+		return nil, a.problem(fmt.Errorf("%w: send from and to", delaytask.ErrInvalidRange))
+	}
+	err = a.operated(ctx, in.Name, func() error {
+		name, err := a.scheduler.Backfill(ctx, in.Name, in.Body.From.Std(), in.Body.To.Std(),
+			cmp.Or(in.Body.AtOnce, 1))
+		out = &scheduleBackfilledOutput{wire.ScheduleBackfilled{Name: name}}
+		return err
+	})
+	return out, err
+}

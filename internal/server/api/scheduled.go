@@ -1,0 +1,196 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// ScheduleInput names a schedule.
+type ScheduleInput struct {
+	Name string `path:"name" doc:"A slash in it is written %2F"`
+}
+
+type scheduleSaveInput struct {
+	ScheduleInput
+	Body wire.ScheduleSave
+}
+
+type scheduleOutput struct{ Body wire.Schedule }
+
+type scheduleTicksInput struct {
+	ScheduleInput
+	Before string `query:"before" doc:"Only ticks before this time; default: all"`
+	Limit  int    `query:"limit" doc:"Default 100, at most 1,000"`
+}
+
+type scheduleTicksOutput struct{ Body wire.ScheduleTicks }
+
+const (
+	schedulesPath = "/v1/schedules"
+	schedulePath  = schedulesPath + "/{name}"
+)
+
+func (a *API) savedScheduleOperations() {
+	huma.Register(a.spec, a.operation(http.MethodPut, schedulePath, "saveSchedule", "Save a schedule",
+		"Stores it, or gives the one of the name this definition: what is planted and has not begun is planted anew, "+
+			"and nothing that was due before runs at once. It needs the verb schedule for the tag, and for that of "+
+			"the schedule that is there; for the tag http also save_http. 409 schedule_owned: a program declares it.",
+		groupSchedules), a.saveSchedule)
+	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath, "getSchedule", "Show a schedule",
+		"Its definition and its state.", groupSchedules), a.getSchedule)
+	remove := a.operation(http.MethodDelete, schedulePath, "deleteSchedule", "Delete a schedule",
+		"With its history and its backfills. A run that executes goes on. It needs the verb schedule.", groupSchedules)
+	remove.DefaultStatus = http.StatusNoContent
+	huma.Register(a.spec, remove, a.deleteSchedule)
+	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath+"/ticks", "listScheduleTicks",
+		"List what became of the ticks of a schedule", "The newest first.", groupSchedules), a.scheduleTicks)
+}
+
+func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*scheduleOutput, error) {
+	options, err := scheduleOptions(&in.Body)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	body, err := bodyOf(in.Body.Body, in.Body.BodyText)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if err := a.allowSchedule(ctx, in.Name, in.Body.Tag); err != nil {
+		return nil, a.problem(err)
+	}
+	if err := a.check(delaytask.Item{Tag: in.Body.Tag, Body: body}); err != nil {
+		return nil, a.problem(err)
+	}
+	s, err := a.scheduler.SaveSchedule(ctx, in.Name, view.Spec(&in.Body.Spec), in.Body.Tag, body, options...)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if !access.From(ctx).May(access.Read, s.Tag) {
+		// What it has done so far is not for a caller without Read. The definition is the caller's own.
+		return &scheduleOutput{wire.Schedule{Name: s.Name, Tag: s.Tag, State: string(s.State), Version: s.Version,
+			Spec: in.Body.Spec, NextTick: wire.Time(s.NextTick), NextDue: wire.Time(s.NextDue)}}, nil
+	}
+	return &scheduleOutput{view.Schedule(&s)}, nil
+}
+
+// allowSchedule refuses a caller that may not give the schedule of a name the tag, or may not replace the one that is
+// there.
+func (a *API) allowSchedule(ctx context.Context, name, tag string) error {
+	if !processor.ValidScheduleName(name) {
+		return fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidScheduleName, name)
+	}
+	if err := allow(ctx, access.Schedule, tag); err != nil {
+		return err
+	}
+	if tag == access.HTTPTag {
+		// The body names the address to call, which is a right of its own.
+		if err := allow(ctx, access.SaveHTTP, tag); err != nil {
+			return err
+		}
+	}
+	if access.From(ctx).AnyTag(access.Schedule) {
+		return nil
+	}
+	old, err := a.scheduler.GetSchedule(ctx, name)
+	switch {
+	case errors.Is(err, delaytask.ErrScheduleNotFound):
+		return nil
+	case err != nil:
+		return err
+	case !access.From(ctx).May(access.Schedule, old.Tag):
+		return problemOf(http.StatusForbidden, wire.CodeForbidden,
+			"the name belongs to a schedule of a tag that this token may not schedule; choose another name")
+	}
+	return nil
+}
+
+func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
+	options, err := optionsOf(&wire.Save{
+		App: s.App, TTR: s.TTR, MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.NoAttemptLimit, Priority: s.Priority,
+		Headers: s.Headers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, processor.WithJitter(s.Jitter.Std()), processor.WithPauseAfter(s.PauseAfter),
+		processor.WithMaxRuns(s.MaxRuns))
+	given := func(is bool, option delaytask.Option) {
+		if is {
+			options = append(options, option)
+		}
+	}
+	given(s.Overlap != "", processor.WithOverlap(processor.Overlap(s.Overlap)))
+	given(s.MaxOpen != 0, processor.WithMaxOpen(s.MaxOpen))
+	given(s.Missed != "", processor.WithMissed(processor.Missed(s.Missed)))
+	given(s.StartWithin != 0, processor.WithStartWithin(s.StartWithin.Std()))
+	given(s.KeepRuns != 0, processor.WithKeepRuns(s.KeepRuns))
+	given(s.RetryPastNext, processor.WithRetryPastNext())
+	return options, nil
+}
+
+// findSchedule returns the schedule of a name, if the caller has this right to its tag. It answers as if a schedule of
+// another tag did not exist.
+func (a *API) findSchedule(ctx context.Context, verb access.Verb, name string) (delaytask.Schedule, error) {
+	if err := allow(ctx, verb, ""); err != nil {
+		return delaytask.Schedule{}, err
+	}
+	unknown := fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
+	if !processor.ValidTag(name) { // names have the characters of tags
+		return delaytask.Schedule{}, unknown
+	}
+	s, err := a.scheduler.GetSchedule(ctx, name)
+	switch {
+	case errors.Is(err, delaytask.ErrScheduleNotFound):
+		return s, unknown
+	case err != nil:
+		return s, err
+	case !access.From(ctx).May(verb, s.Tag):
+		return delaytask.Schedule{}, unknown
+	}
+	return s, nil
+}
+
+func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutput, error) {
+	s, err := a.findSchedule(ctx, access.Read, in.Name)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &scheduleOutput{view.Schedule(&s)}, nil
+}
+
+func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
+	if _, err := a.findSchedule(ctx, access.Schedule, in.Name); err != nil {
+		return nil, a.problem(err)
+	}
+	if err := a.scheduler.DeleteSchedule(ctx, in.Name); err != nil {
+		return nil, a.problem(err)
+	}
+	return nil, nil
+}
+
+func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {
+	var before wire.Moment
+	if in.Before != "" {
+		if err := before.UnmarshalText([]byte(in.Before)); err != nil {
+			return nil, a.problem(fmt.Errorf("%w: before: %w", delaytask.ErrInvalidTime, err))
+		}
+	}
+	if _, err := a.findSchedule(ctx, access.Read, in.Name); err != nil {
+		return nil, a.problem(err)
+	}
+	ticks, err := a.scheduler.ScheduleTicks(ctx, in.Name, before.Std(), in.Limit)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &scheduleTicksOutput{view.ScheduleTicks(ticks)}, nil
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+type previewInput struct{ Body wire.Preview }
+
+type ticksOutput struct{ Body wire.Ticks }
+
+// previewed is how many ticks a preview has by default.
+const previewed = 20
+
+func (a *API) scheduleOperations() {
+	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/schedules/preview", "previewSchedule",
+		"Tell when a schedule would run", "It stores and reads nothing. Every access token may call it. 400 "+
+			"invalid_spec has the line and the column in errors.", groupSchedules), a.preview)
+	a.savedScheduleOperations()
+	a.listScheduleOperation()
+	a.operateScheduleOperations()
+}
+
+// preview asks for no right: the answer depends on the request and the clock alone.
+func (a *API) preview(_ context.Context, in *previewInput) (*ticksOutput, error) {
+	after := a.scheduler.Now()
+	if in.Body.After != nil {
+		after = in.Body.After.Std()
+	}
+	ticks, warnings, err := delaytask.Preview(view.Spec(&in.Body.Spec), after, cmp.Or(in.Body.Count, previewed))
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &ticksOutput{view.Ticks(ticks, warnings)}, nil
+}

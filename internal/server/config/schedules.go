@@ -1,0 +1,237 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Schedule is a schedule that this process declares. Zero fields have the defaults of the library.
+type Schedule struct {
+	Tag           string
+	Cron          []string
+	Every         string
+	At            []string
+	Except        []string
+	Zone          string
+	DST           string
+	Start, End    time.Time
+	Body          string
+	App           string
+	Headers       []string // name=value
+	TTR           time.Duration
+	MaxAttempts   int
+	Priority      int
+	Overlap       string
+	MaxOpen       int
+	Missed        string
+	StartWithin   time.Duration
+	Jitter        time.Duration
+	PauseAfter    int
+	MaxRuns       int
+	KeepRuns      int
+	RetryPastNext bool
+}
+
+const decades = 290 * year
+
+var scheduleSettings = []part[Schedule]{
+	partOf("tag", text(1), func(s *Schedule) *string { return &s.Tag }),
+	linesPart("cron", func(s *Schedule) *[]string { return &s.Cron }),
+	partOf("every", text(1), func(s *Schedule) *string { return &s.Every }),
+	linesPart("at", func(s *Schedule) *[]string { return &s.At }),
+	linesPart("except", func(s *Schedule) *[]string { return &s.Except }),
+	partOf("zone", text(0), func(s *Schedule) *string { return &s.Zone }),
+	partOf("dst", choice("once", "skip", "both", "literal"), func(s *Schedule) *string { return &s.DST }),
+	partOf("start", moment, func(s *Schedule) *time.Time { return &s.Start }),
+	partOf("end", moment, func(s *Schedule) *time.Time { return &s.End }),
+	partOf("body", text(0), func(s *Schedule) *string { return &s.Body }),
+	partOf("app", text(0), func(s *Schedule) *string { return &s.App }),
+	linesPart("headers", func(s *Schedule) *[]string { return &s.Headers }),
+	partOf("ttr", duration(time.Second, day), func(s *Schedule) *time.Duration { return &s.TTR }),
+	partOf("max_attempts", integer(1, 1_000_000), func(s *Schedule) *int { return &s.MaxAttempts }),
+	partOf("priority", integer(-100, 100), func(s *Schedule) *int { return &s.Priority }),
+	partOf("overlap", choice("skip", "queue_one", "replace", "allow"), func(s *Schedule) *string { return &s.Overlap }),
+	partOf("max_open", integer(1, 10_000), func(s *Schedule) *int { return &s.MaxOpen }),
+	partOf("missed", choice("once", "skip", "all"), func(s *Schedule) *string { return &s.Missed }),
+	partOf("start_within", duration(time.Second, decades), func(s *Schedule) *time.Duration { return &s.StartWithin }),
+	partOf("jitter", duration(0, day), func(s *Schedule) *time.Duration { return &s.Jitter }),
+	partOf("pause_after", integer(0, math.MaxInt32), func(s *Schedule) *int { return &s.PauseAfter }),
+	partOf("max_runs", integer(0, math.MaxInt32), func(s *Schedule) *int { return &s.MaxRuns }),
+	partOf("keep_runs", integer(1, 100_000), func(s *Schedule) *int { return &s.KeepRuns }),
+	partOf("retry_past_next", boolean, func(s *Schedule) *bool { return &s.RetryPastNext }),
+}
+
+// linesPart takes a text, or a sequence of texts. Commas do not part a text: a cron line may hold some.
+func linesPart(name string, field func(*Schedule) *[]string) part[Schedule] {
+	return part[Schedule]{
+		name: name,
+		set: func(s *Schedule, value any) error {
+			items, isList := value.([]any)
+			if !isList {
+				items = []any{value}
+			}
+			var texts []string
+			for _, item := range items {
+				switch v := item.(type) {
+				case string:
+					texts = append(texts, v)
+				case time.Time: // YAML reads a text that looks like one
+					texts = append(texts, strings.TrimSuffix(v.UTC().Format(time.RFC3339), "T00:00:00Z"))
+				default:
+					return errors.New("want a text or a list of texts; put them in quotes")
+				}
+			}
+			*field(s) = texts
+			return nil
+		},
+		get: func(s Schedule) (any, bool) { return *field(&s), len(*field(&s)) > 0 },
+	}
+}
+
+// setSchedule takes the path below schedules: the name and that of its setting.
+func (c *Config) setSchedule(path []string, value any) error {
+	switch {
+	case len(path) == 0 && isEmpty(value):
+		return nil
+	case len(path) == 0:
+		return errors.New("want the names of schedules, and below each its settings")
+	case !processor.ValidScheduleName(path[0]):
+		return processor.ErrInvalidScheduleName
+	case len(path) < 2:
+		return errors.New("want the settings of a schedule below its name, such as tag and cron")
+	}
+	return setPart(&c.Schedules, scheduleSettings, path[0], path[1:], value, false)
+}
+
+// Spec returns when the schedule runs, and the key that each of its lines comes from.
+func (s *Schedule) Spec() (spec delaytask.Spec, keys []string) {
+	spec = delaytask.Spec{Zone: s.Zone, DST: delaytask.DST(s.DST), Start: s.Start, End: s.End}
+	add := func(key, prefix string, texts ...string) {
+		for i, line := range texts {
+			spec.Lines = append(spec.Lines, prefix+line)
+			if len(texts) > 1 {
+				keys = append(keys, fmt.Sprintf("%s[%d]", key, i))
+			} else {
+				keys = append(keys, key)
+			}
+		}
+	}
+	add("cron", "", s.Cron...)
+	if s.Every != "" {
+		add("every", "@every ", s.Every)
+	}
+	add("at", "@at ", s.At...)
+	n := len(spec.Lines)
+	spec = spec.Except(s.Except...)
+	for i := range spec.Lines[n:] {
+		keys = append(keys, fmt.Sprintf("except[%d]", i))
+	}
+	return spec, keys
+}
+
+// Options are those of a declaration.
+func (s *Schedule) Options() []delaytask.Option {
+	options := []delaytask.Option{
+		delaytask.WithTTR(s.TTR), delaytask.WithMaxAttempts(s.MaxAttempts), delaytask.WithPriority(s.Priority),
+		delaytask.WithApp(s.App), processor.WithJitter(s.Jitter), processor.WithPauseAfter(s.PauseAfter),
+		processor.WithMaxRuns(s.MaxRuns), processor.WithKeepRuns(cmp.Or(s.KeepRuns, processor.DefaultKeepRuns)),
+		processor.WithOverlap(cmp.Or(processor.Overlap(s.Overlap), processor.OverlapSkip)),
+		processor.WithMissed(cmp.Or(processor.Missed(s.Missed), processor.MissedOnce)),
+	}
+	for _, header := range s.Headers {
+		name, value, _ := strings.Cut(header, "=")
+		options = append(options, delaytask.WithHeader(name, value))
+	}
+	if s.MaxOpen != 0 {
+		options = append(options, processor.WithMaxOpen(s.MaxOpen))
+	}
+	if s.StartWithin != 0 {
+		options = append(options, processor.WithStartWithin(s.StartWithin))
+	}
+	if s.RetryPastNext {
+		options = append(options, processor.WithRetryPastNext())
+	}
+	return options
+}
+
+// checkSchedules names the key of each schedule that is wrong, and where in its text.
+func (c *Config) checkSchedules() (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(c.Schedules)) {
+		s := c.Schedules[name]
+		if err := s.check(name); err != nil {
+			errs = append(errs, fmt.Errorf("schedules.%s%w", name, err))
+		}
+	}
+	return errs
+}
+
+func (s *Schedule) check(name string) error {
+	spec, keys := s.Spec()
+	switch {
+	case s.Tag == "":
+		return errors.New(".tag is missing")
+	case len(s.Cron) == 0 && s.Every == "" && len(s.At) == 0:
+		return errors.New(": want cron, every or at")
+	}
+	_, err := processor.NewSchedule(name, spec, s.Tag, s.Body, processor.Limits{Body: math.MaxInt}, s.Options()...)
+	if err == nil {
+		_, _, err = delaytask.Preview(spec, time.Now(), 1)
+	}
+	wrong, is := errors.AsType[*delaytask.SpecError](err)
+	switch {
+	case err == nil:
+		return nil
+	case !is || wrong.Line == 0:
+		return fmt.Errorf(": %w", err)
+	}
+	place, column := "."+keys[wrong.Line-1], wrong.Column-prefixOf(spec.Lines[wrong.Line-1])
+	if column > 0 {
+		place += fmt.Sprintf(", column %d", column)
+	}
+	return fmt.Errorf("%s: %s", place, wrong.Reason)
+}
+
+// prefixOf is how many bytes of a line are not in the file.
+func prefixOf(line string) int {
+	for _, prefix := range []string{"@every ", "@at "} {
+		if strings.HasPrefix(line, prefix) {
+			return len(prefix)
+		}
+	}
+	return 0
+}
+
+// moment takes a time of RFC 3339, "" for none.
+func moment(value any) (time.Time, error) {
+	switch v := value.(type) {
+	case time.Time: // YAML reads a text that looks like one
+		return v.UTC(), nil
+	case string:
+		var at wire.Moment
+		if v == "" {
+			return time.Time{}, nil
+		}
+		err := at.UnmarshalText([]byte(v))
+		return at.Std(), err
+	default:
+		return time.Time{}, errors.New("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z")
+	}
+}
+
+func owner(value any) (string, error) {
+	s, ok := value.(string)
+	if !ok || s != "" && !processor.ValidTag(s) {
+		return "", fmt.Errorf("want 1 to 128 of A–Z a–z 0–9 . _ - : /, got %.140q", fmt.Sprint(value))
+	}
+	return s, nil
+}

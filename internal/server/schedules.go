@@ -1,0 +1,24 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/delaytask/delaytask"
+)
+
+// declareSchedules declares the schedules of the settings.
+func (p *parts) declareSchedules() error {
+	for _, name := range slices.Sorted(maps.Keys(p.cfg.Schedules)) {
+		s := p.cfg.Schedules[name]
+		spec, _ := s.Spec()
+		if err := p.check(delaytask.Item{Tag: s.Tag, Body: s.Body}); err != nil {
+			return fmt.Errorf("schedules.%s.body: %w", name, err)
+		}
+		if err := p.scheduler.DeclareSchedule(name, spec, s.Tag, s.Body, s.Options()...); err != nil {
+			return fmt.Errorf("schedules.%s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var errStillOpen = errors.New("a run that has ended needs an outcome")
+
+// Decide implements [store.Schedules]. All statements lock schedules, then runs, then tasks, each in the order of their
+// ids.
+func (s *Store) Decide(ctx context.Context, decisions []row.Decision) (applied bool, err error) {
+	const op = "decide on schedules"
+	if len(decisions) == 0 {
+		return true, nil
+	}
+	isOpen := func(r row.ScheduleRun) bool { return r.Outcome == row.OutcomeOpen }
+	for i := range decisions {
+		if slices.ContainsFunc(decisions[i].Ended, isOpen) {
+			return false, refusedTo(op, errStillOpen)
+		}
+	}
+	steps := s.own.decide(decisions)
+	err = s.decide.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+		applied, err = s.own.transact(ctx, conn, op, steps)
+		return err
+	})
+	return applied, err
+}
+
+// step is a statement of a transaction.
+type step struct {
+	query string
+	args  []any
+	rows  int // it must change so many, anyRows: no matter how many
+}
+
+const anyRows = -1
+
+// transact runs the steps in a transaction. It returns false, and has changed nothing, when one of them changed another
+// number of rows than it must. An error before the COMMIT was sent is never of unknown outcome. The statements are sent
+// as text: a transaction of package sql ends with its context, and then says that its caller has ended it.
+func (d dialect) transact(ctx context.Context, conn *sql.Conn, op string, steps []step) (applied bool, err error) {
+	defer func() {
+		if !applied {
+			rollBack(ctx, conn)
+		}
+	}()
+	if _, err := conn.ExecContext(ctx, d.begin); err != nil {
+		return false, notSent(op, err)
+	}
+	for _, s := range steps {
+		n, err := execute(ctx, conn, s.query, s.args)
+		switch {
+		case err != nil:
+			return false, notSent(op, err)
+		case s.rows != anyRows && n != s.rows:
+			return false, nil
+		}
+	}
+	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// rollBackTimeout bounds a ROLLBACK, for which no caller waits any more. The server does it as well when the connection
+// ends.
+const rollBackTimeout = time.Second
+
+// rollBack ends the transaction of a connection. A connection that may still be inside of one is discarded.
+func rollBack(ctx context.Context, conn *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTimeout)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		discard(conn)
+	}
+}
+
+// decide returns what applies the decisions.
+func (d dialect) decide(decisions []row.Decision) (steps []step) {
+	decisions = sortedByID(decisions, func(d row.Decision) int64 { return d.Schedule.ID })
+	add := func(rows int) func(query string, args []any) {
+		return func(query string, args []any) { steps = append(steps, step{query, args, rows}) }
+	}
+	var planted, ended, undone []row.ScheduleRun
+	var changes []row.Change
+	var tasks []row.Row
+	for i := range decisions {
+		at := &decisions[i]
+		switch at.Write {
+		case row.WriteNew:
+			add(1)(d.insertSchedule(&at.Schedule))
+		case row.WriteDelete:
+			add(1)(d.deleteSchedule(&at.Schedule))
+		default:
+			add(1)(d.updateSchedule(at.Write, &at.Schedule))
+		}
+		planted = append(planted, runsOf(&at.Schedule, at.New)...)
+		ended = append(ended, runsOf(&at.Schedule, at.Ended)...)
+		undone = append(undone, runsOf(&at.Schedule, at.Undone)...)
+		changes, tasks = append(changes, at.Changes...), append(tasks, at.Insert...)
+	}
+	for i := range decisions {
+		if at := &decisions[i]; !at.Forget.IsZero() {
+			add(anyRows)(d.forgetRuns(at.Schedule.ID, at.Forget))
+		}
+	}
+	for _, r := range undone { // first, because their ticks may be planted anew
+		add(1)(d.undoRun(r))
+	}
+	for some := range slices.Chunk(planted, maxInsert) {
+		add(anyRows)(d.insertRuns(some))
+	}
+	for _, r := range ended {
+		add(1)(d.endRun(r))
+	}
+	for i := range decisions {
+		if decisions[i].Write == row.WriteDelete {
+			add(anyRows)(d.deleteRuns(decisions[i].Schedule.ID))
+		}
+	}
+	if len(changes) > 0 {
+		add(len(changes))(d.update(changes))
+	}
+	for some := range slices.Chunk(tasks, maxInsert) {
+		add(anyRows)(d.insert(some))
+	}
+	return steps
+}
+
+// runsOf returns the runs of the schedule as they are stored, ordered by tick and cause.
+func runsOf(s *row.Schedule, runs []row.ScheduleRun) []row.ScheduleRun {
+	runs = slices.Clone(runs)
+	for i := range runs {
+		r := &runs[i]
+		r.ScheduleID, r.Until, r.Ticks = s.ID, cmp.Or(r.Until, r.Tick), cmp.Or(r.Ticks, 1)
+	}
+	slices.SortStableFunc(runs, func(a, b row.ScheduleRun) int {
+		return cmp.Or(cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Cause, b.Cause))
+	})
+	return runs
+}
+
+func (d dialect) insertSchedule(s *row.Schedule) (string, []any) {
+	t := new(text)
+	t.write("INSERT INTO " + scheduleTable + " (" + strings.Join(namesOf(allScheduleColumns), ", ") +
+		", version, create_time, update_time) VALUES (")
+	for _, c := range allScheduleColumns {
+		t.value(c.form.bind(d), c.value(s))
+		t.write(", ")
+	}
+	t.write("0, " + d.now + ", " + d.now + ")")
+	return t.sql.String(), t.args
+}
+
+// updateSchedule gives every column a value: servers differ in what an assignment reads of a column that another one
+// writes.
+func (d dialect) updateSchedule(write row.ScheduleWrite, s *row.Schedule) (string, []any) {
+	columns := progressColumns
+	if write == row.WriteDefinition {
+		columns = slices.Concat(definitionColumns, progressColumns)
+	}
+	t := new(text)
+	t.write("UPDATE " + scheduleTable + " AS t" + d.byID + " SET ")
+	for _, c := range columns {
+		t.write(c.name + " = ")
+		t.value(c.form.bind(d), c.value(s))
+		t.write(", ")
+	}
+	t.write("version = version + 1, update_time = " + d.now + " WHERE " + isAt(s))
+	return t.sql.String(), t.args
+}
+
+func (d dialect) deleteSchedule(s *row.Schedule) (string, []any) {
+	return fmt.Sprintf(d.deleteFrom, scheduleTable) + " WHERE " + isAt(s), nil
+}
+
+func isAt(s *row.Schedule) string {
+	return fmt.Sprintf("t.id = %d AND t.version = %d", s.ID, s.Version)
+}
+
+func (d dialect) insertRuns(runs []row.ScheduleRun) (string, []any) {
+	t := new(text)
+	t.write("INSERT INTO " + runTable + " (" + strings.Join(runColumns, ", ") + ") VALUES ")
+	for i, r := range runs {
+		if i > 0 {
+			t.write(", ")
+		}
+		t.write(runKey(r))
+		for _, v := range []any{
+			r.Until, int64(r.Ticks), int64(r.Outcome), orNull(r.TaskID), orNull(r.Note),
+			momentOrNull(r.Start), momentOrNull(r.Finish),
+		} {
+			t.write(", ")
+			t.value(d.bindText, v)
+		}
+		t.write(")")
+	}
+	return t.sql.String(), t.args
+}
+
+// runKey opens a row of values by the columns of the primary key.
+func runKey(r row.ScheduleRun) string {
+	return fmt.Sprintf("(%d, '%s', %d", r.ScheduleID, r.Tick, r.Cause)
+}
+
+func (d dialect) endRun(r row.ScheduleRun) (string, []any) {
+	t := new(text)
+	t.write(fmt.Sprintf("UPDATE %s AS t%s SET outcome = %d, note = ", runTable, d.byID, r.Outcome))
+	t.value(d.bindText, orNull(r.Note))
+	t.write(", start_time = ")
+	t.value("", momentOrNull(r.Start))
+	t.write(", finish_time = ")
+	t.value("", momentOrNull(r.Finish))
+	t.write(fmt.Sprintf(" WHERE %s AND t.outcome = %d", isRun(r), row.OutcomeOpen))
+	return t.sql.String(), t.args
+}
+
+func (d dialect) undoRun(r row.ScheduleRun) (string, []any) {
+	return fmt.Sprintf(d.deleteFrom+" WHERE %s AND t.outcome = %d", runTable, isRun(r), row.OutcomeOpen), nil
+}
+
+func (d dialect) forgetRuns(schedule int64, from row.Time) (string, []any) {
+	return fmt.Sprintf(d.deleteFrom+" WHERE t.schedule_id = %d AND t.tick >= '%s'", runTable, schedule, from), nil
+}
+
+func isRun(r row.ScheduleRun) string {
+	return fmt.Sprintf("t.schedule_id = %d AND t.tick = '%s' AND t.cause = %d", r.ScheduleID, r.Tick, r.Cause)
+}
+
+func (d dialect) deleteRuns(schedule int64) (string, []any) {
+	return fmt.Sprintf(d.deleteFrom+" WHERE t.schedule_id = %d", runTable, schedule), nil
+}

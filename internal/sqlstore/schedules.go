@@ -1,0 +1,232 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// The indexes of schedules and their runs.
+const (
+	lookKey    = "delay_task_schedule_look"
+	nameKey    = "delay_task_schedule_name"
+	outcomeKey = "delay_task_schedule_run_outcome"
+)
+
+// LookAt implements [store.Schedules].
+func (s *Store) LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
+	[]row.Schedule, []row.Broken, error) {
+	query, args := s.dialect.lookAt(until, from, afterID, limit)
+	return s.readSchedules(ctx, "look at schedules", query, args)
+}
+
+// Schedules implements [store.Schedules].
+func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Schedule, []row.Broken, error) {
+	if f.Limit <= 0 || f.Names != nil && len(f.Names) == 0 {
+		return nil, nil, nil
+	}
+	query, args := s.dialect.schedules(f)
+	return s.readSchedules(ctx, "list schedules", query, args)
+}
+
+func (s *Store) readSchedules(ctx context.Context, op, query string, args []any) (
+	found []row.Schedule, broken []row.Broken, err error) {
+	err = scan(ctx, s.db, query, args, func(r *scheduleRecord) error {
+		decoded, err := r.schedule()
+		if err != nil {
+			broken = append(broken, brokenSchedule(decoded, err))
+			return nil
+		}
+		found = append(found, decoded)
+		return nil
+	})
+	return found, broken, classify(op, err)
+}
+
+func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) (string, []any) {
+	where, args := "t.look_time <= ?", []any{until}
+	if !from.IsZero() {
+		where += " AND t.look_time >= ? AND (t.look_time > ? OR t.id > ?)"
+		args = append(args, from, from, afterID)
+	}
+	return "SELECT " + d.scheduleList() + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
+		" WHERE " + where + " ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args
+}
+
+// schedules enters by the index of names in every case. Equal names, that differ only in spaces at their ends, cannot
+// be stored, but can be asked for.
+func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
+	where, args := []string{"t.name > " + d.bindName}, []any{f.AfterName}
+	and := func(condition string, more ...any) {
+		where = append(where, condition)
+		args = append(args, more...)
+	}
+	if f.Names != nil {
+		and("t.name IN ("+marks(len(f.Names), d.bindName)+")", anys(f.Names)...)
+		and(fmt.Sprintf(d.readText, "t.name")+" IN ("+marks(len(f.Names), d.bindText)+")", anys(f.Names)...)
+	}
+	if f.Prefix != "" {
+		and("t.name >= "+d.bindName, f.Prefix)
+		if end := afterPrefix(f.Prefix); end != "" {
+			and("t.name < "+d.bindName, end)
+		}
+	}
+	if f.Owner != "" {
+		and(fmt.Sprintf(d.sameText, "t.owner"), f.Owner)
+	}
+	return "SELECT " + d.scheduleList() + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
+		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
+}
+
+// afterPrefix returns the first text after all that begin with the prefix, "" when there is none. The order of code
+// points is that of the bytes of UTF-8.
+func afterPrefix(prefix string) string {
+	for prefix != "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		if last == utf8.MaxRune {
+			continue
+		}
+		if last++; !utf8.ValidRune(last) {
+			last = 0xE000 // after the surrogates, which are no characters
+		}
+		return prefix + string(last)
+	}
+	return ""
+}
+
+// OpenRuns implements [store.Schedules].
+func (s *Store) OpenRuns(ctx context.Context, schedules []int64, limit int) ([]row.ScheduleRun, error) {
+	if len(schedules) == 0 || limit <= 0 {
+		return nil, nil
+	}
+	query, args := s.dialect.openRuns(schedules, limit)
+	return s.readRuns(ctx, "read open runs of schedules", query, args)
+}
+
+// Runs implements [store.Schedules].
+func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error) {
+	query, args := s.dialect.runs(schedule, before, limit)
+	return s.readRuns(ctx, "read runs of a schedule", query, args)
+}
+
+func (s *Store) readRuns(ctx context.Context, op, query string, args []any) (runs []row.ScheduleRun, err error) {
+	err = scan(ctx, s.db, query, args, func(r *runRecord) error {
+		runs = append(runs, r.run())
+		return nil
+	})
+	return runs, classify(op, err)
+}
+
+func (d dialect) openRuns(schedules []int64, limit int) (string, []any) {
+	schedules = slices.Compact(slices.Sorted(slices.Values(schedules)))
+	return "SELECT " + d.runList() + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
+		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, idList(schedules)) +
+		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}
+}
+
+func (d dialect) runs(schedule int64, before row.Time, limit int) (string, []any) {
+	where, args := fmt.Sprintf("t.schedule_id = %d", schedule), []any{}
+	if !before.IsZero() {
+		where, args = where+" AND t.tick < ?", []any{before}
+	}
+	return "SELECT " + d.runList() + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
+		" ORDER BY t.tick DESC, t.cause DESC LIMIT " + fmt.Sprint(max(limit, 0)), args
+}
+
+// TrimRuns implements [store.Schedules]. Reads find what is to be deleted, so that the DELETE locks no other run.
+func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (int, error) {
+	const op = "trim the runs of a schedule"
+	if limit <= 0 {
+		return 0, nil
+	}
+	query, args := s.dialect.firstBeyond(schedule, keep)
+	bound, err := s.readRuns(ctx, op, query, args)
+	if err != nil || len(bound) == 0 {
+		return 0, err
+	}
+	query, args = s.dialect.trimmable(bound[0], limit)
+	old, err := s.readRuns(ctx, op, query, args)
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	query, args = s.own.trimRuns(old)
+	return s.keep.execute(ctx, op, query, args)
+}
+
+// firstBeyond finds the newest run that is not to be kept.
+func (d dialect) firstBeyond(schedule int64, keep int) (string, []any) {
+	query, _ := d.runs(schedule, 0, 1)
+	return query + fmt.Sprint(" OFFSET ", max(keep, 0)), nil
+}
+
+func (d dialect) trimmable(from row.ScheduleRun, limit int) (string, []any) {
+	return fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d", d.runList(), runTable,
+			d.byID, from.ScheduleID, row.OutcomeOpen) +
+			" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?) ORDER BY t.tick, t.cause LIMIT ?",
+		[]any{from.Tick, from.Tick, int64(from.Cause), limit}
+}
+
+func (d dialect) trimRuns(old []row.ScheduleRun) (string, []any) {
+	each := make([]string, len(old))
+	for i, r := range old {
+		each[i] = isRun(r)
+	}
+	return fmt.Sprintf(d.deleteFrom, runTable) + fmt.Sprintf(" WHERE t.outcome <> %d AND (", row.OutcomeOpen) +
+		strings.Join(each, " OR ") + ")", nil
+}
+
+// lookDeniedFor is how long Tags leaves schedules alone after it has met missing privileges.
+const lookDeniedFor = time.Minute
+
+// Tags implements [store.Nodes]. An account that was made before there were schedules may not read them. It goes on
+// with the tags alone.
+func (s *Store) Tags(ctx context.Context) ([]row.TagState, row.Time, error) {
+	now := time.Now()
+	at := s.lookDenied.Load()
+	known := at != nil && now.Sub(*at) < lookDeniedFor
+	if !known {
+		tags, look, err := s.readTags(ctx, s.dialect.tagsAndLook())
+		if !IsDenied(err) {
+			return tags, look, err
+		}
+	}
+	tags, _, err := s.readTags(ctx, s.dialect.tagsAlone())
+	if err == nil && !known {
+		s.lookDenied.Store(&now)
+	}
+	return tags, 0, err
+}
+
+func (s *Store) readTags(ctx context.Context, query string) (tags []row.TagState, look row.Time, err error) {
+	err = scan(ctx, s.db, query, nil, func(r *struct {
+		Tag    *string      `db:"tag"` // NULL in the row of the schedules
+		Paused sql.NullBool `db:"paused"`
+		Look   *string      `db:"look_time"`
+	}) error {
+		if r.Tag != nil {
+			tags = append(tags, row.TagState{Tag: *r.Tag, Paused: r.Paused.Bool})
+			return nil
+		}
+		if r.Look != nil && look.Scan(*r.Look) != nil {
+			look = row.MinTime // garbage hides what comes after it, so the caller has to look
+		}
+		return nil
+	})
+	slices.SortFunc(tags, func(a, b row.TagState) int { return strings.Compare(a.Tag, b.Tag) })
+	return tags, look, classify("read tags", err)
+}
+
+func (d dialect) tagsAlone() string { return "SELECT " + d.text("tag") + ", paused FROM " + tagTable }
+
+// tagsAndLook reads the smallest look_time in a row of its own, so that it costs no further statement.
+func (d dialect) tagsAndLook() string {
+	return "SELECT " + d.text("tag") + ", paused, NULL AS look_time FROM " + tagTable +
+		" UNION ALL SELECT NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM " + scheduleTable
+}

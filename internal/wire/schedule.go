@@ -1,0 +1,31 @@
+package wire
+
+// Spec says when a schedule runs.
+type Spec struct {
+	Lines []string `json:"lines" minItems:"1" maxItems:"16" doc:"Cron lines of 5 or 6 fields, @every 90m, @every 24h/2h, @at 2027-01-01T09:00; with ! before a date or a cron line, what is left out"`
+	Zone  string   `json:"zone,omitempty" doc:"A name of the IANA database such as Europe/Berlin; default: UTC"`
+	DST   string   `json:"dst,omitempty" enum:"once,skip,both,literal" doc:"Of a local time that a clock change leaves out, and of one that comes twice. once: at the end of the gap, first pass; skip: not, first; both: end, both passes; literal: not, both. Default: once"`
+	Start *Moment  `json:"start,omitempty" doc:"No tick is before it"`
+	End   *Moment  `json:"end,omitempty" doc:"No tick is after it"`
+}
+
+// Preview asks for the ticks of a spec.
+type Preview struct {
+	Spec
+	After *Moment `json:"after,omitempty" doc:"The ticks after this moment; default: now"`
+	Count int     `json:"count,omitempty" minimum:"1" maximum:"1000" doc:"How many; default 20"`
+}
+
+// Ticks has them in their order.
+type Ticks struct {
+	Ticks    []Tick   `json:"ticks" doc:"Fewer than count when the spec ends; those that are dropped are not counted"`
+	Warnings []string `json:"warnings" doc:"What a line may mean unexpectedly"`
+}
+
+// Tick is an instant that a spec names.
+type Tick struct {
+	Time    Time   `json:"time"`
+	Local   string `json:"local" format:"date-time" doc:"The same with the offset of the zone"`
+	Note    string `json:"note,omitempty" doc:"What a clock change does to it, as moved: 02:30 does not exist"`
+	Dropped bool   `json:"dropped,omitempty" doc:"It does not run: the rule dst drops it"`
+}

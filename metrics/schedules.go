@@ -1,0 +1,53 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+)
+
+// schedules are the gauges of schedules. Each node has those of its share.
+type schedules struct {
+	names                                                 tagLabels
+	next, success, behind, unsuccessful, failures, paused *prometheus.GaugeVec
+}
+
+func (s *schedules) add(c *collector) {
+	gauge := func(name, help string) *prometheus.GaugeVec { return c.gaugeVec("schedule_"+name, help, "schedule") }
+	s.next = gauge("next_timestamp_seconds", "The first tick about which nothing is decided.")
+	s.success = gauge("last_success_timestamp_seconds",
+		"Tick of the last run that completed; the creation of the schedule while there is none.")
+	s.behind = gauge("behind_ticks", "Ticks that are due and not decided; at most 1000.")
+	s.unsuccessful = gauge("unsuccessful_ticks",
+		"Ticks that were due since the last success, without those since a run that is open; at most 1000.")
+	s.failures = gauge("failures", "Failed runs in a row.")
+	s.paused = gauge("paused", "1 while the schedule is paused; else 0.")
+}
+
+// Ticks counts what became of ticks.
+func (c *collector) Ticks(schedule, outcome string, n int) {
+	c.ticks.WithLabelValues(c.schedules.names.label(schedule), outcome).Add(float64(n))
+}
+
+// SetSchedules says how the schedules of this node's share stand. Those that are left out have no values any more.
+func (c *collector) SetSchedules(all []metrics.Schedule) {
+	s := &c.schedules
+	for _, gauge := range []*prometheus.GaugeVec{s.next, s.success, s.behind, s.unsuccessful, s.failures, s.paused} {
+		gauge.Reset()
+	}
+	for _, of := range all {
+		set := func(gauge *prometheus.GaugeVec, value float64) { gauge.WithLabelValues(of.Name).Set(value) }
+		if !of.Next.IsZero() {
+			set(s.next, float64(of.Next.Unix()))
+		}
+		set(s.success, float64(of.LastSuccess.Unix()))
+		set(s.behind, float64(of.Behind))
+		set(s.unsuccessful, float64(of.Unsuccessful))
+		set(s.failures, float64(of.Failures))
+		paused := 0.0
+		if of.Paused {
+			paused = 1
+		}
+		set(s.paused, paused)
+	}
+}
