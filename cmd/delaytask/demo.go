@@ -23,8 +23,9 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Watch tasks being saved, run, retried and rescued (about 10 seconds)",
 		Long: `Watch a small service at work: it saves tasks that are due within the next seconds, and runs each at its
-time. One task fails twice and is retried, one is cancelled, one is moved, one comes from plain SQL, and one loses its process,
-which is killed in the middle of it. In the end the demo reads the rows back and checks that everything happened as it said.
+time. A schedule ticks twice. One task fails twice and is retried, one is cancelled, one is moved, one comes from plain
+SQL, and one loses its process, which is killed in the middle of it. In the end the demo reads the rows back and checks that
+everything happened as it said.
 
 It needs nothing: the database is a file in a temporary folder. With --dsn it uses that database, whose tables must be there;
 its tasks have tags of their own and are deleted at the end. Settings files and DELAYTASK_DSN are not read.`,

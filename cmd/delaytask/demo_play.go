@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -28,8 +29,8 @@ type play struct {
 
 	ids      map[string]int64 // by the scene's name
 	starts   []event
-	finished map[string]bool
-	refused  bool // the duplicate was
+	finished map[string]int // how many tasks have succeeded
+	refused  bool           // the duplicate was
 }
 
 // manyEvents is more than a play has: a process that is stopped never waits for a reader.
@@ -42,7 +43,7 @@ func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.W
 	}
 	p := &play{
 		dsn: dsn, prefix: prefix, operator: operator, events: make(chan event, manyEvents),
-		ids: map[string]int64{}, finished: map[string]bool{},
+		ids: map[string]int64{}, finished: map[string]int{},
 	}
 	db, kind, err := sqlstore.Connect(ctx, dsn)
 	if err != nil {
@@ -156,7 +157,9 @@ func (p *play) take(e event) {
 		p.starts = append(p.starts, e)
 		p.narrator.start(e, p.startsOf(e.Name))
 	case eventEnded:
-		p.finished[e.Name] = p.finished[e.Name] || e.Error == ""
+		if e.Error == "" {
+			p.finished[e.Name]++
+		}
 		p.narrator.end(e)
 	}
 }
@@ -183,7 +186,7 @@ func (p *play) workersOf(name string) int {
 
 func (p *play) done() bool {
 	for i := range script {
-		if !script[i].cancels && !p.finished[script[i].Name] {
+		if p.finished[script[i].Name] < script[i].tasks() {
 			return false
 		}
 	}
@@ -199,18 +202,44 @@ func (p *play) close(ctx context.Context) error {
 		_ = p.running().stop() // the demo has failed already, with a reason
 	}
 	if p.db != nil {
-		errs = append(errs, p.deleteRows(ctx), p.db.Close())
+		errs = append(errs, p.deleteSchedules(ctx), p.deleteRows(ctx), p.db.Close())
 	}
 	return errors.Join(append(errs, p.operator.Stop(ctx))...)
 }
 
 func (p *play) deleteRows(ctx context.Context) error {
-	for name, id := range p.ids {
-		if _, err := p.db.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ?", id); err != nil {
-			return fmt.Errorf("delete the demo's task %s: %w", name, err)
+	for i := range script {
+		for _, id := range p.idsOf(&script[i]) {
+			if _, err := p.db.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ?", id); err != nil {
+				return fmt.Errorf("delete the demo's task %s: %w", script[i].Name, err)
+			}
 		}
 	}
 	return nil
+}
+
+func (p *play) deleteSchedules(ctx context.Context) error {
+	for i := range script {
+		if _, saved := p.ids[script[i].Name]; saved && script[i].every != 0 {
+			if err := p.operator.DeleteSchedule(ctx, p.prefix+script[i].Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// idsOf returns the tasks of a scene: of a schedule those that have started.
+func (p *play) idsOf(s *scene) (ids []int64) {
+	if s.every == 0 {
+		return []int64{p.ids[s.Name]}
+	}
+	for _, e := range p.starts {
+		if e.Name == s.Name && !slices.Contains(ids, e.ID) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
 }
 
 func sceneOf(name string) *scene {

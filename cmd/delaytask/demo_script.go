@@ -10,13 +10,14 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// scene is one task of the demo and its expected outcome.
+// scene is one task of the demo, or a schedule, and its expected outcome.
 type scene struct {
 	Name  string // the task's key, except for the one that plain SQL saves
 	Tag   string
 	Delay time.Duration
 	TTR   time.Duration
 
+	every    time.Duration // a schedule that runs twice
 	moved    time.Duration // rescheduled to this delay
 	fails    int           // attempts that fail before one succeeds
 	killed   bool          // its process is killed in the middle of it
@@ -24,9 +25,10 @@ type scene struct {
 	plainSQL bool
 }
 
-// script is in the order of the due times. The task from plain SQL is due later than two look-aheads: a task of another
-// process must be, to be on time.
+// script has a schedule, and tasks in the order of their due times. The task from plain SQL is due later than two
+// look-aheads: a task of another process must be, to be on time.
 var script = []scene{
+	{Name: "stock", Tag: "stock.count", every: 3 * time.Second},
 	{Name: "order-1001", Tag: "order.close", Delay: 300 * time.Millisecond},
 	{Name: "order-1002", Tag: "order.close", Delay: 900 * time.Millisecond},
 	{Name: "welcome-7", Tag: "mail.send", Delay: 1200 * time.Millisecond, fails: 2},
@@ -41,6 +43,7 @@ const (
 	mailBackoff = 500 * time.Millisecond
 	reportTakes = 1500 * time.Millisecond
 	killAfter   = 500 * time.Millisecond // of the report's start
+	ticks       = 2                      // of the schedule
 )
 
 // runs is how often the processor of the scene is called.
@@ -50,8 +53,22 @@ func (s *scene) runs() int {
 		return 0
 	case s.killed:
 		return 2
+	case s.every != 0:
+		return ticks
 	default:
 		return s.fails + 1
+	}
+}
+
+// tasks is how many tasks of the scene succeed.
+func (s *scene) tasks() int {
+	switch {
+	case s.cancels:
+		return 0
+	case s.every != 0:
+		return ticks
+	default:
+		return 1
 	}
 }
 
@@ -117,7 +134,13 @@ func (t *narrator) line(verb cell, s *scene, rest string) {
 	t.say(words(verb.as, "   %-11s  ", verb.text), words(plain, "%-13s  %-10s  %s", s.Tag, s.Name, rest))
 }
 
-func (t *narrator) saved(s *scene) { t.line(cell{"saved", plain}, s, "due in "+span(s.Delay)) }
+func (t *narrator) saved(s *scene) {
+	rest := "due in " + span(s.Delay)
+	if s.every != 0 {
+		rest = fmt.Sprintf("a schedule: every %s, %d times", span(s.every), ticks)
+	}
+	t.line(cell{"saved", plain}, s, rest)
+}
 
 func (t *narrator) inserted(s *scene) {
 	t.line(cell{"inserted", plain}, s, "due in "+span(s.Delay)+", by another program with plain SQL")
@@ -161,6 +184,8 @@ func (t *narrator) start(e event, nth int) {
 		note.text = "at its new time"
 	case s.plainSQL:
 		note.text = "the row from plain SQL"
+	case s.every != 0:
+		note.text = fmt.Sprintf("tick %d of the schedule", nth)
 	}
 	due, at := e.Due.Local(), e.At.Add(t.offset.middle()).Local()
 	t.say(words(dim, clocks, due.Format(clockLayout), at.Format(clockLayout)),

@@ -195,6 +195,12 @@ func (w *worker) save(ctx context.Context, s *delaytask.Scheduler) error {
 		if scene.plainSQL {
 			continue
 		}
+		if scene.every != 0 {
+			if err := w.schedule(ctx, s, scene); err != nil {
+				return err
+			}
+			continue
+		}
 		id, err := s.SaveDelayTask(ctx, w.order.Prefix+scene.Tag, map[string]string{"name": scene.Name}, scene.Delay,
 			delaytask.WithKey(scene.Name), delaytask.WithTTR(scene.TTR))
 		if err != nil {
@@ -203,6 +209,16 @@ func (w *worker) save(ctx context.Context, s *delaytask.Scheduler) error {
 		w.Tell(event{Kind: eventSaved, Name: scene.Name, ID: id})
 	}
 	return nil
+}
+
+// schedule saves a schedule that ticks for the first time in one to two seconds.
+func (w *worker) schedule(ctx context.Context, s *delaytask.Scheduler, of scene) error {
+	first := time.Duration(time.Now().Add(2*time.Second).Unix()) * time.Second
+	when := delaytask.Spec{Lines: []string{fmt.Sprintf("@every %v/%v", of.every, first%of.every)}}
+	_, err := s.SaveSchedule(ctx, w.order.Prefix+of.Name, when, w.order.Prefix+of.Tag,
+		map[string]string{"name": of.Name}, delaytask.WithMaxRuns(ticks))
+	w.Tell(event{Kind: eventSaved, Name: of.Name})
+	return err
 }
 
 // process reads the clock first: the demo judges by it whether the task started in time.

@@ -58,12 +58,14 @@ func (p *play) summary(ctx context.Context) (*demoSummary, error) {
 		s.Tags = append(s.Tags, byTag[tag])
 	}
 	for i := range script {
-		task, err := p.operator.Get(ctx, p.ref(&script[i]))
-		if err != nil {
-			return nil, err
+		for _, id := range p.idsOf(&script[i]) {
+			task, err := p.operator.Get(ctx, delaytask.ID(id))
+			if err != nil {
+				return nil, err
+			}
+			s.count(&script[i], &task, byTag[script[i].Tag])
+			s.check(&script[i], &task, p.startsOf(script[i].Name))
 		}
-		s.count(&script[i], &task, byTag[script[i].Tag])
-		s.check(&script[i], &task, p.startsOf(script[i].Name))
 		if script[i].killed && p.workersOf(script[i].Name) != 2 {
 			s.wrong("%s was not taken over by another process", script[i].Name)
 		}

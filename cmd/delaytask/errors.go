@@ -52,7 +52,9 @@ var refused = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidTTR, delaytask.ErrInvalidMaxAttempts, delaytask.ErrInvalidPriority, delaytask.ErrInvalidHeaders,
-	delaytask.ErrInvalidOption, delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN, access.ErrInvalid,
+	delaytask.ErrInvalidOption, delaytask.ErrInvalidSpec, delaytask.ErrInvalidScheduleName, delaytask.ErrInvalidRange,
+	delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
+	access.ErrInvalid,
 }
 
 func exitCode(err error) int {
@@ -82,6 +84,8 @@ var advice = []struct {
 	{delaytask.ErrFinished, "delaytask get shows how it ended"},
 	{delaytask.ErrNotPending, "delaytask get shows where it stands"},
 	{delaytask.ErrNotFailed, "only failed tasks can be retried; delaytask get shows where it stands"},
+	{delaytask.ErrScheduleNotFound, "delaytask schedule list shows what there is"},
+	{delaytask.ErrScheduleState, "delaytask schedule show shows where it stands"},
 	{sqlstore.ErrTokenExists, "revoke it first, or choose another name"},
 	{sqlstore.ErrNotFound, "delaytask token list shows what there is"},
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
@@ -96,6 +100,7 @@ var codes = []struct {
 	{errDeclined, "declined"},
 	{errPartly, "partly_failed"},
 	{errNoDatabase, "no_database"},
+	{errScheduleExists, "schedule_exists"},
 	{errFindings, "findings"},
 	{errUnhealthy, wire.CodeUnavailable},
 	{sqlstore.ErrInvalidDSN, "invalid_dsn"},
@@ -108,6 +113,8 @@ type failure struct {
 	Code    string  `json:"code"`
 	Message string  `json:"message"`
 	TaskID  wire.ID `json:"task_id,omitzero"` // the one that carries the key, or to save again with
+	Line    int     `json:"line,omitempty"`   // of a schedule, from 1
+	Column  int     `json:"column,omitempty"` // in bytes, from 1
 }
 
 func failureOf(err error) *failure {
@@ -125,6 +132,9 @@ func failureOf(err error) *failure {
 	switch {
 	case known:
 		f.Code, f.TaskID = p.Code, p.TaskID
+		if len(p.Errors) > 0 {
+			f.Line, f.Column = p.Errors[0].Line, p.Errors[0].Column
+		}
 	case isMisuse(err):
 		f.Code = "wrong_use"
 	default:
@@ -140,6 +150,9 @@ func (a *app) printError(cmd *cobra.Command, err error) {
 		return
 	}
 	a.note("delaytask: %s\n", sentence(err))
+	if wrong, ok := errors.AsType[*pointedError](err); ok {
+		a.note("%s", wrong.caret())
+	}
 	if isMisuse(err) {
 		a.note("See: %s --help\n", cmd.CommandPath())
 	}

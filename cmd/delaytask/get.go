@@ -97,6 +97,9 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	if t.CrashCount > 0 {
 		field("crashes", strconv.Itoa(t.CrashCount))
 	}
+	if of := t.Schedule; of != nil {
+		field("schedule", fmt.Sprintf("%s, tick of %s (%s)", of.Name, moment(of.Tick), of.Cause))
+	}
 	field("priority", strconv.Itoa(t.Priority))
 	field("delay", span(t.Delay))
 	field("ttr", span(t.TTR))

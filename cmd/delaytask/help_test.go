@@ -32,7 +32,7 @@ func commands(t *testing.T) (all []*cobra.Command) {
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
 	// Groups of commands, and serve.
-	printsNoData := []string{"delaytask", "migrate", "token", "config", "serve"}
+	printsNoData := []string{"delaytask", "migrate", "token", "config", "schedule", "serve"}
 	for _, c := range commands(t) {
 		if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s has the short help %q and the example %q", c.CommandPath(), c.Short, c.Example)
@@ -86,8 +86,11 @@ func TestTheShellCompletes(t *testing.T) {
 	f("pending", "cancel", "--status", "")
 	f("failed", "retry", "--status", "")
 	f("mysql sqlite", "migrate", "sql", "--for", "")
-	f("save save_http read change work operate metrics register all", "token", "create", "--verbs", "")
+	f("save save_http read change work operate metrics register schedule all", "token", "create", "--verbs", "")
 	f("", "get", "")
+	f("once skip both literal", "schedule", "preview", "--dst", "")
+	f("", "schedule", "preview", "")
+	f("skip queue_one replace allow", "schedule", "create", "--overlap", "")
 	contains(t, s.ok("completion", "bash"), "delaytask")
 }
 

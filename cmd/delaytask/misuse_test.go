@@ -46,7 +46,14 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"token create a --tags * --verbs all --expires -1h", "token create a --tags * --verbs all --expires 999999999d",
 		"token create a --tags * --verbs all,", "token create a --tags \" --verbs all",
 		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:",
-		"demo --dsn nonsense",
+		"demo --dsn nonsense", "schedule", "schedule more", "schedule preview",
+		"schedule create", "schedule create x", "schedule create x @daily", "schedule create x @daily --tag bad!",
+		"schedule create x @daily --tag t --overlap x", "schedule create x @daily --tag t --jitter soon",
+		"schedule create x @daily --tag t --max-open 2", "schedule create x/backfill/1 @daily --tag t",
+		"schedule create x @daily --tag t --keep-runs 0", "schedule create x @daily --tag t --header a",
+		"schedule update", "schedule list more", "schedule list --limit 0", "schedule show", "schedule pause a b",
+		"schedule delete x", "schedule backfill x", "schedule backfill x --from now --to now",
+		"schedule ticks x --limit 1001", "schedule ticks x --before now",
 	} {
 		r := s.run(strings.Fields(line)...)
 		if r.code != exitWrongUse {

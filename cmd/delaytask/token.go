@@ -151,9 +151,10 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
   read       see tasks
   change     cancel, reschedule and retry tasks, and change their bodies
   work       pop tasks, and finish, fail, release and touch them
-  operate    pause and resume tags, see nodes and statistics
+  operate    pause and resume tags and schedules, trigger and backfill schedules, see nodes and statistics
   metrics    read /metrics; it takes the tags '*'
   register   register receivers: addresses that the server calls with tasks
+  schedule   save and delete schedules; those of the tag "http" also take save_http
   all        all of these, save_http and register included`,
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token create mailer --tags mail.send,mail.receive --verbs work --expires 90d

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// scheduleChanged is what a change of a schedule answers.
+type scheduleChanged struct {
+	Name     string    `json:"name"`
+	Tick     wire.Time `json:"tick,omitzero"`     // that was skipped
+	TaskID   wire.ID   `json:"task_id,omitzero"`  // of the run that was triggered
+	Backfill string    `json:"backfill,omitzero"` // name of its schedule
+}
+
+// changeSchedule does something to one schedule, and prints the sentence that it returns.
+func (a *app) changeSchedule(
+	cmd *cobra.Command, name string,
+	change func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error),
+) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+		to := scheduleChanged{Name: name}
+		sentence, err := change(ctx, s, &to)
+		switch {
+		case err != nil:
+			return err
+		case a.json:
+			return a.printJSON(to)
+		default:
+			return a.printf("%s\n", sentence)
+		}
+	})
+}
+
+// onSchedule completes a command about one schedule.
+func (a *app) onSchedule(
+	cmd *cobra.Command,
+	change func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error),
+) *cobra.Command {
+	cmd.Args = wanted(1, 1, "the name of a schedule")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.changeSchedule(cmd, args[0], change) }
+	return a.withJSON(cmd)
+}
+
+// nextOf says when a schedule goes on.
+func nextOf(ctx context.Context, s *delaytask.Scheduler, done, name string) (string, error) {
+	is, err := s.GetSchedule(ctx, name)
+	if err != nil || is.NextDue.IsZero() {
+		return fmt.Sprintf("%s %s.", done, name), err
+	}
+	return fmt.Sprintf("%s %s. It runs next at %s, in %s.", done, name, moment(is.NextDue),
+		away(is.NextDue.Sub(s.Now()))), nil
+}
+
+func (a *app) schedulePauseCommand() *cobra.Command {
+	var reason string
+	cmd := a.onSchedule(&cobra.Command{
+		Use:   "pause NAME",
+		Short: "Pause a schedule",
+		Long: `Pause a schedule until it is resumed. A run that has not begun is withdrawn, and one that executes goes on. Ticks of
+the pause do not count as missed.`,
+		Example: "  delaytask schedule pause report.daily --reason 'the warehouse moves'",
+	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		return fmt.Sprintf("Paused %s.", to.Name), s.PauseSchedule(ctx, to.Name, reason)
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")
+	noFiles(cmd, "reason")
+	return cmd
+}
+
+func (a *app) scheduleResumeCommand() *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "resume NAME",
+		Short:   "End the pause of a schedule",
+		Long:    "End the pause of a schedule. It goes on with the first tick that is to come.",
+		Example: "  delaytask schedule resume report.daily",
+	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		if err := s.ResumeSchedule(ctx, to.Name); err != nil {
+			return "", err
+		}
+		return nextOf(ctx, s, "Resumed", to.Name)
+	})
+}
+
+func (a *app) scheduleResetCommand() *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:   "reset NAME",
+		Short: "Set a schedule to its first tick that is to come",
+		Long: `Set a schedule to its first tick that is to come, whatever was decided. It is for a database whose clock was ahead:
+ticks that are decided do not run again by themselves.`,
+		Example: "  delaytask schedule reset report.daily",
+	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		if err := s.ResetSchedule(ctx, to.Name); err != nil {
+			return "", err
+		}
+		return nextOf(ctx, s, "Reset", to.Name)
+	})
+}
+
+func (a *app) scheduleSkipCommand() *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "skip NAME",
+		Short:   "Leave out the next tick of a schedule",
+		Long:    "Decide that the next tick of a schedule does not run, and print it.",
+		Example: "  delaytask schedule skip report.daily",
+	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		tick, err := s.SkipTick(ctx, to.Name)
+		to.Tick = wire.Time(tick)
+		return fmt.Sprintf("The tick of %s does not run.", moment(tick)), err
+	})
+}
+
+func (a *app) scheduleTriggerCommand() *cobra.Command {
+	var beside bool
+	cmd := a.onSchedule(&cobra.Command{
+		Use:   "trigger NAME",
+		Short: "Run a schedule once, now, and print the id of the task",
+		Long: `Run a schedule once, now and in any state, and print the id of the task. Its ticks stay as they are. While a run
+executes, it is refused without --beside.`,
+		Example: `  delaytask schedule trigger report.daily
+  delaytask get $(delaytask schedule trigger report.daily) --wait 5m`,
+	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		number, err := s.TriggerSchedule(ctx, to.Name, beside)
+		to.TaskID = wire.ID(number)
+		return id(number), err
+	})
+	cmd.Flags().BoolVar(&beside, "beside", false, "also beside a run that executes")
+	return cmd
+}
+
+func (a *app) scheduleBackfillCommand() *cobra.Command {
+	var from, to string
+	var atOnce int
+	var first, last time.Time
+	cmd := a.onSchedule(&cobra.Command{
+		Use:   "backfill NAME --from TIME --to TIME",
+		Short: "Run the past ticks of a schedule",
+		Long: `Run the past ticks of a schedule in a range, both ends included: each once, the oldest first, with the lowest
+priority. The runs are those of a schedule of their own, whose name is printed. It can be paused, resumed and deleted.`,
+		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
+			"--at-once 4",
+	}, func(ctx context.Context, s *delaytask.Scheduler, changed *scheduleChanged) (_ string, err error) {
+		changed.Backfill, err = s.Backfill(ctx, changed.Name, first, last, atOnce)
+		return changed.Backfill, err
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if from == "" || to == "" {
+			return misusedf("say which ticks, by --from and --to")
+		}
+		if first, err = parseTime("from", from); err != nil {
+			return err
+		}
+		if last, err = parseTime("to", to); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the first tick, such as 2027-01-31T08:30:00Z")
+	cmd.Flags().StringVar(&to, "to", "", "the last tick")
+	cmd.Flags().IntVar(&atOnce, "at-once", 1, "how many runs may be open at once, up to 1000")
+	noFiles(cmd, "from", "to", "at-once")
+	return cmd
+}
+
+func (a *app) scheduleDeleteCommand() *cobra.Command {
+	var yes bool
+	cmd := a.onSchedule(&cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a schedule with its history",
+		Long: `Delete a schedule, its history and its backfills. A run that executes goes on. It asks first; where there is no
+terminal it wants --yes. A schedule that a program declares is refused: change the program, or pause the schedule.`,
+		Example: "  delaytask schedule delete report.daily --yes",
+	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		if !yes {
+			if _, err := s.GetSchedule(ctx, to.Name); err != nil {
+				return "", err
+			}
+			if err := a.confirm(ctx, fmt.Sprintf("Delete %s and its history?", to.Name)); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("Deleted %s.", to.Name), s.DeleteSchedule(ctx, to.Name)
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !yes && !a.interactive {
+			return misusedf("there is nobody to ask whether to delete %s: add --yes", oneLine(args[0]))
+		}
+		return run(cmd, args)
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; needed where nobody can be asked, as in a script")
+	return cmd
+}

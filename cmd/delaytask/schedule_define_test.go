@@ -1,0 +1,94 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// shown is what a schedule command prints in JSON.
+type shown struct {
+	wire.Schedule
+	Body     string `json:"body"`
+	Ticks    []wire.Tick
+	Warnings []string
+	History  []wire.ScheduleTick
+}
+
+func TestScheduleIsDefinedAndChanged(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	var created, updated, now shown
+	s.decode(&created, "schedule", "create", "report/daily", "30 2 1 2 *", "--zone", "Europe/Berlin", "--dst", "skip",
+		"--except", "2031-02-01", "--end", "2030-01-01T00:00:00Z", "--tag", "report.build", "--body", `{"n":1}`,
+		"--app", "shop", "--ttr", "20s", "--max-attempts", "3", "--priority", "4", "--header", "a=b", "--overlap",
+		"allow", "--max-open", "5", "--missed", "all", "--start-within", "6h", "--jitter", "7m", "--pause-after", "8",
+		"--max-runs", "9", "--keep-runs", "10", "--retry-past-next")
+	if c := &created; c.Zone != "Europe/Berlin" || c.DST != "skip" || len(c.Lines) != 2 || c.End == nil ||
+		c.Tag != "report.build" || c.Body != `{"n":1}` || c.App != "shop" || c.TTRMS != 20_000 || c.MaxAttempts != 3 ||
+		c.Priority != 4 || c.Headers["a"] != "b" || c.Overlap != "allow" || c.MaxOpen != 5 || c.Missed != "all" ||
+		c.StartWithinMS != 6*3_600_000 || c.JitterMS != 7*60_000 || c.PauseAfter != 8 || c.MaxRuns != 9 ||
+		c.KeepRuns != 10 || !c.RetryPastNext || len(c.Ticks) == 0 || c.Ticks[0].Time != c.NextTick {
+		t.Errorf("created %+v", c)
+	}
+	if r := s.run("schedule", "create", "report/daily", "@daily", "--tag", "t", "--json"); r.code != exitFailed ||
+		!strings.Contains(r.stderr, `"schedule_exists"`) {
+		t.Errorf("created twice: %d, %s", r.code, r.stderr)
+	}
+	s.decode(&updated, "schedule", "update", "report/daily", "--overlap", "replace", "--header", "c=d", "--except",
+		"2032-02-01")
+	want := created.Schedule
+	want.Lines, want.Overlap, want.MaxOpen, want.Version = updated.Lines, "replace", 0, 1
+	want.Headers, want.Created, want.Updated = updated.Headers, updated.Created, updated.Updated
+	if got := updated.Schedule; len(got.Lines) != 3 || len(got.Headers) != 2 || !reflect.DeepEqual(got, want) {
+		t.Errorf("updated\n%+v\nwant\n%+v", got, want)
+	}
+	for _, tt := range []struct{ args, says string }{
+		{"update report/daily @yearly --zone UTC --end 2100-01-01T00:00:00Z",
+			"Updated report/daily. Its next ticks:\nLOCAL"},
+		{"pause report/daily --reason moving", "Paused report/daily."},
+		{"update report/daily --missed once", "It is paused."},
+		{"show report/daily", "paused: moving"},
+		{"list --prefix report/", "report/daily  paused  report.build  @yearly UTC"},
+		{"list --prefix x", "No schedule matches."},
+		{"ticks report/daily", "No tick was decided."},
+		{"resume report/daily", "Resumed report/daily. It runs next at "},
+		{"skip report/daily", "-01-01T00:00:00.000Z does not run."},
+		{"reset report/daily", "Reset report/daily. It runs next at "},
+		{"ticks report/daily", "skipped by an operator"},
+		{"backfill report/daily --from 2020-01-01T00:00:00Z --to 2024-01-01T00:00:00Z", "report/daily/backfill/"},
+	} {
+		if r := s.run(append([]string{"schedule"}, strings.Fields(tt.args)...)...); r.code != exitDone ||
+			!strings.Contains(strings.ReplaceAll(r.stdout, "0 0 1 1 *", "@yearly"), tt.says) {
+			t.Errorf("%s: %d, %s%s", tt.args, r.code, r.stdout, r.stderr)
+		}
+	}
+	id := strings.TrimSpace(s.ok("schedule", "trigger", "report/daily"))
+	contains(t, s.ok("get", id), "report/daily, tick of ")
+	s.decode(&now, "schedule", "show", "report/daily")
+	if now.RunID.String() != id || len(now.History) != 2 || now.History[1].TaskID != now.RunID &&
+		now.History[0].TaskID != now.RunID {
+		t.Errorf("shows %+v", now)
+	}
+	var all []shown
+	if next := s.items(&all, "schedule", "list", "--limit", "1"); next != "report/daily" || len(all) != 1 {
+		t.Errorf("a page of %+v, then %q", all, next)
+	}
+	s.interactive, s.stdin = true, "n\n"
+	if r := s.run("schedule", "delete", "report/daily"); r.code != exitFailed {
+		t.Errorf("deleted without a yes: %s", r.stdout)
+	}
+	s.stdin = "y\n"
+	s.ok("schedule", "delete", "report/daily")
+	contains(t, s.ok("schedule", "list"), "No schedule matches.")
+	for _, args := range []string{"show", "ticks", "pause", "resume", "reset", "skip", "trigger", "delete --yes",
+		"update --missed all"} {
+		verb, more, _ := strings.Cut(args, " ")
+		r := s.run(append([]string{"schedule", verb, "report/daily"}, strings.Fields(more)...)...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "delaytask schedule list shows what there is") {
+			t.Errorf("%s: %d, %s", args, r.code, r.stderr)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// scheduleFlags hold the definition of a schedule, but for its lines.
+type scheduleFlags struct {
+	specFlags
+	tag, body, app, ttr          string
+	overlap, missed              string
+	startWithin, jitter          string
+	maxAttempts, priority        int
+	maxOpen, pauseAfter, maxRuns int
+	keepRuns                     int
+	retryPastNext                bool
+	headers                      []string
+}
+
+func (f *scheduleFlags) addFlags(cmd *cobra.Command) {
+	f.specFlags.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.tag, "tag", "", "tag of the runs")
+	flags.StringVar(&f.body, "body", "", "body of the runs; @FILE takes it from a file and - from standard input")
+	flags.StringVar(&f.app, "app", "", "application that the runs belong to")
+	flags.StringVar(&f.ttr, "ttr", "",
+		"how long after its process has died another takes a run (default: as configured)")
+	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often a run is tried (default: as configured)")
+	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
+	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
+	flags.StringVar(&f.overlap, "overlap", string(processor.OverlapSkip),
+		"what becomes of a tick while a run is open: skip, queue_one, replace or allow")
+	flags.IntVar(&f.maxOpen, "max-open", processor.DefaultMaxOpen, "with --overlap allow: how many runs may be open")
+	flags.StringVar(&f.missed, "missed", string(processor.MissedOnce),
+		"what becomes of ticks that no process decided in time: once, skip or all")
+	flags.StringVar(&f.startWithin, "start-within", "",
+		"a tick that is later than this does not run (default: no bound)")
+	flags.StringVar(&f.jitter, "jitter", "", "start up to this after the ticks, by the name (default: at the ticks)")
+	flags.IntVar(&f.pauseAfter, "pause-after", 0, "pause when so many runs in a row have failed (default: never)")
+	flags.IntVar(&f.maxRuns, "max-runs", 0, "end after so many runs (default: no bound)")
+	flags.IntVar(&f.keepRuns, "keep-runs", processor.DefaultKeepRuns, "rows that the history keeps")
+	flags.BoolVar(&f.retryPastNext, "retry-past-next", false, "attempts may begin after the next tick is due")
+	noFiles(cmd, "tag", "app", "ttr", "max-attempts", "priority", "header", "max-open", "start-within", "jitter",
+		"pause-after", "max-runs", "keep-runs")
+	values(cmd, "overlap", string(processor.OverlapSkip), string(processor.OverlapQueueOne),
+		string(processor.OverlapReplace), string(processor.OverlapAllow))
+	values(cmd, "missed", string(processor.MissedOnce), string(processor.MissedSkip), string(processor.MissedAll))
+}
+
+// definition is a schedule as the flags change it.
+type definition struct {
+	delaytask.Schedule
+	given []delaytask.Option // of flags alone; they follow those of the schedule
+}
+
+// apply changes what flags were given for.
+func (f *scheduleFlags) apply(cmd *cobra.Command, a *app, d *definition, lines []string) (err error) {
+	changed := cmd.Flags().Changed
+	if err := f.applySpec(cmd, &d.Spec, lines); err != nil {
+		return err
+	}
+	for flag, to := range map[string]func(){
+		"tag": func() { d.Tag = f.tag }, "priority": func() { d.Priority = f.priority },
+		"max-attempts": func() { d.MaxAttempts = f.maxAttempts },
+		"missed":       func() { d.Missed = processor.Missed(f.missed) },
+		"max-open":     func() { d.MaxOpen = f.maxOpen }, "pause-after": func() { d.PauseAfter = f.pauseAfter },
+		"max-runs": func() { d.MaxRuns = f.maxRuns }, "keep-runs": func() { d.KeepRuns = f.keepRuns },
+		"retry-past-next": func() { d.RetryPastNext = f.retryPastNext },
+		"app":             func() { d.given = append(d.given, delaytask.WithApp(f.app)) },
+		"overlap": func() {
+			d.Overlap = processor.Overlap(f.overlap)
+			if d.Overlap != processor.OverlapAllow && !changed("max-open") {
+				d.MaxOpen = 0
+			}
+		},
+	} {
+		if changed(flag) {
+			to()
+		}
+	}
+	for flag, to := range map[string]struct {
+		text string
+		d    *time.Duration
+	}{"ttr": {f.ttr, &d.TTR}, "start-within": {f.startWithin, &d.StartWithin}, "jitter": {f.jitter, &d.Jitter}} {
+		if changed(flag) {
+			if *to.d, err = parseDuration(flag, to.text); err != nil {
+				return err
+			}
+		}
+	}
+	if changed("body") {
+		if d.Body, err = a.body([]string{f.body}); err != nil {
+			return err
+		}
+	}
+	headers, err := parseHeaders(f.headers)
+	d.given = append(d.given, delaytask.WithHeaders(headers))
+	return err
+}
+
+func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines []string) error {
+	given, err := f.spec(cmd, lines)
+	if err != nil {
+		return err
+	}
+	if len(lines) > 0 {
+		s.Lines = given.Lines
+	} else {
+		*s = s.Except(f.except...)
+	}
+	changed := cmd.Flags().Changed
+	if changed("zone") {
+		s.Zone = given.Zone
+	}
+	if changed("dst") {
+		s.DST = given.DST
+	}
+	if changed("start") {
+		s.Start = given.Start
+	}
+	if changed("end") {
+		s.End = given.End
+	}
+	return nil
+}
+
+// options are those that make the definition.
+func (d *definition) options() []delaytask.Option {
+	options := []delaytask.Option{
+		delaytask.WithTTR(d.TTR), delaytask.WithPriority(d.Priority), delaytask.WithHeaders(d.Headers),
+		processor.WithJitter(d.Jitter), processor.WithPauseAfter(d.PauseAfter), processor.WithMaxRuns(d.MaxRuns),
+		processor.WithKeepRuns(d.KeepRuns), processor.WithOverlap(d.Overlap), processor.WithMissed(d.Missed),
+	}
+	if d.MaxAttempts == 0 && d.ID != 0 { // it is stored without a limit
+		options = append(options, delaytask.WithNoAttemptLimit())
+	} else {
+		options = append(options, delaytask.WithMaxAttempts(d.MaxAttempts))
+	}
+	if d.MaxOpen != 0 {
+		options = append(options, processor.WithMaxOpen(d.MaxOpen))
+	}
+	if d.StartWithin != 0 {
+		options = append(options, processor.WithStartWithin(d.StartWithin))
+	}
+	if d.RetryPastNext {
+		options = append(options, processor.WithRetryPastNext())
+	}
+	return append(options, d.given...)
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func (a *app) scheduleListCommand() *cobra.Command {
+	var f delaytask.ScheduleFilter
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List schedules",
+		Long: "List schedules by name. NEXT is when the next tick is due, and LAST the tick of the last run that " +
+			"completed.",
+		Example: `  delaytask schedule list --prefix report.
+  delaytask schedule list --json | jq -r '.items[] | select(.state == "paused") | .name'`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return misusedf("--limit %d: want 1 or more", limit)
+			}
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+				page, err := a.schedulePages(ctx, s, f, limit)
+				if err != nil {
+					return err
+				}
+				return a.printSchedules(page, s.Now())
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Prefix, "prefix", "", "only schedules whose names begin so")
+	flags.StringVar(&f.Owner, "owner", "", "only schedules that this set declares")
+	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
+	flags.StringVar(&f.AfterName, "after", "", "only schedules with a later name: the next page")
+	noFiles(cmd, "prefix", "owner", "limit", "after")
+	return a.withJSON(cmd)
+}
+
+// schedulePages reads up to limit schedules, in as many pages as that takes.
+func (a *app) schedulePages(
+	ctx context.Context, s *delaytask.Scheduler, f delaytask.ScheduleFilter, limit int,
+) (all delaytask.SchedulePage, err error) {
+	for {
+		f.Limit = limit - len(all.Schedules)
+		page, err := s.ListSchedules(ctx, f)
+		if err != nil {
+			return all, err
+		}
+		all.Schedules, all.Next = append(all.Schedules, page.Schedules...), page.Next
+		if page.Next == "" || len(all.Schedules) >= limit {
+			return all, nil
+		}
+		f.AfterName = page.Next
+	}
+}
+
+func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
+	if a.json {
+		views := list[scheduleView]{Items: make([]scheduleView, len(page.Schedules)), Next: page.Next}
+		for i := range page.Schedules {
+			views.Items[i] = scheduleViewOf(&page.Schedules[i])
+		}
+		return a.printJSON(views)
+	}
+	if len(page.Schedules) == 0 {
+		return a.printf("No schedule matches.\n")
+	}
+	t := a.newTable("NAME", "STATE", "TAG", "TICKS", "NEXT", "IN", "LAST").mayCut(0, 2, 3)
+	for i := range page.Schedules {
+		s := &page.Schedules[i]
+		in := ""
+		if !s.NextDue.IsZero() {
+			in = away(s.NextDue.Sub(now))
+		}
+		t.row(s.Name, string(s.State), s.Tag, lineOf(&s.Spec), moment(s.NextDue), in, moment(s.LastSuccess))
+		t.paint(1, styleOfSchedule(s.State))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if page.Next != "" {
+		a.note("There are more; the next page: --after %s\n", page.Next)
+	}
+	return nil
+}
+
+func styleOfSchedule(state processor.ScheduleState) style {
+	switch state {
+	case processor.SchedulePaused:
+		return yellow
+	case processor.ScheduleActive:
+		return plain
+	default:
+		return dim
+	}
+}
+
+// shownRuns is how many ticks of the past a schedule shows.
+const shownRuns = 10
+
+func (a *app) scheduleShowCommand() *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use:   "show NAME",
+		Short: "Show everything about a schedule",
+		Long:  "Show a schedule: its definition and its state, how far away the next tick is, and its last ticks.",
+		Example: `  delaytask schedule show report.daily
+  delaytask schedule show report.daily --json | jq -r .next_due`,
+		Args:              wanted(1, 1, "the name of a schedule"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+				shown, err := s.GetSchedule(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				ticks, err := s.ScheduleTicks(ctx, args[0], time.Time{}, shownRuns)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(struct {
+						scheduleView
+						History []wire.ScheduleTick `json:"history"`
+					}{scheduleViewOf(&shown), view.ScheduleTicks(ticks).Ticks})
+				}
+				if err := a.printSchedule(&shown, s.Now()); err != nil || len(ticks) == 0 {
+					return err
+				}
+				if err := a.printf("\nlast ticks\n"); err != nil {
+					return err
+				}
+				return a.printHistory(ticks, "  ")
+			})
+		},
+	})
+}
+
+// printSchedule leaves out fields that are not set.
+func (a *app) printSchedule(s *delaytask.Schedule, now time.Time) error {
+	fields := a.newTable().mayCut(1)
+	field := func(name, value string) {
+		if value != "" {
+			fields.row(name, value)
+		}
+	}
+	number := func(name string, n int) {
+		if n != 0 {
+			field(name, strconv.Itoa(n))
+		}
+	}
+	long := func(name string, d time.Duration) {
+		if d != 0 {
+			field(name, span(d))
+		}
+	}
+	field("name", s.Name)
+	field("state", strings.TrimSuffix(fmt.Sprintf("%s: %s", s.State, s.Reason), ": "))
+	fields.paint(1, styleOfSchedule(s.State))
+	field("backfill of", s.Parent)
+	if s.Owner != "" {
+		field("declared by", fmt.Sprintf("%s, revision %s", s.Owner, moment(s.Revision)))
+	}
+	for _, line := range s.Spec.Lines {
+		field("ticks", line)
+	}
+	field("zone", s.Spec.Zone)
+	field("clock changes", string(s.Spec.DST))
+	field("start", moment(s.Spec.Start))
+	field("end", moment(s.Spec.End))
+	field("tag", s.Tag)
+	field("ttr", span(s.TTR))
+	number("max attempts", s.MaxAttempts)
+	number("priority", s.Priority)
+	field("overlap", string(s.Overlap))
+	number("max open", s.MaxOpen)
+	field("missed", string(s.Missed))
+	long("start within", s.StartWithin)
+	long("jitter", s.Jitter)
+	number("pause after", s.PauseAfter)
+	number("max runs", s.MaxRuns)
+	number("keep runs", s.KeepRuns)
+	if s.RetryPastNext {
+		field("retry past next", "yes")
+	}
+	if !s.NextDue.IsZero() {
+		field("next", fmt.Sprintf("%s, in %s", moment(s.NextDue), away(s.NextDue.Sub(now))))
+	}
+	field("last tick", moment(s.LastTick))
+	field("last success", moment(s.LastSuccess))
+	if s.RunID != 0 {
+		field("newest run", id(s.RunID))
+	}
+	number("runs", int(s.Runs))
+	number("ticks not run", int(s.Skipped))
+	number("failures", s.Failures)
+	field("version", id(s.Version))
+	field("created", moment(s.Created))
+	field("updated", moment(s.Updated))
+	for name, value := range sorted(s.Headers) {
+		field("header "+name, value)
+	}
+	if err := fields.flush(); err != nil {
+		return err
+	}
+	return a.section("body", string(s.Body))
+}
+
+func (a *app) printHistory(ticks []delaytask.ScheduleTick, indent string) error {
+	t := a.newTable(indent+"TICK", "TICKS", "CAUSE", "OUTCOME", "TASK", "STARTED", "TOOK", "NOTE").mayCut(7)
+	for _, tick := range ticks {
+		task, took := "", ""
+		if tick.TaskID != 0 {
+			task = id(tick.TaskID)
+		}
+		if !tick.Start.IsZero() && !tick.Finish.IsZero() {
+			took = span(tick.Finish.Sub(tick.Start))
+		}
+		t.row(indent+moment(tick.Tick), strconv.Itoa(tick.Ticks), string(tick.Cause), string(tick.Outcome), task,
+			moment(tick.Start), took, tick.Note)
+		t.paint(3, styleOf(delaytask.Status(tick.Outcome)))
+	}
+	return t.flush()
+}
+
+func (a *app) scheduleTicksCommand() *cobra.Command {
+	var before string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "ticks NAME",
+		Short: "List what became of the ticks of a schedule",
+		Long:  "List what became of the ticks of a schedule, the newest first, also of those that did not run.",
+		Example: `  delaytask schedule ticks report.daily
+  delaytask schedule ticks report.daily --before 2027-01-01T00:00:00Z --limit 1000 --json`,
+		Args:              wanted(1, 1, "the name of a schedule"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := optionalBound(cmd, "before", before)
+			if err != nil {
+				return err
+			}
+			if limit < 1 || limit > 1000 {
+				return misusedf("--limit %d: want 1 to 1000", limit)
+			}
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+				ticks, err := s.ScheduleTicks(ctx, args[0], at, limit)
+				switch {
+				case err != nil:
+					return err
+				case a.json:
+					return a.printJSON(list[wire.ScheduleTick]{Items: view.ScheduleTicks(ticks).Ticks})
+				case len(ticks) == 0:
+					return a.printf("No tick was decided.\n")
+				default:
+					return a.printHistory(ticks, "")
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&before, "before", "", "only ticks before this time")
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most this many, up to 1000")
+	noFiles(cmd, "before", "limit")
+	return a.withJSON(cmd)
+}
