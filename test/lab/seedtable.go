@@ -65,8 +65,13 @@ func outcomes(b *strings.Builder, t *sim.Totals) {
 	failed := len(t.Failed)
 	fmt.Fprintf(b, "| seeds with a violation | %d | %s |\n", failed, record.UpperBound(failed, t.Seeds, "seed"))
 	for _, p := range judge.Invariants {
-		n := t.Broken[p.Number]
-		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Violation, n, record.UpperBound(n, t.Counts.Tasks, "task"))
+		n, of, unit := t.Broken[p.Number], t.Counts.Tasks, "task"
+		if p.Number >= judge.OfSchedules {
+			of, unit = t.Counts.Runs, "run of a schedule"
+		}
+		if of > 0 {
+			fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Violation, n, record.UpperBound(n, of, unit))
+		}
 	}
 	fmt.Fprintf(b, "| histories that are not linearizable | %d | %s |\n",
 		t.Linear.Broken, record.UpperBound(t.Linear.Broken, t.Linear.Tasks-t.Linear.Undecided, "task"))

@@ -25,6 +25,11 @@ type Counts struct {
 	Crashes    int `json:"crashes"`
 	Stops      int `json:"stops"`
 
+	Schedules int `json:"schedules"`
+	Runs      int `json:"runs"`     // of schedules
+	Dropped   int `json:"dropped"`  // ticks that were decided not to run
+	Replayed  int `json:"replayed"` // ticks that were compared with those of a single node
+
 	// Slowest is how long after the lease's end, and after the faults, the latest rescue came.
 	Slowest time.Duration `json:"slowest"`
 
@@ -49,7 +54,8 @@ func (c *Counts) Add(o Counts) {
 func (c *Counts) numbers() []*int {
 	return []*int{
 		&c.Nodes, &c.Tasks, &c.Accepted, &c.Unknown, &c.Duplicates, &c.Refused, &c.Executions, &c.Extra, &c.Completed,
-		&c.Failed, &c.Cancelled, &c.Rescued, &c.Timed, &c.Quarantine, &c.Crashes, &c.Stops,
+		&c.Failed, &c.Cancelled, &c.Rescued, &c.Timed, &c.Quarantine, &c.Crashes, &c.Stops, &c.Schedules, &c.Runs,
+		&c.Dropped, &c.Replayed,
 	}
 }
 
@@ -61,7 +67,17 @@ func count(h *history) Counts {
 		}
 	}
 	for _, t := range h.tasks {
-		c.task(t)
+		c.task(h, t)
+	}
+	c.Schedules, c.Runs = len(h.calendars), len(h.planted)
+	for _, s := range h.calendars {
+		for _, d := range s.decisions {
+			for _, r := range d.New {
+				if r.TaskID == 0 {
+					c.Dropped += r.Ticks
+				}
+			}
+		}
 	}
 	for _, f := range h.faults {
 		c.Faults[f.begin.Detail]++
@@ -91,7 +107,7 @@ func (c *Counts) answer(o *span) {
 	}
 }
 
-func (c *Counts) task(t *task) {
+func (c *Counts) task(h *history, t *task) {
 	succeeded := 0
 	for _, r := range t.runs {
 		c.Executions++
@@ -117,7 +133,7 @@ func (c *Counts) task(t *task) {
 		c.Cancelled++
 	case failed:
 		c.Failed++
-		if isQuarantined(t) {
+		if h.isQuarantined(t) {
 			c.Quarantine++
 		}
 	}

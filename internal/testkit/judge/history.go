@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
@@ -24,6 +25,12 @@ type history struct {
 	drain   *journal.Event
 	done    *journal.Event
 	rows    bool // the journal ends with the table
+
+	calendars []*calendar
+	planted   map[int64]*planted // runs of schedules, by task
+	withdrawn map[int64]*decided // the decisions that cancelled them
+	asked     []*span            // operations on schedules
+	specs     map[string]*spec.Spec
 }
 
 // span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil when the
@@ -54,7 +61,8 @@ type task struct {
 func read(events []journal.Event) *history {
 	h := &history{
 		saves: map[string]*save{}, tasks: map[int64]*task{}, cancels: map[int64][]*span{},
-		crashed: map[string]*journal.Event{},
+		crashed: map[string]*journal.Event{}, planted: map[int64]*planted{}, withdrawn: map[int64]*decided{},
+		specs: map[string]*spec.Spec{},
 	}
 	open := map[string]*span{}
 	begin := func(name string, e *journal.Event) *span {
@@ -89,8 +97,14 @@ func read(events []journal.Event) *history {
 			t.runs = append(t.runs, begin(e.Op, e))
 		case journal.FaultBegin:
 			h.faults = append(h.faults, begin(e.Op, e))
+		case journal.CallSchedule:
+			h.asked = append(h.asked, begin(e.Op, e))
+		case journal.Decide:
+			h.decide(e)
+		case journal.Tick:
+			h.tick(e)
 		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry, journal.RunEnd,
-			journal.FaultEnd:
+			journal.FaultEnd, journal.ReturnSchedule:
 			if s := open[e.Op]; s != nil {
 				s.end = e
 			}

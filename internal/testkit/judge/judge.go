@@ -26,6 +26,8 @@ type Rules struct {
 	CaughtUp    time.Duration // from the due time of a task until it is claimed, at most
 	Rescue      time.Duration // from the end of a lease until it is taken, at most
 	Hold        time.Duration // beyond Settle: for how long executors that could not renew their leases keep them
+	Backoff     time.Duration // from a failed attempt to the next, at most
+	Failover    time.Duration // how far apart the clocks of two servers may be
 	Blur        time.Duration // how far apart the clocks of the journals may be
 	Commit      time.Duration // from the write of a transition until others see it, at most
 	Behind      bool          // a read at one member of a cluster may miss what another has committed
@@ -56,8 +58,11 @@ func RulesOf(events []journal.Event) (Rules, error) {
 }
 
 // Invariant is the number of a promise in docs/promises.md. The invariant 0 is implied there: what is stored or runs
-// was saved.
+// was saved. Those from 13 on are about schedules, and docs/testing.md says them.
 type Invariant int
+
+// OfSchedules is the first invariant about schedules. A journal without any shows nothing of these.
+const OfSchedules Invariant = 13
 
 // Invariants are those that are judged, and what a violation of each means.
 var Invariants = []struct {
@@ -74,6 +79,10 @@ var Invariants = []struct {
 	{8, "leases rescued late, early or unfairly; tasks quarantined for others"},
 	{10, "unfinished tasks that share a key"},
 	{11, "attempts burned by a stop"},
+	{13, "ticks decided twice, never, or otherwise than their schedule says"},
+	{14, "runs of a schedule open or at work together, or retried too late"},
+	{15, "schedules behind"},
+	{16, "ticks decided otherwise than a single node decides them"},
 }
 
 // Violation is a case in which an invariant did not hold.
@@ -123,6 +132,8 @@ func Judge(events []journal.Event, rules Rules) Verdict {
 		(*checker).noPhantoms, (*checker).acceptedIsStored, (*checker).unknownIsSaid, (*checker).acceptedChanges,
 		(*checker).ranAtLeastOnce, (*checker).completedOnce, (*checker).neverEarly, (*checker).caughtUp,
 		(*checker).rescued, (*checker).quarantinedAlone, (*checker).keysUnique, (*checker).stopsAreFree,
+		(*checker).ticksOnce, (*checker).runsApart, (*checker).retriedInTime, (*checker).schedulesGoOn,
+		(*checker).asOneNode,
 	} {
 		rule(c)
 	}

@@ -28,7 +28,7 @@ func (c *checker) quarantinedAlone() {
 	}
 	ends := c.processEnds()
 	for _, t := range c.ordered {
-		if !isQuarantined(t) {
+		if !c.isQuarantined(t) {
 			continue
 		}
 		ran := false

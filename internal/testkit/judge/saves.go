@@ -72,7 +72,7 @@ func (c *checker) duplicateIsTrue(try *span) {
 	c.report(2, t.id, "a duplicate names a task that was not unfinished meanwhile", try.begin, try.end)
 }
 
-// noPhantoms (0): each task that is stored or runs was saved, with the same tag and key.
+// noPhantoms (0): each task that is stored or runs was saved, or planted by a decision, with the same tag and key.
 func (c *checker) noPhantoms() {
 	for _, t := range c.ordered {
 		if first := t.first(); first != nil {
@@ -85,6 +85,14 @@ func (c *checker) noPhantoms() {
 }
 
 func (c *checker) saved(t *task, e *journal.Event, how string) {
+	if p := c.planted[t.id]; p != nil {
+		told := journal.Told(p.TickOf.Schedule, p.TickOf.Tick.Std())
+		if p.Tag != e.Tag || p.Key != e.Key || string(p.Body) != e.Body ||
+			e.Kind == journal.RunStart && e.Detail != told {
+			c.report(0, t.id, "it "+how+" otherwise than it was planted", p.by.Event, e)
+		}
+		return
+	}
 	s := c.saves[e.Body]
 	if s == nil {
 		c.report(0, t.id, "it "+how+" without a save", e)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
@@ -175,7 +177,12 @@ func (c *checker) ranAtLeastOnce() {
 	}
 }
 
+// cancelAsked reports whether a caller or a decision asked for the cancel. A run that may not start late is cancelled
+// by its executor.
 func (c *checker) cancelAsked(id int64, w *journal.Event) bool {
+	if p := c.planted[id]; p != nil && (p.MaxLate > 0 || c.withdrawn[id] != nil) {
+		return true
+	}
 	return slices.ContainsFunc(c.cancels[id], func(o *span) bool {
 		return !o.begin.At.After(w.At.Add(c.rules.Blur))
 	})
@@ -185,13 +192,35 @@ func (c *checker) cancelAsked(id int64, w *journal.Event) bool {
 func (c *checker) mayFail(t *task, before, w *journal.Event) bool {
 	lost := c.rules.Quarantine > 0 && w.CrashCount >= c.rules.Quarantine && w.CrashCount > before.CrashCount
 	return lost || t.run(before.Version).ended(journal.Permanent) ||
-		c.rules.MaxAttempts == 0 || before.Attempt >= c.rules.MaxAttempts
+		c.rules.MaxAttempts == 0 || before.Attempt >= c.rules.MaxAttempts || c.mayNotRetry(t.id, w)
 }
 
-// isQuarantined reports whether a lost lease was what failed the task.
-func isQuarantined(t *task) bool {
+// mayNotRetry reports whether the next attempt of a run would have begun after the next tick. The attempt is planned
+// when the one before has failed, by the clock that its process goes by.
+func (c *checker) mayNotRetry(id int64, w *journal.Event) bool {
+	p := c.planted[id]
+	return p != nil && p.TickOf.Past(row.At(clock(w).Add(c.rules.Backoff+c.clocksApart())))
+}
+
+// clocksApart is how far ahead of the last server's clock a process may go by an older one.
+func (c *checker) clocksApart() (apart time.Duration) {
+	for _, f := range c.faults {
+		if f.begin.Detail == "failover" {
+			apart = c.rules.Failover
+		}
+	}
+	return apart
+}
+
+// isQuarantined reports whether a lost lease was what failed the task. A run that may not be retried any more is failed
+// by its first loss.
+func (h *history) isQuarantined(t *task) bool {
 	n := len(t.writes)
-	return n > 1 && t.writes[n-1].Status == failed && t.writes[n-1].CrashCount > t.writes[n-2].CrashCount
+	if n < 2 || t.writes[n-1].Status != failed || t.writes[n-1].CrashCount == t.writes[n-2].CrashCount {
+		return false
+	}
+	p := h.planted[t.id]
+	return p == nil || !p.TickOf.Past(row.At(clock(t.writes[n-1])))
 }
 
 func describe(from, to *journal.Event) string {

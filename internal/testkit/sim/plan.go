@@ -36,6 +36,9 @@ type plan struct {
 	opEvery     time.Duration // mean time between two operations of a client
 	poison      int           // tasks that crash their process
 	misbehaving float64       // share of executions that go wrong
+
+	schedules   int
+	scheduleOps time.Duration // mean time between two operations on a schedule
 }
 
 const (
@@ -53,6 +56,7 @@ var calmFor = Rules.Settle + Rules.Hold
 var Rules = judge.Rules{
 	MaxAttempts: maxAttempts, Quarantine: quarantine, TTR: longestTTR,
 	Settle: 2 * time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second, Hold: 5 * time.Second,
+	Backoff: 2 * time.Second, Failover: 8 * time.Second,
 }
 
 func newPlan(seed uint64) plan {
@@ -92,6 +96,10 @@ func newPlan(seed uint64) plan {
 
 	wakes := p.draw("wakes")
 	p.lostWakes, p.badWakes = oneOf(wakes, 0, .2, 1), oneOf(wakes, 0, .3)
+
+	scheduled := p.draw("schedules")
+	p.schedules = oneOf(scheduled, 0, 0, 0, 1, 1+scheduled.IntN(4), scheduled.IntN(13))
+	p.scheduleOps = oneOf(scheduled, time.Hour, 8*time.Second, 3*time.Second)
 
 	last := p.draw("last crash")
 	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))

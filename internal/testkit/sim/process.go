@@ -33,9 +33,21 @@ func (l *life) started(task *processor.Task, decided time.Time) (op string) {
 	w.note(l.name, journal.RunStart, journal.Event{
 		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Version: task.Version,
 		Attempt: task.Attempt, Due: task.Due, Expected: task.Expected, Clock: l.listener.latestTime(decided),
+		Detail: told(task),
 	})
 	return op
 }
+
+// told is what a processor was told of the schedule of its task.
+func told(task *processor.Task) string {
+	if task.Schedule == nil {
+		return ""
+	}
+	return journal.Told(task.Schedule.Name, task.Schedule.Tick)
+}
+
+// subject is what behaviour depends on: the runs of a schedule share their body.
+func subject(task *processor.Task) string { return string(task.Body) + told(task) }
 
 var errTask = errors.New("as its task wants it")
 
@@ -43,14 +55,19 @@ var errTask = errors.New("as its task wants it")
 func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class, error) {
 	w := l.world
 	if w.isCalm() {
-		<-time.After(time.Millisecond)
-		return journal.OK, nil
+		return l.workUntil(ctx, w.pace(task), w.over)
 	}
 	if strings.HasPrefix(string(task.Body), poison) {
 		l.crash("task " + fmt.Sprint(task.ID))
 		return journal.Failed, errTask
 	}
-	d := w.draw("behave"+string(task.Body), int(task.Version))
+	d := w.draw("behave"+subject(task), int(task.Version))
+	if isRun(task, bad) && d.chance(.4) {
+		return journal.Permanent, processor.Permanent(errTask)
+	}
+	if isSlow(task) && d.chance(.7) {
+		return l.workFor(ctx, d.between(0, 8*time.Second))
+	}
 	if !d.chance(w.misbehaving) {
 		return l.workFor(ctx, oneOf(d, 0, d.between(0, 50*time.Millisecond), d.between(0, 500*time.Millisecond)))
 	}
@@ -80,12 +97,16 @@ func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class,
 
 // workFor is the work of a processor that obeys its context. It ends with the faults.
 func (l *life) workFor(ctx context.Context, d time.Duration) (journal.Class, error) {
+	return l.workUntil(ctx, d, l.world.calm)
+}
+
+func (l *life) workUntil(ctx context.Context, d time.Duration, ends <-chan struct{}) (journal.Class, error) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return journal.OK, nil
-	case <-l.world.calm:
+	case <-ends:
 		return journal.OK, nil
 	case <-ctx.Done():
 	}
@@ -103,7 +124,7 @@ func (l *life) workFor(ctx context.Context, d time.Duration) (journal.Class, err
 
 // answer ends a task that was handed over, by its token, at any node; or never.
 func (w *world) answer(task *processor.Task) {
-	d := w.draw("answer"+string(task.Body), int(task.Version))
+	d := w.draw("answer"+subject(task), int(task.Version))
 	if d.chance(.2) || !w.rest(d.between(0, 4*time.Second)) {
 		return
 	}

@@ -24,6 +24,8 @@ func TestEveryRemovedCheckIsNoticed(t *testing.T) {
 	for check, want := range map[sabotage.Check][]string{
 		sabotage.Fence: {"invariant 4", unexplained}, sabotage.Guard: {"invariant 4", unexplained},
 		sabotage.Rescue: {"invariant 8"}, sabotage.Early: {"invariant 5"},
+		sabotage.Decide: {"invariant 13"}, sabotage.Alone: {"invariant 14"}, sabotage.Replace: {"invariant 14"},
+		sabotage.Overlap: {"invariant 16"},
 	} {
 		t.Run(string(check), func(t *testing.T) {
 			play := exec.CommandContext(t.Context(), program, "-test.run=^TestSeeds$", "-sim.seeds=200")

@@ -76,12 +76,14 @@ func (t *Totals) String() string {
 		"faults: %s, %d crashes, %d graceful stops, "+
 		"%d rescued (%d when the bound counted, the slowest after %v), %d quarantined, "+
 		"%d saves accepted, %d unknown, %d duplicate, %d refused, "+
+		"%d schedules with %d runs and %d ticks that did not run, %d ticks replayed, "+
 		"%d operations on %d tasks checked to be linearizable (%d of unknown outcome, %d tasks undecided); "+
 		"%d violations",
 		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra,
 		strings.Join(faults, ", "), c.Crashes, c.Stops,
 		c.Rescued, c.Timed, c.Slowest.Round(time.Millisecond), c.Quarantine,
 		c.Accepted, c.Unknown, c.Duplicates, c.Refused,
+		c.Schedules, c.Runs, c.Dropped, c.Replayed,
 		t.Linear.Operations, t.Linear.Tasks, t.Linear.Unknown, t.Linear.Undecided, t.Violations)
 	if len(t.Failed) == 0 {
 		return line + fmt.Sprintf(", 95 %% bound 3/N: %.2g of the seeds", t.Bound)

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,7 +54,7 @@ func play(seed uint64) []journal.Event {
 	<-time.After(time.Until(begins))
 	p := newPlan(seed)
 	w := &world{plan: p, calm: make(chan struct{}), over: make(chan struct{}), stored: map[int64]int64{}}
-	w.db = memstore.New(memstore.WithWatch(w.see))
+	w.db = memstore.New(memstore.WithWatch(w.see), memstore.WithDecisions(w.decided))
 	w.note("sim", journal.Rules, journal.Event{Detail: judge.Encode(Rules)})
 	w.note("sim", journal.StoreWhole, journal.Event{})
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseFaults})
@@ -66,6 +68,9 @@ func play(seed uint64) []journal.Event {
 	w.work.Go(func() { w.often("lock", 0, p.lock, w.lock) })
 	for i := range p.externals {
 		w.work.Go(func() { w.newExternal(i).work() })
+	}
+	for i := range p.schedules {
+		w.work.Go(func() { w.newKeeper(i).work() })
 	}
 	<-time.After(p.faults)
 	w.repair()
@@ -122,6 +127,7 @@ func (w *world) end() []journal.Event {
 			break
 		}
 	}
+	w.noteTicks()
 	events := w.book.Events()
 	close(w.over)
 	return events
@@ -139,6 +145,37 @@ func (w *world) see(r row.Row, now row.Time) {
 	case r.Status == row.Executing:
 		w.note("db", journal.Lease, e)
 	}
+}
+
+// decided is called for every decision that is applied.
+func (w *world) decided(d row.Decision, now row.Time) {
+	w.note("db", journal.Decide, journal.Event{ID: d.Schedule.ID, Clock: now.Std(), Detail: encoded(d)})
+}
+
+// noteTicks writes the histories of the schedules into the journal.
+func (w *world) noteTicks() {
+	ctx := context.Background()
+	schedules, _, err := w.db.Schedules(ctx, row.ScheduleFilter{Limit: 1000})
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range schedules {
+		runs, err := w.db.Runs(ctx, s.ID, 0, math.MaxInt)
+		if err != nil {
+			panic(err)
+		}
+		for _, r := range runs {
+			w.note("db", journal.Tick, journal.Event{ID: s.ID, Detail: encoded(r)})
+		}
+	}
+}
+
+func encoded(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and text alone
+	}
+	return string(text)
 }
 
 func rowEvent(r *row.Row, whole bool) journal.Event {
