@@ -34,6 +34,7 @@ var roles = map[string]func(context.Context, order, *child.Narrator) error{
 	"lateness": latenessChild,
 	"now":      nowChild,
 	"short":    shortChild,
+	"ticks":    ticksChild,
 	"idle":     idleChild,
 	"restart":  restartChild,
 	"serve":    serveChild,
