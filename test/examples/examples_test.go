@@ -30,6 +30,19 @@ func TestInProcessWithoutSettings(t *testing.T) {
 	run(t, []string{"DELAYTASK_DSN="}, program).Says("^hello Go$")
 }
 
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	env := []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")}
+	program := build(t, "examples/schedule")
+	p := run(t, env, program)
+	p.Says(`^report of shop north at \d\d:\d\d:\d[02468]$`)
+	p.Says(`^report of shop south at`)
+	p.Kill()
+	p = run(t, env, program) // goes on by the table
+	p.Says(`^report of shop north at \d\d:\d\d:\d[02468]$`)
+	p.Stops()
+}
+
 func TestOverHTTP(t *testing.T) {
 	t.Parallel()
 	env, c := service(t)
