@@ -29,6 +29,7 @@ type exception struct {
 var exceptions = []exception{
 	{command: "go test", why: "this test is part of it"},
 	{command: "go run ./cmd/delaytask demo", why: "TestThePictureShowsWhatTheDemoPrints runs the demo"},
+	{command: "go run ./examples/schedule", why: "it runs until it is stopped; TestSchedule runs it"},
 	{command: "go run ./test/lab judge", why: "it judges the journal of a test that has failed"},
 	{command: "kubectl", why: "it needs a cluster; test/deploy checks what is applied"},
 	{command: "test/servers", why: "it installs servers; .ci/run does"},
