@@ -13,12 +13,16 @@ import (
 // ScheduleExplanation says how a schedule stands, or what became of one of its ticks.
 type ScheduleExplanation = processor.ScheduleExplanation
 
-// ExplainSchedule returns how a schedule stands: why it does not run, and what it waits for. It returns
+// ExplainSchedule returns what became of a tick of a schedule, and why: "why did yesterday's 02:30 not run". With a zero
+// tick it returns how the schedule stands: why it does not run, and what it waits for. It returns
 // [ErrScheduleNotFound].
-func (s *Scheduler) ExplainSchedule(ctx context.Context, name string) (ScheduleExplanation, error) {
+func (s *Scheduler) ExplainSchedule(ctx context.Context, name string, tick time.Time) (ScheduleExplanation, error) {
 	st, err := s.stateOf(ctx, name)
 	if err != nil {
 		return ScheduleExplanation{}, err
+	}
+	if !tick.IsZero() {
+		return s.explainTick(ctx, &st, tick)
 	}
 	e := ScheduleExplanation{Schedule: scheduleOf(&st.Schedule), Text: s.standing(&st)}
 	if n := len(st.Open); n > 0 && !st.Open[n-1].Gone {
@@ -85,15 +89,11 @@ func (s *Scheduler) withTask(ctx context.Context, text string, id int64) (string
 	return fmt.Sprintf("%s Its run is task %d. %s", text, id, run.Text), nil
 }
 
-// ExplainTick returns what became of a tick of a schedule, and why: "why did yesterday's 02:30 not run". It returns
-// [ErrScheduleNotFound].
-func (s *Scheduler) ExplainTick(ctx context.Context, name string, tick time.Time) (ScheduleExplanation, error) {
-	st, err := s.stateOf(ctx, name)
-	if err != nil {
-		return ScheduleExplanation{}, err
-	}
+func (s *Scheduler) explainTick(
+	ctx context.Context, st *schedule.State, tick time.Time,
+) (ScheduleExplanation, error) {
 	e := ScheduleExplanation{Schedule: scheduleOf(&st.Schedule), Tick: tick.UTC()}
-	run, there, err := s.historyOf(ctx, name, row.At(tick))
+	run, there, err := s.historyOf(ctx, st.Schedule.Name, row.At(tick))
 	switch {
 	case err != nil:
 		return e, err
@@ -104,7 +104,7 @@ func (s *Scheduler) ExplainTick(ctx context.Context, name string, tick time.Time
 			e.Text, err = s.withTask(ctx, e.Text, run.TaskID)
 		}
 	default:
-		e.Text = withoutHistory(&st, row.At(tick))
+		e.Text = withoutHistory(st, row.At(tick))
 	}
 	return e, err
 }

@@ -159,14 +159,41 @@ func (c *Client) ScheduleTicks(
 		return nil, err
 	}
 	ticks := make([]processor.ScheduleTick, len(answer.Ticks))
-	for i, t := range answer.Ticks {
-		ticks[i] = processor.ScheduleTick{
-			Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: processor.Cause(t.Cause),
-			Outcome: processor.Outcome(t.Outcome), TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(),
-			Finish: t.Finished.Std(),
-		}
+	for i := range answer.Ticks {
+		ticks[i] = scheduleTick(&answer.Ticks[i])
 	}
 	return ticks, nil
+}
+
+func scheduleTick(t *wire.ScheduleTick) processor.ScheduleTick {
+	return processor.ScheduleTick{
+		Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: processor.Cause(t.Cause),
+		Outcome: processor.Outcome(t.Outcome), TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(),
+		Finish: t.Finished.Std(),
+	}
+}
+
+// ExplainSchedule returns what became of a tick of a schedule, and why. With a zero tick it returns how the schedule
+// stands. It returns [processor.ErrScheduleNotFound].
+func (c *Client) ExplainSchedule(
+	ctx context.Context, name string, tick time.Time,
+) (processor.ScheduleExplanation, error) {
+	path := "/explain"
+	if !tick.IsZero() {
+		path += "?" + url.Values{"tick": {since1970(tick).UTC().Format(time.RFC3339Nano)}}.Encode()
+	}
+	var answer wire.ScheduleExplanation
+	err := c.onSchedule(ctx, name, "explain", &request{method: http.MethodGet, path: path, into: &answer, again: true})
+	if err != nil {
+		return processor.ScheduleExplanation{}, err
+	}
+	e := processor.ScheduleExplanation{
+		Schedule: schedule(&answer.Schedule), Tick: answer.Tick.Std(), Text: answer.Text,
+	}
+	if answer.History != nil {
+		e.History = scheduleTick(answer.History)
+	}
+	return e, nil
 }
 
 // onSchedule sends a request about one schedule. Its path is appended to the schedule's.

@@ -55,6 +55,7 @@ type Schedules interface {
 	TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error)
 	Backfill(ctx context.Context, name string, from, to time.Time, atOnce int) (backfill string, err error)
 	ScheduleTicks(ctx context.Context, name string, before time.Time, limit int) ([]ScheduleTick, error)
+	ExplainSchedule(ctx context.Context, name string, tick time.Time) (ScheduleExplanation, error)
 }
 
 // Node is a process that shares the database.

@@ -28,7 +28,7 @@ func (a *app) scheduleCommand() *cobra.Command {
 	cmd.AddCommand(a.schedulePreviewCommand(), a.scheduleCreateCommand(), a.scheduleListCommand(),
 		a.scheduleShowCommand(), a.scheduleUpdateCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(),
 		a.scheduleTriggerCommand(), a.scheduleSkipCommand(), a.scheduleResetCommand(), a.scheduleBackfillCommand(),
-		a.scheduleTicksCommand(), a.scheduleDeleteCommand())
+		a.scheduleTicksCommand(), a.scheduleExplainCommand(), a.scheduleDeleteCommand())
 	return cmd
 }
 

@@ -234,6 +234,39 @@ func (a *app) printHistory(ticks []delaytask.ScheduleTick, indent string) error 
 	return t.flush()
 }
 
+func (a *app) scheduleExplainCommand() *cobra.Command {
+	var tick string
+	cmd := &cobra.Command{
+		Use:   "explain NAME",
+		Short: "Say why a schedule, or one of its ticks, did not run",
+		Long:  "Say in a sentence how a schedule stands, or what became of one of its ticks, and why.",
+		Example: `  delaytask schedule explain report.daily
+  delaytask schedule explain report.daily --tick 2027-01-01T02:30:00+01:00`,
+		Args:              wanted(1, 1, "the name of a schedule"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := optionalBound(cmd, "tick", tick)
+			if err != nil {
+				return err
+			}
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+				e, err := s.ExplainSchedule(ctx, args[0], at)
+				switch {
+				case err != nil:
+					return err
+				case a.json:
+					return a.printJSON(view.ScheduleExplanation(&e))
+				default:
+					return a.printf("%s\n", e.Text)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&tick, "tick", "", "the tick in question, such as 2027-01-31T08:30:00Z")
+	noFiles(cmd, "tick")
+	return a.withJSON(cmd)
+}
+
 func (a *app) scheduleTicksCommand() *cobra.Command {
 	var before string
 	var limit int

@@ -110,6 +110,14 @@ type ScheduleTicks struct {
 	Ticks []ScheduleTick `json:"ticks"`
 }
 
+// ScheduleExplanation says how a schedule stands, or what became of one of its ticks.
+type ScheduleExplanation struct {
+	Schedule Schedule      `json:"schedule"`
+	Tick     Time          `json:"tick,omitzero" doc:"Which tick was asked about"`
+	History  *ScheduleTick `json:"history,omitempty" doc:"What the history has about it"`
+	Text     string        `json:"text"`
+}
+
 // ScheduleTick is what became of a tick, or of several in a row.
 type ScheduleTick struct {
 	Tick     Time   `json:"tick"`

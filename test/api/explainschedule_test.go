@@ -43,7 +43,7 @@ func TestExplainSaysWhyATickDidNotRun(t *testing.T) {
 
 	explain := func(tick time.Time, want string) {
 		t.Helper()
-		e, err := s.ExplainTick(t.Context(), "nightly", tick)
+		e, err := s.ExplainSchedule(t.Context(), "nightly", tick)
 		servertest.OK(t, err)
 		if !strings.HasPrefix(e.Text, want) {
 			t.Errorf("%v:\n got %s\nwant %s", tick, e.Text, want)
@@ -57,13 +57,14 @@ func TestExplainSaysWhyATickDidNotRun(t *testing.T) {
 	explain(skipped, "It did not run: skipped by an operator.")
 	explain(at(4, 2, 2, 30), "Its run, task ")
 	explain(at(4, 4, 2, 30), "It is to come, or waits: nothing is decided about it.")
-	e, err := s.ExplainSchedule(t.Context(), "nightly")
+	e, err := s.ExplainSchedule(t.Context(), "nightly", time.Time{})
 	servertest.OK(t, err)
 	want := "It is paused since 2027-04-03T00:30:00.000Z: 2 runs failed in a row: the ledger is locked."
 	if !strings.HasPrefix(e.Text, want) {
 		t.Errorf("\n got %s\nwant %s", e.Text, want)
 	}
-	if _, err := s.ExplainSchedule(t.Context(), "none"); !errors.Is(err, delaytask.ErrScheduleNotFound) {
+	_, err = s.ExplainSchedule(t.Context(), "none", time.Time{})
+	if !errors.Is(err, delaytask.ErrScheduleNotFound) {
 		t.Error(err)
 	}
 }

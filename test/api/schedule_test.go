@@ -168,6 +168,13 @@ func (p *plan) operates() {
 	if ticks, err := p.ScheduleTicks(ctx, name, tick, 1); err != nil || len(ticks) != 0 {
 		p.Errorf("history before the tick: %+v, %v", ticks, err)
 	}
+	stands, err := p.ExplainSchedule(ctx, name, time.Time{})
+	p.must(err)
+	why, err := p.ExplainSchedule(ctx, name, tick)
+	if err != nil || !strings.HasPrefix(why.Text, "It did not run: skipped") || !why.History.Tick.Equal(tick) ||
+		why.Schedule.Name != name || !strings.HasPrefix(stands.Text, "Its next tick is ") {
+		p.Errorf("%q and %+v, %v", stands.Text, why, err)
+	}
 	p.must(p.ResetSchedule(ctx, name))
 	if reset := is("reset", processor.ScheduleActive, ""); !reset.NextTick.Equal(before.NextTick) {
 		p.Errorf("reset to %v, want %v", reset.NextTick, before.NextTick)
@@ -301,7 +308,8 @@ func (p *plan) refuses() {
 		_, triggers := p.TriggerSchedule(ctx, name, true)
 		_, reads := p.ScheduleTicks(ctx, name, time.Time{}, 0)
 		_, fills := p.Backfill(ctx, name, time.Unix(1e9, 0), time.Unix(2e9, 0), 1)
-		for i, err := range []error{gets, skips, triggers, reads, fills, p.PauseSchedule(ctx, name, ""),
+		_, explains := p.ExplainSchedule(ctx, name, time.Time{})
+		for i, err := range []error{gets, skips, triggers, reads, fills, explains, p.PauseSchedule(ctx, name, ""),
 			p.ResumeSchedule(ctx, name), p.ResetSchedule(ctx, name), p.DeleteSchedule(ctx, name)} {
 			wantError(p.T, fmt.Sprintf("%q, call %d", name, i), err, delaytask.ErrScheduleNotFound)
 		}

@@ -35,6 +35,13 @@ type scheduleTicksInput struct {
 
 type scheduleTicksOutput struct{ Body wire.ScheduleTicks }
 
+type scheduleExplainInput struct {
+	ScheduleInput
+	Tick string `query:"tick" doc:"The tick in question; default: how the schedule stands"`
+}
+
+type scheduleExplainOutput struct{ Body wire.ScheduleExplanation }
+
 const (
 	schedulesPath = "/v1/schedules"
 	schedulePath  = schedulesPath + "/{name}"
@@ -54,6 +61,9 @@ func (a *API) savedScheduleOperations() {
 	huma.Register(a.spec, remove, a.deleteSchedule)
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath+"/ticks", "listScheduleTicks",
 		"List what became of the ticks of a schedule", "The newest first.", groupSchedules), a.scheduleTicks)
+	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath+"/explain", "explainSchedule",
+		"Explain a schedule", "Why it does not run, or with a tick what became of that.", groupSchedules),
+		a.explainSchedule)
 }
 
 func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*scheduleOutput, error) {
@@ -179,11 +189,9 @@ func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{},
 }
 
 func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {
-	var before wire.Moment
-	if in.Before != "" {
-		if err := before.UnmarshalText([]byte(in.Before)); err != nil {
-			return nil, a.problem(fmt.Errorf("%w: before: %w", delaytask.ErrInvalidTime, err))
-		}
+	before, err := optionalTime("before", in.Before)
+	if err != nil {
+		return nil, a.problem(err)
 	}
 	if _, err := a.findSchedule(ctx, access.Read, in.Name); err != nil {
 		return nil, a.problem(err)
@@ -193,4 +201,30 @@ func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*sched
 		return nil, a.problem(err)
 	}
 	return &scheduleTicksOutput{view.ScheduleTicks(ticks)}, nil
+}
+
+// optionalTime is the zero time for a parameter that was not given.
+func optionalTime(name, text string) (m wire.Moment, err error) {
+	if text == "" {
+		return m, nil
+	}
+	if err := m.UnmarshalText([]byte(text)); err != nil {
+		return m, fmt.Errorf("%w: %s: %w", delaytask.ErrInvalidTime, name, err)
+	}
+	return m, nil
+}
+
+func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*scheduleExplainOutput, error) {
+	tick, err := optionalTime("tick", in.Tick)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if _, err := a.findSchedule(ctx, access.Read, in.Name); err != nil {
+		return nil, a.problem(err)
+	}
+	e, err := a.scheduler.ExplainSchedule(ctx, in.Name, tick.Std())
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &scheduleExplainOutput{view.ScheduleExplanation(&e)}, nil
 }

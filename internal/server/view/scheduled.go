@@ -42,12 +42,26 @@ func bound(t time.Time) *wire.Moment {
 // ScheduleTicks is the history of a schedule in JSON. An empty list is [].
 func ScheduleTicks(ticks []delaytask.ScheduleTick) wire.ScheduleTicks {
 	v := wire.ScheduleTicks{Ticks: make([]wire.ScheduleTick, len(ticks))}
-	for i, t := range ticks {
-		v.Ticks[i] = wire.ScheduleTick{
-			Tick: wire.Time(t.Tick), Until: wire.Time(t.Until), Ticks: t.Ticks, Cause: string(t.Cause),
-			Outcome: string(t.Outcome), TaskID: wire.ID(t.TaskID), Note: t.Note, Started: wire.Time(t.Start),
-			Finished: wire.Time(t.Finish),
-		}
+	for i := range ticks {
+		v.Ticks[i] = scheduleTick(&ticks[i])
+	}
+	return v
+}
+
+func scheduleTick(t *delaytask.ScheduleTick) wire.ScheduleTick {
+	return wire.ScheduleTick{
+		Tick: wire.Time(t.Tick), Until: wire.Time(t.Until), Ticks: t.Ticks, Cause: string(t.Cause),
+		Outcome: string(t.Outcome), TaskID: wire.ID(t.TaskID), Note: t.Note, Started: wire.Time(t.Start),
+		Finished: wire.Time(t.Finish),
+	}
+}
+
+// ScheduleExplanation is an explanation of a schedule in JSON.
+func ScheduleExplanation(e *delaytask.ScheduleExplanation) wire.ScheduleExplanation {
+	v := wire.ScheduleExplanation{Schedule: Schedule(&e.Schedule), Tick: wire.Time(e.Tick), Text: e.Text}
+	if !e.History.Tick.IsZero() {
+		history := scheduleTick(&e.History)
+		v.History = &history
 	}
 	return v
 }
