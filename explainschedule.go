@@ -2,9 +2,11 @@ package delaytask
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/processor"
@@ -13,11 +15,14 @@ import (
 // ScheduleExplanation says how a schedule stands, or what became of one of its ticks.
 type ScheduleExplanation = processor.ScheduleExplanation
 
-// ExplainSchedule returns what became of a tick of a schedule, and why: "why did yesterday's 02:30 not run". With a zero
-// tick it returns how the schedule stands: why it does not run, and what it waits for. It returns
+// ExplainSchedule returns what became of a tick of a schedule, and why: "why did yesterday's 02:30 not run". With a
+// zero tick it returns how the schedule stands: why it does not run, and what it waits for. It returns
 // [ErrScheduleNotFound].
 func (s *Scheduler) ExplainSchedule(ctx context.Context, name string, tick time.Time) (ScheduleExplanation, error) {
 	st, err := s.stateOf(ctx, name)
+	if errors.Is(err, planner.ErrUnreadable) {
+		return s.explainUnreadable(ctx, name, err)
+	}
 	if err != nil {
 		return ScheduleExplanation{}, err
 	}
@@ -29,6 +34,16 @@ func (s *Scheduler) ExplainSchedule(ctx context.Context, name string, tick time.
 		e.Text, err = s.withTask(ctx, e.Text, st.Open[n-1].Task.ID)
 	}
 	return e, err
+}
+
+// explainUnreadable says why this process does not decide about a schedule.
+func (s *Scheduler) explainUnreadable(ctx context.Context, name string, why error) (ScheduleExplanation, error) {
+	stored, err := s.GetSchedule(ctx, name)
+	if err != nil {
+		return ScheduleExplanation{}, err
+	}
+	return ScheduleExplanation{Schedule: stored, Text: fmt.Sprintf("It cannot be explained here: %v. Bring this "+
+		"machine's zone data or this program up to date.", why)}, nil
 }
 
 func (s *Scheduler) stateOf(ctx context.Context, name string) (schedule.State, error) {

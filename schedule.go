@@ -167,11 +167,11 @@ func (s *Scheduler) GetSchedule(ctx context.Context, name string) (Schedule, err
 	if err := s.enter(ctx); err != nil {
 		return Schedule{}, err
 	}
-	st, err := s.engine.Schedules().State(ctx, name)
+	stored, err := s.engine.Schedules().Get(ctx, name)
 	if err != nil {
 		return Schedule{}, fmt.Errorf("get schedule %s: %w", name, err)
 	}
-	return scheduleOf(&st.Schedule), nil
+	return scheduleOf(&stored), nil
 }
 
 // ListSchedules returns the schedules that match, page by page and by name. It returns [ErrInvalidOption] when the

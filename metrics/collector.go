@@ -77,6 +77,7 @@ type collector struct {
 	concurrency prometheus.Gauge
 	nodesAlive  prometheus.Gauge
 	unreachable prometheus.Gauge
+	unreadable  prometheus.Gauge
 	clockHeld   prometheus.Gauge
 	clockWidth  prometheus.Gauge
 	clockSkew   prometheus.Gauge

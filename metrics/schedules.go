@@ -24,6 +24,9 @@ func (s *schedules) add(c *collector) {
 	s.paused = gauge("paused", "1 while the schedule is paused; else 0.")
 }
 
+// SetUnreadableSchedules says how many schedules this process leaves to others, because it cannot read them.
+func (c *collector) SetUnreadableSchedules(n int) { c.unreadable.Set(float64(n)) }
+
 // Ticks counts what became of ticks.
 func (c *collector) Ticks(schedule, outcome string, n int) {
 	c.ticks.WithLabelValues(c.schedules.names.label(schedule), outcome).Add(float64(n))

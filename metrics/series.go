@@ -72,6 +72,8 @@ func (c *collector) addGauges() {
 	c.concurrency = c.gauge("concurrency", "How many tasks may run at once in this process.")
 	c.nodesAlive = c.gauge("nodes_alive", "Processes with a fresh heartbeat, those that only save included.")
 	c.unreachable = c.gauge("unreachable_nodes", "Processes that do not acknowledge the wake-ups of this one.")
+	c.unreadable = c.gauge("schedules_unreadable",
+		"Schedules that this process leaves to others, because it cannot read them.")
 	c.clockHeld = c.gauge("clock_held", "1 while no task starts, because the database's time is not known; else 0.")
 	c.clockWidth = c.gauge("clock_width_seconds", "Distance between the two bounds held for the database's clock.")
 	c.clockSkew = c.gauge("clock_skew_seconds", "Wall clock of this machine minus the database's clock.")

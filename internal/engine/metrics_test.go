@@ -271,7 +271,8 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			"#lateness_seconds{permanent,total}": 1,
 			"#lateness_seconds{deaf,total}":      1, "#lateness_seconds{long,total}": 1,
 			"heap_entries": 1, "running_tasks": 1, "concurrency": 7, "nodes_alive": 2, "unreachable_nodes": 0,
-			"wakeups_total{sent}": 0, "wakeups_total{received}": 0, "wakeups_total{refused}": 0,
+			"schedules_unreadable": 0,
+			"wakeups_total{sent}":  0, "wakeups_total{received}": 0, "wakeups_total{refused}": 0,
 			"wakeups_total{lost}": 0,
 		}
 		for name, value := range want {

@@ -232,3 +232,31 @@ func TestSchedulesAreMeasured(t *testing.T) {
 		}
 	})
 }
+
+func TestAScheduleThatCannotBeReadStopsNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing})
+		w.schedule(e, "good", "@every 10s")
+		for i, change := range []func(*row.Schedule){
+			func(s *row.Schedule) { s.Spec += "\nzone Nowhere/City" },
+			func(s *row.Schedule) { s.Grammar = spec.Grammar + 1 },
+		} {
+			bad := w.schedule(e, fmt.Sprint("bad-", i), "@every 10s")
+			bad.ID, bad.Name, bad.Look = bad.ID+1, bad.Name+"-changed", row.MinTime
+			change(&bad)
+			applied, err := w.store.Decide(w.Context(), []row.Decision{{Write: row.WriteNew, Schedule: bad}})
+			if err != nil || !applied {
+				w.Fatal(applied, err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		for _, line := range w.history("good") {
+			if line != "completed tick" && line != "open tick" {
+				w.Error(line)
+			}
+		}
+		if n := w.series(e)["schedules_unreadable"]; n != 2 {
+			w.Errorf("%v are unreadable, want 2", n)
+		}
+	})
+}

@@ -51,6 +51,8 @@ type Recorder interface {
 	Ticks(schedule, outcome string, n int)
 	// SetSchedules says how the schedules of this node's share stand.
 	SetSchedules(all []Schedule)
+	// SetUnreadableSchedules says how many schedules this process leaves to others, because it cannot read them.
+	SetUnreadableSchedules(n int)
 	// SetPurgeLags says by status for how long the oldest finished task is past its retention. None means that it is
 	// not known.
 	SetPurgeLags(byStatus map[string]time.Duration)
@@ -148,6 +150,7 @@ func (none) Woke(string)                           {}
 func (none) SetUnreachable(int)                    {}
 func (none) Ticks(string, string, int)             {}
 func (none) SetSchedules([]Schedule)               {}
+func (none) SetUnreadableSchedules(int)            {}
 func (none) SetPurgeLags(map[string]time.Duration) {}
 func (none) SetClockHeld(bool)                     {}
 func (none) Clock(time.Duration, time.Duration)    {}

@@ -81,24 +81,33 @@ func (p *Planner) applied(ctx context.Context, d *row.Decision) (bool, error) {
 	return st.Schedule.ID == d.Schedule.ID && st.Schedule.Version >= version, nil
 }
 
-// State reads what a decision about one schedule is made of. It returns [processor.ErrScheduleNotFound] when there is
-// none of the name.
-func (p *Planner) State(ctx context.Context, name string) (schedule.State, error) {
-	call, cancel := p.CallIn(ctx)
-	found, broken, err := p.Store.Schedules(call, row.ScheduleFilter{Names: []string{name}, Limit: 1})
-	cancel()
+// Get returns a schedule, also one that this program cannot decide about. It returns [processor.ErrScheduleNotFound].
+func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	found, broken, err := p.Store.Schedules(ctx, row.ScheduleFilter{Names: []string{name}, Limit: 1})
 	switch {
 	case err != nil:
-		return schedule.State{}, err
+		return row.Schedule{}, err
 	case len(broken) > 0:
-		return schedule.State{}, errors.New("the schedule cannot be read: " + broken[0].Reason)
+		return row.Schedule{}, errors.New("the schedule cannot be read: " + broken[0].Reason)
 	case len(found) == 0:
-		return schedule.State{}, processor.ErrScheduleNotFound
+		return row.Schedule{}, processor.ErrScheduleNotFound
 	}
-	if _, err := p.spec(&found[0]); err != nil {
+	return found[0], nil
+}
+
+// State reads what a decision about one schedule is made of. It returns [processor.ErrScheduleNotFound] when there is
+// none of the name, and [ErrUnreadable].
+func (p *Planner) State(ctx context.Context, name string) (schedule.State, error) {
+	found, err := p.Get(ctx, name)
+	if err != nil {
 		return schedule.State{}, err
 	}
-	states, err := p.states(ctx, found)
+	if _, err := p.spec(&found); err != nil {
+		return schedule.State{}, err
+	}
+	states, err := p.states(ctx, []row.Schedule{found})
 	if err != nil {
 		return schedule.State{}, err
 	}

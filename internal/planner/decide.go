@@ -21,8 +21,9 @@ const (
 	mostOpen = 10_000
 )
 
-// errNewer is why a schedule is left to other nodes.
-var errNewer = errors.New("its grammar is newer than this program")
+// ErrUnreadable is returned for a schedule that this program leaves to other nodes: its zone is not in the zone data of
+// this machine, or its grammar is newer than this program.
+var ErrUnreadable = errors.New("this process cannot decide about the schedule, and leaves it to others")
 
 // decide decides what is due of the schedules, and stores it.
 func (p *Planner) decide(ctx context.Context, due []row.Schedule) {
@@ -85,9 +86,14 @@ func (p *Planner) state(s row.Schedule, sp *spec.Spec, now row.Time, open []sche
 
 func (p *Planner) spec(s *row.Schedule) (*spec.Spec, error) {
 	if s.Grammar > spec.Grammar {
-		return nil, fmt.Errorf("%w: version %d, not %d", errNewer, s.Grammar, spec.Grammar)
+		return nil, fmt.Errorf("%w: its grammar has version %d, and this program reads %d", ErrUnreadable, s.Grammar,
+			spec.Grammar)
 	}
-	return p.specs.of(s.Spec)
+	sp, err := p.specs.of(s.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return sp, nil
 }
 
 // tasks returns the tasks of runs by id. One that cannot be decoded is not gone: it counts as open until an operator

@@ -42,6 +42,13 @@ func (p *Planner) measure(ctx context.Context) error {
 			mine = append(mine, s)
 		}
 	}
+	unreadable := 0
+	for i := range mine {
+		if _, err := p.spec(&mine[i]); err != nil {
+			unreadable++
+		}
+	}
+	p.Metrics.SetUnreadableSchedules(unreadable)
 	states, err := p.states(ctx, mine)
 	if err != nil {
 		return err

@@ -389,7 +389,7 @@ func TestAnOperationDoesNotForgetTheLeaseOfAReplacedRun(t *testing.T) {
 	w.until(50 * time.Second)
 	w.tasks[w.s.RunID].Due = midnight.Add(70 * time.Second) // its executor has moved the lease
 	w.until(65 * time.Second)
-	if _, _, err := Trigger(w.state(), false); err != processor.ErrScheduleBusy {
+	if _, _, err := Trigger(w.state(), false); !errors.Is(err, processor.ErrScheduleBusy) {
 		t.Error(err)
 	}
 	waits := w.s.RunID
