@@ -137,6 +137,11 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 sim-controls: ## take out each check in the simulation, and fail unless its judge notices
 	go test -tags sabotage -count=1 -run '^TestEveryRemovedCheckIsNoticed$$' ./internal/testkit/sim
 
+.PHONY: ticks
+ticks: ## compare the ticks of every zone and clock change of 2000 to 2037 with an oracle, by both forms of zone data
+	go test ./internal/spec -run Oracle -count=1 -args -spec.full
+	ZONEINFO="$$(go env GOROOT)/lib/time/zoneinfo.zip" go test ./internal/spec -run Oracle -count=1 -args -spec.full
+
 .PHONY: test-mariadb11
 test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it installs; as root
 	@dir=$$(mktemp -d); trap 'test/servers/mariadb 11.8 kill "$$dir"; rm -rf "$$dir"' EXIT; \
