@@ -55,8 +55,8 @@ func TestScheduleIsDefinedAndChanged(t *testing.T) {
 		{"list --prefix x", "No schedule matches."},
 		{"ticks report/daily", "No tick was decided."},
 		{"resume report/daily", "Resumed report/daily. It runs next at "},
-		{"skip report/daily", "-01-01T00:00:00.000Z does not run."},
 		{"reset report/daily", "Reset report/daily. It runs next at "},
+		{"skip report/daily", "-01-01T00:00:00.000Z does not run."},
 		{"ticks report/daily", "skipped by an operator"},
 		{"backfill report/daily --from 2020-01-01T00:00:00Z --to 2024-01-01T00:00:00Z", "report/daily/backfill/"},
 	} {

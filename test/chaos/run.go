@@ -62,6 +62,10 @@ func (s *stage) play(ctx context.Context) error {
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
+	s.schedules = s.judgeSchedules(ctx)
+	if s.schedules != nil && !errors.Is(s.schedules, errViolated) {
+		return s.schedules
+	}
 	return s.phase(journal.PhaseDone)
 }
 
@@ -97,7 +101,7 @@ func (s *stage) drain(ctx context.Context) error {
 func (s *stage) unfinished(ctx context.Context) (left int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, drainAnswer)
 	defer cancel()
-	const count = "SELECT COUNT(*) FROM delay_task_message WHERE status IN (0, 3)"
+	const count = "SELECT COUNT(*) FROM delay_task_message WHERE status IN (0, 3) AND schedule IS NULL"
 	err = s.world.Admin.QueryRowContext(ctx, count).Scan(&left)
 	return left, err
 }
@@ -183,13 +187,13 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err := s.record(line); err != nil {
 		return err
 	}
-	if s.forgotten = s.opts.forget || v.Total() == 0 && !s.opts.keep; !s.forgotten {
+	if s.forgotten = s.opts.forget || v.Total() == 0 && s.schedules == nil && !s.opts.keep; !s.forgotten {
 		s.say("the journals are in %s", s.dir)
 	}
 	if v.Total() > 0 {
-		return fmt.Errorf("%w %d times", errViolated, v.Total())
+		return errors.Join(fmt.Errorf("%w %d times", errViolated, v.Total()), s.schedules)
 	}
-	return nil
+	return s.schedules
 }
 
 // record appends the line, also that of a run with violations, and brings the document up to date.

@@ -35,7 +35,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := sch.Stop(ctx); err != nil {
+	if err := errors.Join(s.saveSchedules(ctx, sch), sch.Stop(ctx)); err != nil {
 		return err
 	}
 	if s.cfg, err = mysql.ParseDSN(db.DSN); err != nil {

@@ -40,6 +40,8 @@ type stage struct {
 	world    *fault.World
 	closing  []func() error
 
+	schedules error // which of their laws are broken
+
 	forgotten bool // the journals are removed
 	unjudged  bool // the server's data and log are kept
 

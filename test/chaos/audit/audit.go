@@ -39,12 +39,14 @@ var statements = []string{
 	crash_count INT UNSIGNED NOT NULL, executor VARCHAR(255) NOT NULL, due DATETIME(6) NULL, expected DATETIME(6) NULL,
 	tag VARCHAR(128) NOT NULL, task_key VARCHAR(255) NOT NULL, body TEXT NOT NULL,
 	PRIMARY KEY (member, seq), KEY (seq)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-	trigger("insert", noted+newRow+"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body);"),
-	trigger("update", "IF NEW.version <> OLD.version OR NEW.status <> OLD.status"+
-		" OR NOT NEW.due_time <=> OLD.due_time THEN "+
+	// Runs of schedules are judged by the table.
+	trigger("insert", "IF NEW.schedule IS NULL THEN "+
+		noted+newRow+"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body); END IF;"),
+	trigger("update", "IF NEW.schedule IS NULL AND (NEW.version <> OLD.version OR NEW.status <> OLD.status"+
+		" OR NOT NEW.due_time <=> OLD.due_time) THEN "+
 		noted+newRow+"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''); END IF;"),
 	// A delete of a task that is not finished cancels it.
-	trigger("delete", fmt.Sprintf("IF OLD.status IN (%d, %d) THEN "+noted+
+	trigger("delete", fmt.Sprintf("IF OLD.schedule IS NULL AND OLD.status IN (%d, %d) THEN "+noted+
 		"OLD.id, OLD.version + 1, %d, OLD.attempt, OLD.crash_count, OLD.executor, OLD.due_time, OLD.expected_time, 0,"+
 		" '', '', ''); END IF;", row.Pending, row.Executing, row.Cancelled)),
 }
@@ -75,7 +77,8 @@ func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 
 func Rows(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 	return read(ctx, db, "SELECT UTC_TIMESTAMP(6), 0, id, tag, COALESCE(task_key, ''), message_body, version, status,"+
-		" attempt, crash_count, executor, due_time, expected_time FROM delay_task_message ORDER BY id", journal.Row)
+		" attempt, crash_count, executor, due_time, expected_time FROM delay_task_message"+
+		" WHERE schedule IS NULL ORDER BY id", journal.Row)
 }
 
 func read(ctx context.Context, db *sql.DB, query string, kind journal.Kind) ([]journal.Event, error) {

@@ -66,6 +66,9 @@ const MaxAttempts = 4
 // that end their process. The worker that lives through the run does not serve it.
 var Tags = []string{"chaos.quick", "chaos.slow", "chaos.bad", "chaos.deadly"}
 
+// TickTag is that of the runs of schedules. Only the table tells of them.
+const TickTag = "chaos.tick"
+
 // Harmless are the tags whose tasks leave their process alone.
 var Harmless = Tags[:3]
 

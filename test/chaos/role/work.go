@@ -26,6 +26,9 @@ func work(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, 
 			return err
 		}
 	}
+	if err := s.Register(TickTag, processor.Func(tick)); err != nil {
+		return err
+	}
 	j.write(journal.Event{Kind: journal.NodeStart, Detail: strings.Join(o.Tags, " ")})
 	if err := s.Start(ctx); err != nil {
 		return errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
@@ -39,6 +42,24 @@ func work(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, 
 	}
 	j.write(journal.Event{Kind: journal.NodeStopped, Detail: text(err)})
 	return err
+}
+
+// tick is the processor of schedules: most of their runs are short, some take longer than the period, some fail.
+func tick(ctx context.Context, task *processor.Task) error {
+	n := rand.IntN(100)
+	took := time.Duration(n) * time.Millisecond
+	if n >= 95 {
+		took = 4 * time.Second
+	}
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if n < 10 && task.Attempt == 1 {
+		return errors.New("the first attempt of some fails")
+	}
+	return nil
 }
 
 type worker struct {
