@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -257,6 +258,52 @@ func TestAScheduleThatCannotBeReadStopsNoOther(t *testing.T) {
 		}
 		if n := w.series(e)["schedules_unreadable"]; n != 2 {
 			w.Errorf("%v are unreadable, want 2", n)
+		}
+	})
+}
+
+// countsReads counts reads of schedules. One goroutine makes them.
+type countsReads struct {
+	store.Store
+	reads map[string]int
+}
+
+func (s countsReads) LookAt(
+	ctx context.Context, until, from row.Time, afterID int64, limit int,
+) ([]row.Schedule, []row.Broken, error) {
+	s.reads["looks"]++
+	return s.Store.LookAt(ctx, until, from, afterID, limit)
+}
+
+func (s countsReads) OpenRuns(ctx context.Context, of []int64, limit int) ([]row.ScheduleRun, error) {
+	s.reads["open runs"]++
+	return s.Store.OpenRuns(ctx, of, limit)
+}
+
+func TestSchedulesCostNoReadWhileNoneNeedsAttention(t *testing.T) {
+	inBubble(t, func(w *world) {
+		reads := map[string]int{}
+		e := w.engine(countsReads{w.store, reads}, serving{"a": nothing})
+		time.Sleep(time.Minute)
+		if len(reads) != 0 {
+			w.Errorf("without a schedule: %v", reads)
+		}
+		w.schedule(e, "yearly", "0 0 1 7 *")
+		time.Sleep(2 * time.Second)
+		clear(reads)
+		time.Sleep(30 * time.Second)
+		if reads["looks"] != 0 || reads["open runs"] > 1 { // of the metrics, once a minute
+			w.Errorf("for a schedule that is due in months: %v", reads)
+		}
+		for i := range 50 {
+			w.schedule(e, fmt.Sprint("busy-", i), fmt.Sprintf("@every 10s/%ds", i%10))
+		}
+		time.Sleep(10 * time.Second)
+		clear(reads)
+		time.Sleep(30 * time.Second)
+		// Five runs end each second, and share their reads.
+		if open := reads["open runs"]; reads["looks"] > 31 || open < 25 || open > 60 {
+			w.Errorf("in 30 s with 50 schedules: %v", reads)
 		}
 	})
 }
