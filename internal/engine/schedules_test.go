@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -70,6 +73,7 @@ func TestTicksOfOneSecondRunEachOnItsMillisecond(t *testing.T) {
 		w.engine(w.store, serving{"a": nothing})
 		w.schedule(e, "beat", "@every 1s")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for _, line := range w.history("beat") {
 			if line != "completed tick" && line != "open tick" {
 				w.Error(line)
@@ -102,6 +106,7 @@ func TestARunIsNotTriedAgainAfterTheNextTick(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		w.schedule(e, "failing", "@every 10s")
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		if got := w.history("failing"); len(got) < 2 || got[0] != "failed tick" || tries != 4 {
 			w.Error(got, tries)
 		}
@@ -144,6 +149,7 @@ func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
 		time.Sleep(70 * time.Second)
+		synctest.Wait()
 		if together != 1 {
 			w.Errorf("%d run together", together)
 		}
@@ -162,9 +168,9 @@ func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 
 func TestARetriedOldRunIsInTheWay(t *testing.T) {
 	inBubble(t, func(w *world) {
-		fail := true
+		var succeeds atomic.Bool
 		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
-			if fail {
+			if !succeeds.Load() {
 				return processor.Permanent(errors.New("boom"))
 			}
 			time.Sleep(25 * time.Second)
@@ -175,7 +181,7 @@ func TestARetriedOldRunIsInTheWay(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		rows, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 1}, false)
 		w.must(err)
-		fail = false
+		succeeds.Store(true)
 		err = e.Retry(w.Context(), Ref{ID: rows[0].ID})
 		if err != nil && !errors.Is(err, processor.ErrDuplicate) {
 			w.Error(err)
@@ -262,36 +268,53 @@ func TestAScheduleThatCannotBeReadStopsNoOther(t *testing.T) {
 	})
 }
 
-// countsReads counts reads of schedules. One goroutine makes them.
+// countsReads counts reads of schedules.
 type countsReads struct {
 	store.Store
+	mu    sync.Mutex
 	reads map[string]int
 }
 
-func (s countsReads) LookAt(
+// take returns what was counted since the last call.
+func (s *countsReads) take() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reads := s.reads
+	s.reads = map[string]int{}
+	return reads
+}
+
+func (s *countsReads) count(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads[what]++
+}
+
+func (s *countsReads) LookAt(
 	ctx context.Context, until, from row.Time, afterID int64, limit int,
 ) ([]row.Schedule, []row.Broken, error) {
-	s.reads["looks"]++
+	s.count("looks")
 	return s.Store.LookAt(ctx, until, from, afterID, limit)
 }
 
-func (s countsReads) OpenRuns(ctx context.Context, of []int64, limit int) ([]row.ScheduleRun, error) {
-	s.reads["open runs"]++
+func (s *countsReads) OpenRuns(ctx context.Context, of []int64, limit int) ([]row.ScheduleRun, error) {
+	s.count("open runs")
 	return s.Store.OpenRuns(ctx, of, limit)
 }
 
 func TestSchedulesCostNoReadWhileNoneNeedsAttention(t *testing.T) {
 	inBubble(t, func(w *world) {
-		reads := map[string]int{}
-		e := w.engine(countsReads{w.store, reads}, serving{"a": nothing})
+		counted := &countsReads{Store: w.store, reads: map[string]int{}}
+		e := w.engine(counted, serving{"a": nothing})
 		time.Sleep(time.Minute)
-		if len(reads) != 0 {
+		if reads := counted.take(); len(reads) != 0 {
 			w.Errorf("without a schedule: %v", reads)
 		}
 		w.schedule(e, "yearly", "0 0 1 7 *")
 		time.Sleep(2 * time.Second)
-		clear(reads)
+		counted.take()
 		time.Sleep(30 * time.Second)
+		reads := counted.take()
 		if reads["looks"] != 0 || reads["open runs"] > 1 { // of the metrics, once a minute
 			w.Errorf("for a schedule that is due in months: %v", reads)
 		}
@@ -299,8 +322,9 @@ func TestSchedulesCostNoReadWhileNoneNeedsAttention(t *testing.T) {
 			w.schedule(e, fmt.Sprint("busy-", i), fmt.Sprintf("@every 10s/%ds", i%10))
 		}
 		time.Sleep(10 * time.Second)
-		clear(reads)
+		counted.take()
 		time.Sleep(30 * time.Second)
+		reads = counted.take()
 		// Five runs end each second, and share their reads.
 		if open := reads["open runs"]; reads["looks"] > 31 || open < 25 || open > 60 {
 			w.Errorf("in 30 s with 50 schedules: %v", reads)
