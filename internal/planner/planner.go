@@ -200,8 +200,10 @@ func last(found []row.Schedule, broken []row.Broken) (look row.Time, id int64) {
 	if n := len(found); n > 0 {
 		look, id = found[n-1].Look, found[n-1].ID
 	}
-	if n := len(broken); n > 0 && broken[n-1].Read.Due >= look {
-		look, id = broken[n-1].Read.Due, max(id, broken[n-1].ID)
+	if n := len(broken); n > 0 {
+		if b := &broken[n-1]; b.Read.Due > look || b.Read.Due == look && b.ID > id {
+			look, id = b.Read.Due, b.ID
+		}
 	}
 	return look, id
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -48,14 +47,11 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	filter := delaytask.Filter{
 		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Limit: in.Limit, Bodies: in.Bodies,
 	}
-	if in.DueBefore != "" {
-		var before wire.Moment
-		if err := before.UnmarshalText([]byte(in.DueBefore)); err != nil {
-			return nil, a.problem(fmt.Errorf("%w: due_before: %w", delaytask.ErrInvalidTime, err))
-		}
-		filter.DueBefore = before.Std()
+	before, err := optionalTime("due_before", in.DueBefore)
+	if err != nil {
+		return nil, a.problem(err)
 	}
-	var err error
+	filter.DueBefore = before.Std()
 	if filter.After, err = in.after(); err != nil {
 		return nil, a.problem(err)
 	}
