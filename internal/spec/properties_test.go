@@ -184,3 +184,18 @@ func drawCron(t *rapid.T) string {
 	}
 	return strings.Join(fields, " ")
 }
+
+// TestASearchGivesUp meets ticks that move by a second each day, through two hours that are left out.
+func TestASearchGivesUp(t *testing.T) {
+	s, err := spec.Parse(spec.Definition{Lines: []string{"@every 86399s", "! * 21-22 * * *"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := s.Prev(time.Unix(0, 0).AddDate(11, 0, 0))
+	if last.Hour() != 23 {
+		t.Errorf("the last tick before the gap: %v", last)
+	}
+	if next := s.Next(last.Add(time.Hour)); !next.IsZero() {
+		t.Errorf("a tick after a search of 20 years: %v", next)
+	}
+}

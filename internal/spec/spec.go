@@ -61,8 +61,10 @@ var (
 )
 
 // Next returns the first tick after the moment, or the zero time when there is none. It looks 41 years ahead, as long
-// again for each excluded date, and farther only for single times and intervals without excludes.
+// again for each excluded date, and farther only for single times and intervals without excludes. It stops after some
+// thousand days of which the excludes leave nothing.
 func (s *Spec) Next(after time.Time) time.Time {
+	s = s.bounded(leastCost)
 	return s.moment(s.next(after.Unix()+1, none))
 }
 
@@ -71,6 +73,7 @@ func (s *Spec) Next(after time.Time) time.Time {
 // The search goes back in windows of twice the length until one holds a tick, and then halves that window. So it asks
 // nothing but what Next can answer, and always agrees with it.
 func (s *Spec) Prev(before time.Time) time.Time {
+	s = s.bounded(costOfPrev)
 	until := before.Unix()
 	if before.Nanosecond() > 0 {
 		until++
