@@ -17,7 +17,7 @@ import (
 const (
 	// perTransaction bounds the schedules of one transaction.
 	perTransaction = 100
-	// mostOpen bounds the open runs that are read at once, of one schedule and of many.
+	// mostOpen bounds the open runs that are read at once. No schedule may have more.
 	mostOpen = 10_000
 )
 
@@ -49,7 +49,7 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]schedule.Sta
 	for i := range of {
 		ids[i] = of[i].ID
 	}
-	runs, err := p.Store.OpenRuns(ctx, ids, mostOpen)
+	runs, err := p.openRuns(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +76,21 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]schedule.Sta
 		states = append(states, p.state(s, sp, now, open[s.ID]))
 	}
 	return states, nil
+}
+
+// openRuns reads the open runs of schedules, by halves when they are more than one read returns. Of one schedule it
+// returns as many as may be open.
+func (p *Planner) openRuns(ctx context.Context, of []int64) ([]row.ScheduleRun, error) {
+	runs, err := p.Store.OpenRuns(ctx, of, mostOpen)
+	if err != nil || len(runs) < mostOpen || len(of) == 1 {
+		return runs, err
+	}
+	half := len(of) / 2
+	if runs, err = p.openRuns(ctx, of[:half]); err != nil {
+		return nil, err
+	}
+	rest, err := p.openRuns(ctx, of[half:])
+	return append(runs, rest...), err
 }
 
 func (p *Planner) state(s row.Schedule, sp *spec.Spec, now row.Time, open []schedule.Open) schedule.State {
