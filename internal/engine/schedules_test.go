@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
@@ -328,6 +329,35 @@ func TestSchedulesCostNoReadWhileNoneNeedsAttention(t *testing.T) {
 		// Five runs end each second, and share their reads.
 		if open := reads["open runs"]; reads["looks"] > 31 || open < 25 || open > 60 {
 			w.Errorf("in 30 s with 50 schedules: %v", reads)
+		}
+	})
+}
+
+// TestAScheduleChangesHandsBetweenCheckAndChange gives a schedule another tag after a caller was let through for the
+// first one.
+func TestAScheduleChangesHandsBetweenCheckAndChange(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing})
+		s := w.schedule(e, "s", "@every 1h")
+		sp, err := spec.ParseText(s.Spec)
+		w.must(err)
+		s.Tag = "b"
+		refused := errors.New("not of this tag")
+		ctx := planner.WithGuard(w.Context(), func(tag string) error {
+			if tag == "b" {
+				return refused
+			}
+			_, err := e.Schedules().Save(w.Context(), s, sp)
+			return err
+		})
+		pause := func(st schedule.State) (row.Decision, error) { return schedule.Pause(st, "") }
+		if _, err := e.Schedules().Change(ctx, "s", pause); !errors.Is(err, refused) {
+			w.Errorf("pause: %v", err)
+		}
+		got, err := e.Schedules().Get(w.Context(), "s")
+		w.must(err)
+		if got.Tag != "b" || got.State != row.ScheduleActive {
+			w.Errorf("got tag %s, %v", got.Tag, got.State)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 	case len(found) == 0:
 		return row.Schedule{}, processor.ErrScheduleNotFound
 	}
-	return found[0], nil
+	return found[0], guarded(ctx, &found[0])
 }
 
 // State reads what a decision about one schedule is made of. It returns [processor.ErrScheduleNotFound] when there is

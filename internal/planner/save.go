@@ -136,16 +136,13 @@ func (p *Planner) List(ctx context.Context, f row.ScheduleFilter) ([]row.Schedul
 
 // Runs returns what became of the ticks of a schedule before the moment, the newest first.
 func (p *Planner) Runs(ctx context.Context, name string, before row.Time, limit int) ([]row.ScheduleRun, error) {
-	found, err := p.List(ctx, row.ScheduleFilter{Names: []string{name}, Limit: 1})
+	of, err := p.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
-		return nil, processor.ErrScheduleNotFound
-	}
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	return p.Store.Runs(ctx, found[0].ID, before, limit)
+	return p.Store.Runs(ctx, of.ID, before, limit)
 }
 
 // certain returns the database's time, and waits while it is not known.

@@ -60,11 +60,12 @@ func (a *API) operateScheduleOperations() {
 }
 
 // operated does something to a schedule, if the caller has the right to.
-func (a *API) operated(ctx context.Context, name string, do func() error) error {
-	if _, err := a.findSchedule(ctx, access.Operate, name); err != nil {
+func (a *API) operated(ctx context.Context, name string, do func(context.Context) error) error {
+	ctx, err := onSchedule(ctx, access.Operate, name)
+	if err != nil {
 		return a.problem(err)
 	}
-	if err := do(); err != nil {
+	if err := do(ctx); err != nil {
 		return a.problem(err)
 	}
 	return nil
@@ -74,7 +75,7 @@ func (a *API) operateSchedule(
 	do func(context.Context, string) error,
 ) func(context.Context, *ScheduleInput) (*struct{}, error) {
 	return func(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
-		return nil, a.operated(ctx, in.Name, func() error { return do(ctx, in.Name) })
+		return nil, a.operated(ctx, in.Name, func(ctx context.Context) error { return do(ctx, in.Name) })
 	}
 }
 
@@ -83,11 +84,13 @@ func (a *API) pauseSchedule(ctx context.Context, in *schedulePauseInput) (*struc
 	if in.Body != nil {
 		reason = in.Body.Reason
 	}
-	return nil, a.operated(ctx, in.Name, func() error { return a.scheduler.PauseSchedule(ctx, in.Name, reason) })
+	return nil, a.operated(ctx, in.Name, func(ctx context.Context) error {
+		return a.scheduler.PauseSchedule(ctx, in.Name, reason)
+	})
 }
 
 func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (out *scheduleSkippedOutput, err error) {
-	err = a.operated(ctx, in.Name, func() error {
+	err = a.operated(ctx, in.Name, func(ctx context.Context) error {
 		tick, err := a.scheduler.SkipTick(ctx, in.Name)
 		out = &scheduleSkippedOutput{wire.ScheduleSkipped{Tick: wire.Time(tick)}}
 		return err
@@ -99,7 +102,7 @@ func (a *API) triggerSchedule(
 	ctx context.Context, in *scheduleTriggerInput,
 ) (out *scheduleTriggeredOutput, err error) {
 	beside := in.Body != nil && in.Body.Beside
-	err = a.operated(ctx, in.Name, func() error {
+	err = a.operated(ctx, in.Name, func(ctx context.Context) error {
 		id, err := a.scheduler.TriggerSchedule(ctx, in.Name, beside)
 		out = &scheduleTriggeredOutput{wire.ScheduleTriggered{ID: wire.ID(id)}}
 		return err
@@ -113,7 +116,7 @@ func (a *API) backfillSchedule(
 	if in.Body.From == nil || in.Body.To == nil {
 		return nil, a.problem(fmt.Errorf("%w: send from and to", delaytask.ErrInvalidRange))
 	}
-	err = a.operated(ctx, in.Name, func() error {
+	err = a.operated(ctx, in.Name, func(ctx context.Context) error {
 		name, err := a.scheduler.Backfill(ctx, in.Name, in.Body.From.Std(), in.Body.To.Std(),
 			cmp.Or(in.Body.AtOnce, 1))
 		out = &scheduleBackfilledOutput{wire.ScheduleBackfilled{Name: name}}

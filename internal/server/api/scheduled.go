@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -75,7 +75,7 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if err := a.allowSchedule(ctx, in.Name, in.Body.Tag); err != nil {
+	if ctx, err = allowSchedule(ctx, in.Name, in.Body.Tag); err != nil {
 		return nil, a.problem(err)
 	}
 	if err := a.check(delaytask.Item{Tag: in.Body.Tag, Body: body}); err != nil {
@@ -93,35 +93,28 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	return &scheduleOutput{view.Schedule(&s)}, nil
 }
 
-// allowSchedule refuses a caller that may not give the schedule of a name the tag, or may not replace the one that is
-// there.
-func (a *API) allowSchedule(ctx context.Context, name, tag string) error {
+// allowSchedule refuses a caller that may not give the schedule of a name the tag. In the context that it returns the
+// one of the name that is there is not replaced either, unless the caller may.
+func allowSchedule(ctx context.Context, name, tag string) (context.Context, error) {
 	if !processor.ValidScheduleName(name) {
-		return fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidScheduleName, name)
+		return nil, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidScheduleName, name)
 	}
 	if err := allow(ctx, access.Schedule, tag); err != nil {
-		return err
+		return nil, err
 	}
 	if tag == access.HTTPTag {
 		// The body names the address to call, which is a right of its own.
 		if err := allow(ctx, access.SaveHTTP, tag); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if access.From(ctx).AnyTag(access.Schedule) {
+	return planner.WithGuard(ctx, func(old string) error {
+		if !access.From(ctx).May(access.Schedule, old) {
+			return problemOf(http.StatusForbidden, wire.CodeForbidden,
+				"the name belongs to a schedule of a tag that this token may not schedule; choose another name")
+		}
 		return nil
-	}
-	old, err := a.scheduler.GetSchedule(ctx, name)
-	switch {
-	case errors.Is(err, delaytask.ErrScheduleNotFound):
-		return nil
-	case err != nil:
-		return err
-	case !access.From(ctx).May(access.Schedule, old.Tag):
-		return problemOf(http.StatusForbidden, wire.CodeForbidden,
-			"the name belongs to a schedule of a tag that this token may not schedule; choose another name")
-	}
-	return nil
+	}), nil
 }
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
@@ -148,30 +141,29 @@ func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	return options, nil
 }
 
-// findSchedule returns the schedule of a name, if the caller has this right to its tag. It answers as if a schedule of
-// another tag did not exist.
-func (a *API) findSchedule(ctx context.Context, verb access.Verb, name string) (delaytask.Schedule, error) {
+// onSchedule returns a context in which the schedule of a name answers as if it did not exist, unless the caller has
+// this right to its tag. The check is made with what is read or changed, not before.
+func onSchedule(ctx context.Context, verb access.Verb, name string) (context.Context, error) {
 	if err := allow(ctx, verb, ""); err != nil {
-		return delaytask.Schedule{}, err
+		return nil, err
 	}
-	unknown := fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
 	if !processor.ValidTag(name) { // names have the characters of tags
-		return delaytask.Schedule{}, unknown
+		return nil, fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
 	}
-	s, err := a.scheduler.GetSchedule(ctx, name)
-	switch {
-	case errors.Is(err, delaytask.ErrScheduleNotFound):
-		return s, unknown
-	case err != nil:
-		return s, err
-	case !access.From(ctx).May(verb, s.Tag):
-		return delaytask.Schedule{}, unknown
-	}
-	return s, nil
+	return planner.WithGuard(ctx, func(tag string) error {
+		if !access.From(ctx).May(verb, tag) {
+			return delaytask.ErrScheduleNotFound
+		}
+		return nil
+	}), nil
 }
 
 func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutput, error) {
-	s, err := a.findSchedule(ctx, access.Read, in.Name)
+	ctx, err := onSchedule(ctx, access.Read, in.Name)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	s, err := a.scheduler.GetSchedule(ctx, in.Name)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -179,7 +171,8 @@ func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutp
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
-	if _, err := a.findSchedule(ctx, access.Schedule, in.Name); err != nil {
+	ctx, err := onSchedule(ctx, access.Schedule, in.Name)
+	if err != nil {
 		return nil, a.problem(err)
 	}
 	if err := a.scheduler.DeleteSchedule(ctx, in.Name); err != nil {
@@ -193,7 +186,8 @@ func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*sched
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if _, err := a.findSchedule(ctx, access.Read, in.Name); err != nil {
+	ctx, err = onSchedule(ctx, access.Read, in.Name)
+	if err != nil {
 		return nil, a.problem(err)
 	}
 	ticks, err := a.scheduler.ScheduleTicks(ctx, in.Name, before.Std(), in.Limit)
@@ -219,7 +213,8 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if _, err := a.findSchedule(ctx, access.Read, in.Name); err != nil {
+	ctx, err = onSchedule(ctx, access.Read, in.Name)
+	if err != nil {
 		return nil, a.problem(err)
 	}
 	e, err := a.scheduler.ExplainSchedule(ctx, in.Name, tick.Std())
