@@ -29,8 +29,8 @@ type Source struct {
 // Seeds is the folders whose code decides how a simulated cluster behaves.
 var Seeds = []string{
 	"internal/batch", "internal/clock", "internal/cluster", "internal/engine", "internal/lifecycle",
-	"internal/memstore", "internal/row", "internal/runqueue", "internal/save", "internal/store", "internal/timer",
-	"processor", "scanner",
+	"internal/memstore", "internal/planner", "internal/row", "internal/runqueue", "internal/save", "internal/schedule",
+	"internal/spec", "internal/store", "internal/timer", "processor", "scanner",
 }
 
 // Root returns the root of the repository that the working directory is in.
