@@ -233,6 +233,9 @@ func taskOf(r *row.Row, due row.Time) *processor.Task {
 
 // tooLate decides about a task whose claim came later than it allows.
 func tooLate(a *attempt, now row.Time) (settlement, bool) {
+	if s, past := pastNextTick(a, now); past {
+		return s, true
+	}
 	late := now.Sub(a.expected())
 	if a.row.LatePolicy == row.LateRun || a.row.MaxLate == 0 || late <= a.row.MaxLate {
 		return settlement{}, false

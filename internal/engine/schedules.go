@@ -3,10 +3,13 @@ package engine
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/spec"
@@ -23,6 +26,19 @@ const (
 
 // errPastNextTick is why a run of a schedule is not tried again.
 var errPastNextTick = errors.New("no further attempt, because it would begin after the next tick of its schedule")
+
+// pastNextTick fails a run whose further attempt comes after the next tick, as when it has waited through an outage.
+// The attempt is not spent.
+func pastNextTick(a *attempt, now row.Time) (settlement, bool) {
+	if a.row.Attempt == 1 && a.row.CrashCount == 0 || !a.row.TickOf.Past(now) {
+		return settlement{}, false
+	}
+	before, _, _ := strings.Cut(a.row.ErrorStack, "\n")
+	err := fmt.Errorf("%s; %w", before, errPastNextTick)
+	c := changeOf(&a.row, row.Failed)
+	c.Due, c.Finish, c.Attempt, c.ErrorStack = now, now, a.row.Attempt-1, err.Error()
+	return settlement{attempt: a, change: c, kind: metrics.RunFailed, err: err}, true
+}
 
 func newPlanner(c *deps, arm *armer, census *census, nextID func() int64) *planner.Planner {
 	return planner.New(c.Lifecycle, planner.Config{

@@ -114,6 +114,30 @@ func TestARunIsNotTriedAgainAfterTheNextTick(t *testing.T) {
 	})
 }
 
+func TestARetryThatWaitsThroughAnOutageDoesNotBeginAfterTheNextTick(t *testing.T) {
+	inBubble(t, func(w *world) {
+		tries := 0
+		serve := serving{"a": func(context.Context, *processor.Task) error { tries++; return errors.New("boom") }}
+		backoff := func(c *Config) { c.Backoff = processor.Constant(4 * time.Second) }
+		e := w.engine(w.store, serve, backoff)
+		w.schedule(e, "failing", "@every 1h")
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Second)))
+		w.crash(e)
+		time.Sleep(7 * 24 * time.Hour)
+		w.engine(w.store, serve, backoff)
+		time.Sleep(time.Minute)
+		w.wantHistory("failing", "failed tick", "skipped tick ×168")
+		if tries != 1 {
+			w.Errorf("%d attempts", tries)
+		}
+		page, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 10}, false)
+		w.must(err)
+		if r := page[0]; r.Attempt != 1 || r.ErrorStack != "boom; "+errPastNextTick.Error() {
+			w.Errorf("attempt %d: %s", r.Attempt, r.ErrorStack)
+		}
+	})
+}
+
 func TestAnotherNodeTakesOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		first := w.engine(w.store, serving{"a": nothing})
