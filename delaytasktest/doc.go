@@ -10,8 +10,8 @@
 //	delaytasktest.RequireSavedOf(t, s, shop.CloseOrder, delaytasktest.Key("7")) // by its Kind, body decoded
 //	s.Advance(30 * time.Minute) // runs what falls due, in order, before it returns
 //
-// The same code as in production decides what runs and when, including retries, snoozes and timeouts. Three things
-// differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter, unless the config has a
-// backoff. And transactions of the caller have no effect: what is saved, changed or completed in one counts at once,
-// even if it is rolled back later. A pool is refused as in production.
+// The same code as in production decides what runs and when, including retries, snoozes, timeouts and leases that end.
+// Three things differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter, unless the
+// config has a backoff. And transactions of the caller have no effect: what is saved, changed or completed in one
+// counts at once, even if it is rolled back later. A pool is refused as in production.
 package delaytasktest

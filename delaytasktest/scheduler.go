@@ -122,7 +122,7 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 		}
 		look, err := s.manual.NextLook(context.Background())
 		if err != nil {
-			s.t.Fatalf("delaytasktest: look for schedules: %v", err)
+			s.t.Fatalf("delaytasktest: look for schedules and leases: %v", err)
 		}
 		if !look.IsZero() && look <= row.At(at) && (!found || look <= due.Due) {
 			s.moveTo(look.Std())

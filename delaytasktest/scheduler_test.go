@@ -166,6 +166,28 @@ func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 	}
 }
 
+func TestHandedOverTaskComesBackWhenItsLeaseIsOver(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	register(t, s, "t", func(_ context.Context, task *processor.Task) error {
+		if task.Attempt == 1 {
+			return processor.HandOver(time.Minute)
+		}
+		return nil
+	})
+	save(t, s, "t", time.Minute)
+	save(t, s, "t", 2*time.Minute)
+	var at []time.Duration
+	for _, run := range s.Advance(time.Hour) {
+		at = append(at, run.At.Sub(noon))
+	}
+	over := time.Microsecond // when a lease is over, it has ended
+	want := []time.Duration{time.Minute, 2 * time.Minute, 2*time.Minute + over, 3*time.Minute + over}
+	if !slices.Equal(at, want) {
+		t.Errorf("got %v, want %v", at, want)
+	}
+}
+
 func TestTransactionsAreOverlooked(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -37,11 +37,14 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	}
 	m := &Manual{Engine: &Engine{deps: c, attempts: newAttempts(), member: member, started: true}}
 	m.wire(process)
+	m.passes.rescue.Held = func() bool { return false } // there is one clock, and no executor but this one
+	m.passes.rescue.Rescued = func(rows []row.Row) { m.passes.reportRescued(rows) }
 	m.tags.run(true)
 	return m, nil
 }
 
-// Tick does what the look-ahead and the heartbeat do in the course of time; it is called when the time has moved.
+// Tick does what the look-ahead, the rescue of leases and the heartbeat do in the course of time; it is called when the
+// time has moved.
 func (m *Manual) Tick(ctx context.Context) error {
 	if !m.running() {
 		return processor.ErrClosed
@@ -51,6 +54,9 @@ func (m *Manual) Tick(ctx context.Context) error {
 	}
 	m.member.SetTags(m.tags.served())
 	if err := m.member.Beat(ctx); err != nil {
+		return err
+	}
+	if err := m.passes.rescue.Pass(ctx); err != nil {
 		return err
 	}
 	if err := m.planner.Apply(ctx, m.takeDeclared()); err != nil {
@@ -67,17 +73,45 @@ func (m *Manual) takeDeclared() (set planner.Set) {
 	return set
 }
 
-// NextLook returns when the first schedule needs attention after this moment, or zero. Tick has to be called then. One
-// that needed it before, and about which nothing could be decided, is left alone.
+// NextLook returns when, after this moment, the first schedule needs attention or the first lease is over, or zero.
+// Tick has to be called then. What needed it before, and about which nothing could be done, is left alone.
 func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
-	found, _, err := m.store.LookAt(ctx, row.MaxTime, m.now()+1, 0, 1)
-	if err != nil || len(found) == 0 {
+	look, err := m.nextLease(ctx)
+	if err != nil {
 		return 0, err
 	}
-	return found[0].Look, nil
+	found, _, err := m.store.LookAt(ctx, row.MaxTime, m.now()+1, 0, 1)
+	if err != nil || len(found) == 0 {
+		return look, err
+	}
+	if look.IsZero() {
+		return found[0].Look, nil
+	}
+	return min(look, found[0].Look), nil
 }
 
-// nextPage is how many due rows are compared by priority.
+// nextLease returns when the first lease will be over of a task that was handed over, or zero.
+func (m *Manual) nextLease(ctx context.Context) (over row.Time, err error) {
+	executing := row.Executing
+	filter := row.Filter{Status: &executing, Limit: nextPage}
+	for {
+		page, _, err := m.store.List(ctx, filter, false)
+		if err != nil {
+			return 0, err
+		}
+		for i := range page {
+			if at := page[i].Due + 1; at > m.now() && (over.IsZero() || at < over) {
+				over = at
+			}
+		}
+		if len(page) < nextPage {
+			return over, nil
+		}
+		filter.AfterID = page[len(page)-1].ID
+	}
+}
+
+// nextPage is how many rows are compared at once.
 const nextPage = 1000
 
 // Next returns the task that would run next if the time went on to until, in the order of an engine that runs one task

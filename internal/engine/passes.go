@@ -33,6 +33,7 @@ type passes struct {
 	executor string // of this process
 	runner   *scanner.Runner
 	backlog  *scanner.Compensate
+	rescue   *scanner.Rescue
 }
 
 const (
@@ -59,7 +60,7 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
 		Offer: p.offer, Page: scanPage, Log: c.Log,
 	}
-	rescue := &scanner.Rescue{
+	p.rescue = &scanner.Rescue{
 		Leases: leases{p.stores[passRescue], c}, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			return p.stores[passRescue].Update(ctx, nil, changes)
@@ -74,7 +75,7 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
 		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.releaseOrphans},
 		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
-		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: rescue.Pass},
+		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: p.rescue.Pass},
 		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
 	)
 	return p
@@ -171,8 +172,10 @@ func (p *passes) rescueHeld() bool {
 }
 
 // rescued reports rescued rows, and runs those of tags that this process serves at once.
-func (p *passes) rescued(rows []row.Row) {
-	var again []row.Due
+func (p *passes) rescued(rows []row.Row) { p.runqueue.AddDue(p.reportRescued(rows), false, p.now()) }
+
+// reportRescued returns those rows that run again here.
+func (p *passes) reportRescued(rows []row.Row) (again []row.Due) {
 	for i := range rows {
 		r := &rows[i]
 		p.holders.leaseOver(r.ID, r.Version-1)
@@ -196,7 +199,7 @@ func (p *passes) rescued(rows []row.Row) {
 			again = append(again, r.Sighting())
 		}
 	}
-	p.runqueue.AddDue(again, false, p.now())
+	return again
 }
 
 func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
