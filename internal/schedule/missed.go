@@ -29,8 +29,11 @@ func (p *plan) tooLate(last *row.Time) bool {
 	if p.s.StartWithin == 0 || p.s.Parent != "" || p.lateness(p.s.Next) <= p.s.StartWithin {
 		return false
 	}
-	end := p.prev(p.dueAfter(p.Now.Add(-p.s.StartWithin) - 1))
-	p.dropAll(min(end, *last), row.OutcomeMissed, "later than it may start")
+	end := *last
+	if inTime := p.dueAfter(p.Now.Add(-p.s.StartWithin) - 1); !inTime.IsZero() && inTime <= end {
+		end = p.prev(inTime)
+	}
+	p.dropAll(end, row.OutcomeMissed, "later than it may start")
 	return p.s.Next.IsZero() || p.s.Next > *last
 }
 

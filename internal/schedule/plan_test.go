@@ -85,6 +85,10 @@ func TestMissed(t *testing.T) {
 			}},
 		{"start within, once", row.Schedule{StartWithin: 6 * time.Hour}, "30 2 * * *", 9 * time.Hour, 15 * time.Second,
 			[]string{"02:30:00 missed"}},
+		{"start within, no tick is left", row.Schedule{StartWithin: time.Hour}, "@at 2027-01-01T02:30", 9 * time.Hour,
+			15 * time.Second, []string{"02:30:00 missed"}},
+		{"start within, barely, no tick is left", row.Schedule{StartWithin: 5 * time.Second}, "@at 2027-01-01T00:01",
+			time.Minute, 15 * time.Second, []string{"00:01:00 missed"}},
 		{"start within, all", row.Schedule{Missed: row.MissedAll, StartWithin: 4 * time.Minute}, "*/5 * * * *",
 			13 * time.Minute, 15 * time.Second, []string{
 				"00:00:00 completed", "00:05:00 missed", "00:10:00 completed late at 00:13:30",
