@@ -54,12 +54,12 @@ func WithStartWithin(d time.Duration) Option { return processor.WithStartWithin(
 func WithJitter(d time.Duration) Option { return processor.WithJitter(d) }
 
 // WithPauseAfter pauses the schedule when n runs in a row have failed for good. The reason holds the last error. A
-// cancelled run counts as neither. The default, 0, never pauses. It returns [ErrInvalidOption] when n is negative. The
-// option is for schedules.
+// cancelled run counts as neither. The default, 0, never pauses. It returns [ErrInvalidOption] when n is negative or
+// over 2,147,483,647. The option is for schedules.
 func WithPauseAfter(n int) Option { return processor.WithPauseAfter(n) }
 
 // WithMaxRuns ends the schedule after n runs. Ticks that do not run count as none. The default, 0, is no bound. It
-// returns [ErrInvalidOption] when n is negative. The option is for schedules.
+// returns [ErrInvalidOption] when n is negative or over 2,147,483,647. The option is for schedules.
 func WithMaxRuns(n int) Option { return processor.WithMaxRuns(n) }
 
 // WithKeepRuns sets how many rows the history of the schedule keeps, 1 to 100,000. The default is 100. It returns

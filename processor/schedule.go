@@ -2,6 +2,7 @@ package processor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ const (
 
 	mostOpen     = 10_000
 	mostKept     = 100_000
+	mostCounted  = math.MaxInt32 // what a column of the table can tell
 	longestDrift = 24 * time.Hour
 )
 
@@ -131,12 +133,12 @@ func WithJitter(d time.Duration) Option {
 }
 
 // WithPauseAfter pauses the schedule when n runs in a row have failed for good. The reason holds the last error. A
-// cancelled run counts as neither. The default, 0, never pauses. It returns [ErrInvalidOption] when n is negative. The
-// option is for schedules.
+// cancelled run counts as neither. The default, 0, never pauses. It returns [ErrInvalidOption] when n is negative or
+// over 2,147,483,647. The option is for schedules.
 func WithPauseAfter(n int) Option {
 	return scheduleOption(func(s *ScheduleSettings) error {
-		if n < 0 {
-			return fmt.Errorf("%w: pause after %d: want 0 or more", ErrInvalidOption, n)
+		if n < 0 || n > mostCounted {
+			return fmt.Errorf("%w: pause after %d: want 0 to %d", ErrInvalidOption, n, mostCounted)
 		}
 		s.PauseAfter = n
 		return nil
@@ -144,11 +146,11 @@ func WithPauseAfter(n int) Option {
 }
 
 // WithMaxRuns ends the schedule after n runs. Ticks that do not run count as none. The default, 0, is no bound. It
-// returns [ErrInvalidOption] when n is negative. The option is for schedules.
+// returns [ErrInvalidOption] when n is negative or over 2,147,483,647. The option is for schedules.
 func WithMaxRuns(n int) Option {
 	return scheduleOption(func(s *ScheduleSettings) error {
-		if n < 0 {
-			return fmt.Errorf("%w: max runs %d: want 0 or more", ErrInvalidOption, n)
+		if n < 0 || n > mostCounted {
+			return fmt.Errorf("%w: max runs %d: want 0 to %d", ErrInvalidOption, n, mostCounted)
 		}
 		s.MaxRuns = n
 		return nil
