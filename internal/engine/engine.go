@@ -151,7 +151,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.file = &fileWatch{deps: c, arm: e.arm, census: e.census, quick: e.quick, attempts: e.attempts}
 	e.poll = &overduePoll{deps: c, arm: e.arm, quick: e.quick, attempts: e.attempts}
 	e.planner = newPlanner(c, e.arm, e.census, e.ids.Next)
-	e.tags.looked, c.watch.runEnded, e.runner.confirm = e.planner.Look, e.planner.Ended, e.planner.Confirm
+	e.tags.looked, c.watch.runEnded, e.runner.settler.confirm = e.planner.Look, e.planner.Ended, e.planner.Confirm
 	e.passes = newPasses(c, e.arm, e.holders, e.ids, ahead, executor)
 }
 

@@ -27,8 +27,6 @@ type runner struct {
 	handover *handover
 	base     context.Context // the parent of every processor's context; ends with the grace of a stop
 
-	// confirm is told that the processor of a cancelled run of a schedule has returned.
-	confirm func(ctx context.Context, schedule string, task int64)
 }
 
 // begin runs the task in a goroutine of its own, as soon as there is a slot. A stop does not wait for this goroutine as
@@ -90,7 +88,7 @@ func (r *runner) execute(a *attempt) (err error) {
 		cause := context.Cause(ctx)
 		end(nil)
 		r.settle(a, &reg, err, cause)
-		r.confirmEnd(a)
+		r.settler.confirmEnd(a)
 	}()
 	err = r.process(ctx, a, reg.Processor)
 	return err

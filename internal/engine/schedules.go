@@ -108,12 +108,12 @@ func (a *armer) plans(schedule int64) bool {
 }
 
 // confirmEnd tells that the processor of a cancelled run has returned.
-func (r *runner) confirmEnd(a *attempt) {
+func (s *settler) confirmEnd(a *attempt) {
 	if _, lease, _ := a.state(); a.row.TickOf == nil || lease != leaseCancelled {
 		return
 	}
-	r.Go(func() {
-		r.confirm(r.Life, a.row.TickOf.Schedule, a.row.ID)
+	s.Go(func() {
+		s.confirm(s.Life, a.row.TickOf.Schedule, a.row.ID)
 	})
 }
 

@@ -191,6 +191,26 @@ func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 	})
 }
 
+// A processor that returns by itself may do so before its process sees that the run was replaced.
+func TestAReplacedRunThatReturnsByItselfHoldsNothingUp(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+			time.Sleep(20*time.Second + 50*time.Millisecond)
+			return nil
+		}})
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		time.Sleep(90 * time.Second)
+		rows, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 10}, false)
+		w.must(err)
+		for _, r := range rows[1:] {
+			if late := r.Execution.Sub(r.Expected); late > time.Second {
+				w.Errorf("run of %v began %v late: it waited for the lease of the one before", r.TickOf.Tick, late)
+			}
+		}
+	})
+}
+
 func TestARetriedOldRunIsInTheWay(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var succeeds atomic.Bool

@@ -25,6 +25,8 @@ type settler struct {
 	attempts *attempts
 	queue    *batch.Coalescer[settlement]
 	locked   lockedResults
+	// confirm is told that the processor of a cancelled run of a schedule has returned.
+	confirm func(ctx context.Context, schedule string, task int64)
 }
 
 // settlement is the result of an attempt, ready to be written.
@@ -160,6 +162,10 @@ func (s *settler) findStored(results []settlement) (again []settlement) {
 			again = append(again, r)
 		case exists && state.Version == c.Version+1 && state.Status == c.To && state.Executor == c.Executor:
 			s.finish(r.attempt, r)
+		case exists && state.Version == c.Version+1 && state.Status == row.Cancelled:
+			r.attempt.lose(processor.ErrCancelled) // while its processor returned by itself
+			s.fenced(r.attempt)
+			s.confirmEnd(r.attempt)
 		default:
 			s.fenced(r.attempt)
 		}
