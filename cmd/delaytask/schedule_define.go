@@ -131,7 +131,8 @@ func (a *app) saveSchedule(
 	if err != nil {
 		return err
 	}
-	ticks, warnings, err := delaytask.Preview(stored.Spec, stored.NextTick.Add(-time.Second), shownTicks)
+	// The stored spec names a zone where none was given, which is worth a warning.
+	ticks, warnings, err := delaytask.Preview(d.Spec, stored.NextTick.Add(-time.Second), shownTicks)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,11 @@ func TestScheduleIsDefinedAndChanged(t *testing.T) {
 		!strings.Contains(r.stderr, `"schedule_exists"`) {
 		t.Errorf("created twice: %d, %s", r.code, r.stderr)
 	}
+	r := s.run("schedule", "create", "utc", "30 2 * * *", "--tag", "t")
+	if !strings.Contains(r.stderr, "no zone is given") {
+		t.Errorf("without a zone: %s", r.stderr)
+	}
+	s.run("schedule", "delete", "utc", "--yes")
 	s.decode(&updated, "schedule", "update", "report/daily", "--overlap", "replace", "--header", "c=d", "--except",
 		"2032-02-01")
 	want := created.Schedule
