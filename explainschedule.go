@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/planner"
@@ -128,16 +129,19 @@ func (s *Scheduler) explainTick(
 func (s *Scheduler) historyOf(ctx context.Context, name string, tick row.Time) (row.ScheduleRun, bool, error) {
 	// Between the tick and a range that holds it there may be runs that were triggered.
 	const among = 100
-	runs, err := s.engine.Schedules().Runs(ctx, name, tick+1, among)
+	after := tick.Add(time.Millisecond)
+	runs, err := s.engine.Schedules().Runs(ctx, name, after, among)
 	if err != nil {
 		return row.ScheduleRun{}, false, fmt.Errorf("explain schedule %s: %w", name, err)
 	}
-	for _, run := range runs {
-		if run.Tick <= tick && tick <= run.Until {
-			return run, true, nil
-		}
+	i := slices.IndexFunc(runs, func(r row.ScheduleRun) bool { return r.Tick <= tick && tick <= r.Until })
+	if i < 0 { // the time of a trigger is shown to the millisecond
+		i = slices.IndexFunc(runs, func(r row.ScheduleRun) bool { return tick <= r.Tick && r.Tick < after })
 	}
-	return row.ScheduleRun{}, false, nil
+	if i < 0 {
+		return row.ScheduleRun{}, false, nil
+	}
+	return runs[i], true, nil
 }
 
 func outcomeText(t *ScheduleTick) string {

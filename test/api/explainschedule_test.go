@@ -63,6 +63,11 @@ func TestExplainSaysWhyATickDidNotRun(t *testing.T) {
 	if !strings.HasPrefix(e.Text, want) {
 		t.Errorf("\n got %s\nwant %s", e.Text, want)
 	}
+	_, err = s.TriggerSchedule(t.Context(), "nightly", false)
+	servertest.OK(t, err)
+	ticks, err := s.ScheduleTicks(t.Context(), "nightly", time.Time{}, 1)
+	servertest.OK(t, err)
+	explain(ticks[0].Tick.Add(-time.Microsecond), "Its run has not ended.")
 	_, err = s.ExplainSchedule(t.Context(), "none", time.Time{})
 	if !errors.Is(err, delaytask.ErrScheduleNotFound) {
 		t.Error(err)
