@@ -33,8 +33,11 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 	def := parent.Spec.Definition()
 	def.Start, def.End = later(def.Start, from.Std()), earlier(def.End, to.Std())
 	sp, err := spec.Parse(def)
-	if err != nil {
-		return row.Decision{}, fmt.Errorf("%w: %w", processor.ErrInvalidRange, err)
+	switch {
+	case from > to:
+		return row.Decision{}, fmt.Errorf("%w: it ends before it begins", processor.ErrInvalidRange)
+	case err != nil: // the definition alone is valid
+		return row.Decision{}, fmt.Errorf("%w: no tick was found in it", processor.ErrInvalidRange)
 	}
 	child := row.Schedule{
 		ID: id, Name: BackfillName(s.Name, id), Parent: s.Name, Grammar: s.Grammar, Spec: sp.String(),
@@ -51,9 +54,10 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 	n := p.count(first, last)
 	switch {
 	case n == 0 || first > last:
-		return row.Decision{}, fmt.Errorf("%w: there is no tick in it", processor.ErrInvalidRange)
+		return row.Decision{}, fmt.Errorf("%w: no tick was found in it", processor.ErrInvalidRange)
 	case last > p.Now:
-		return row.Decision{}, fmt.Errorf("%w: the tick %v is to come", processor.ErrInvalidRange, last)
+		return row.Decision{}, fmt.Errorf("%w: the tick %s is to come", processor.ErrInvalidRange,
+			last.Std().Format(time.RFC3339))
 	case n > MostBackfilled:
 		return row.Decision{}, fmt.Errorf("%w: more than %d ticks", processor.ErrInvalidRange, MostBackfilled)
 	}

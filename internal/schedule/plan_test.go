@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -379,9 +380,12 @@ func TestBackfill(t *testing.T) {
 		}
 	}
 	w := begin(t, row.Schedule{}, everyMinute).until(time.Minute)
-	for _, to := range []time.Duration{-30 * time.Second, 5 * time.Minute} { // without a tick, and with one to come
+	for to, want := range map[time.Duration]string{
+		-time.Minute: "it ends before it begins", -30 * time.Second: "no tick was found in it",
+		5 * time.Minute: "the tick " + midnight.Add(5*time.Minute).Std().Format(time.RFC3339) + " is to come",
+	} {
 		_, err := Backfill(w.state(), 7, midnight.Add(-50*time.Second), midnight.Add(to), 1)
-		if !errors.Is(err, processor.ErrInvalidRange) {
+		if !errors.Is(err, processor.ErrInvalidRange) || !strings.HasSuffix(err.Error(), want) {
 			t.Error(to, err)
 		}
 	}
