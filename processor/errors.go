@@ -80,9 +80,9 @@ var (
 	ErrLeaseLost = errors.New("delaytask: lease lost")
 	// ErrNotFound is returned when no task has the id, or no unfinished task has the key.
 	ErrNotFound = errors.New("delaytask: task not found")
-	// ErrBroken is returned, with the reason, when the task's row cannot be read: it was written by hand. Nothing was
-	// changed.
-	ErrBroken = errors.New("delaytask: the task's row cannot be read; repair it first")
+	// ErrBroken is returned, with the reason, when the row of the task or schedule cannot be read: it was written by
+	// hand. Nothing was changed.
+	ErrBroken = errors.New("delaytask: the row cannot be read; repair it first")
 	// ErrNotPending is returned when the call is for pending tasks only and the task is no longer pending.
 	ErrNotPending = errors.New("delaytask: task is not pending")
 	// ErrFinished is returned when the task has reached a final status that the call cannot change.

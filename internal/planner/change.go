@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
@@ -81,7 +82,8 @@ func (p *Planner) applied(ctx context.Context, d *row.Decision) (bool, error) {
 	return st.Schedule.ID == d.Schedule.ID && st.Schedule.Version >= version, nil
 }
 
-// Get returns a schedule, also one that this program cannot decide about. It returns [processor.ErrScheduleNotFound].
+// Get returns a schedule, also one that this program cannot decide about. It returns [processor.ErrScheduleNotFound]
+// and [processor.ErrBroken].
 func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
@@ -90,7 +92,7 @@ func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 	case err != nil:
 		return row.Schedule{}, err
 	case len(broken) > 0:
-		return row.Schedule{}, errors.New("the schedule cannot be read: " + broken[0].Reason)
+		return row.Schedule{}, fmt.Errorf("%w: %s", processor.ErrBroken, broken[0].Reason)
 	case len(found) == 0:
 		return row.Schedule{}, processor.ErrScheduleNotFound
 	}
@@ -98,7 +100,7 @@ func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 }
 
 // State reads what a decision about one schedule is made of. It returns [processor.ErrScheduleNotFound] when there is
-// none of the name, and [ErrUnreadable].
+// none of the name, [processor.ErrBroken], and [ErrUnreadable].
 func (p *Planner) State(ctx context.Context, name string) (schedule.State, error) {
 	found, err := p.Get(ctx, name)
 	if err != nil {

@@ -153,4 +153,7 @@ func TestSchedulesAreRefused(t *testing.T) {
 	servertest.Exec(t, s.dsn, "UPDATE delay_task_schedule SET owner = 'app'")
 	s.Want(409, wire.CodeScheduleOwned, "PUT", at("t", ""), yearly)
 	s.Want(409, wire.CodeScheduleOwned, "DELETE", at("t", ""), "")
+	servertest.Exec(t, s.dsn, "UPDATE delay_task_schedule SET max_runs = 4294967295")
+	s.Want(409, wire.CodeBroken, "GET", at("t", ""), "")
+	s.Want(409, wire.CodeBroken, "POST", at("t", "/pause"), "")
 }
