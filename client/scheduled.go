@@ -92,7 +92,8 @@ func (c *Client) ResetSchedule(ctx context.Context, name string) error {
 }
 
 // SkipTick decides that the next tick of a schedule does not run, and returns it. It returns
-// [processor.ErrScheduleNotFound], [processor.ErrScheduleState] when no tick is to come, and [ErrNoAnswer].
+// [processor.ErrScheduleNotFound], [processor.ErrScheduleState] when no tick is to come, and [ErrNoAnswer]. After that
+// compare NextTick of [Client.GetSchedule]: a second call leaves out one more tick.
 func (c *Client) SkipTick(ctx context.Context, name string) (time.Time, error) {
 	var skipped wire.ScheduleSkipped
 	err := c.onSchedule(ctx, name, "skip a tick of", &request{method: http.MethodPost, path: "/skip", into: &skipped})
@@ -101,7 +102,7 @@ func (c *Client) SkipTick(ctx context.Context, name string) (time.Time, error) {
 
 // TriggerSchedule runs the schedule once, now and in any state, and returns the id of the run. Its ticks stay as they
 // are. It returns [processor.ErrScheduleNotFound], [processor.ErrScheduleBusy] while a run executes, unless the new run
-// may be open beside it, and [ErrNoAnswer].
+// may be open beside it, and [ErrNoAnswer]. After that look at [Client.ScheduleTicks]: a second call may run it twice.
 func (c *Client) TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error) {
 	var triggered wire.ScheduleTriggered
 	err = c.onSchedule(ctx, name, "trigger", &request{method: http.MethodPost, path: "/trigger",
@@ -121,7 +122,8 @@ func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
 // Backfill returns.
 //
 // It returns [processor.ErrScheduleNotFound], [processor.ErrInvalidRange] when there is no tick in the range, when one
-// is to come, or when there are more than 100,000, [processor.ErrInvalidOption], and [ErrNoAnswer].
+// is to come, or when there are more than 100,000, [processor.ErrInvalidOption], and [ErrNoAnswer]. After that look for
+// its name with [Client.ListSchedules]: a second call runs the range again.
 func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time, atOnce int) (string, error) {
 	if atOnce < 1 {
 		return "", fmt.Errorf("%w: at once: want 1 or more, got %d", processor.ErrInvalidOption, atOnce)

@@ -96,7 +96,7 @@ func namesWhatIsThere(t *testing.T, command string) {
 	}
 }
 
-// session is a shell in an empty folder, with an embedded database that has a failed task.
+// session is a shell in an empty folder, with an embedded database that has a failed task and a schedule.
 type session struct {
 	t         *testing.T
 	dir       string
@@ -115,6 +115,9 @@ func newSession(t *testing.T) *session {
 	id, err := db.SaveDelayTask(t.Context(), "mail.send", nil, 0)
 	servertest.OK(t, err)
 	_, err = db.Wait(t.Context(), id)
+	servertest.OK(t, err)
+	nightly := delaytask.Cron("30 2 * * *", "Europe/Berlin")
+	_, err = db.SaveSchedule(t.Context(), "report.nightly", nightly, "report.build", nil)
 	servertest.OK(t, err)
 	servertest.Stop(t, db)
 	s.id = fmt.Sprint(id)
