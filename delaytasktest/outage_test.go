@@ -85,7 +85,7 @@ func (a *away) outcome() (runs []string, became map[time.Time]string) {
 	case a.open == "its tick":
 		start(due[0], "tick")
 		due = due[1:]
-	case a.open == "a retry" && (replace || beside && a.within > 0):
+	case a.open == "a retry" && beside && a.within > 0:
 		became[a.ticks[n-1]] = "cancelled"
 	case a.open != "" && beside:
 		run(a.ticks[n-1], back, "tick", 2)
@@ -93,9 +93,9 @@ func (a *away) outcome() (runs []string, became map[time.Time]string) {
 		became[a.ticks[n-1]] = "failed"
 	}
 	switch last := len(due) - 1; {
-	case a.open != "" && a.overlap == delaytask.OverlapSkip: // the run was in the way of each
+	case a.open == "its tick" && a.overlap == delaytask.OverlapSkip: // the run was in the way of each
 		drop("skipped", due)
-	case a.open != "" && !beside:
+	case a.open == "its tick" && !beside:
 		drop("skipped", due[:last])
 		start(due[last], "late")
 	default:

@@ -259,6 +259,9 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 	}
 	if c.To.Final() {
 		c.Finish = now
+		if r.TickOf != nil {
+			c.Finish = min(now, r.Due) // ticks that were due later did not meet the run
+		}
 	}
 	c.Errors = row.AppendAttempt(r.Errors, row.Attempt{
 		N: r.Attempt, Started: started.Std(), Finished: now.Std(), Executor: r.Executor, Error: c.ErrorStack,

@@ -216,7 +216,7 @@ func (r *renewer) compare(held []*attempt, states map[int64]row.State, confirmed
 			continue
 		}
 		cause := processor.ErrLeaseLost
-		if exists && s.Status == row.Cancelled {
+		if exists && s.Status == row.Cancelled && s.Version == a.row.Version+1 { // else it was lost before
 			cause = processor.ErrCancelled
 		}
 		r.lose(a, cause)

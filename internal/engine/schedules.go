@@ -36,7 +36,7 @@ func pastNextTick(a *attempt, now row.Time) (settlement, bool) {
 	before, _, _ := strings.Cut(a.row.ErrorStack, "\n")
 	err := fmt.Errorf("%s; %w", before, errPastNextTick)
 	c := changeOf(&a.row, row.Failed)
-	c.Due, c.Finish, c.Attempt, c.ErrorStack = now, now, a.row.Attempt-1, err.Error()
+	c.Due, c.Finish, c.Attempt, c.ErrorStack = now, a.row.TickOf.End(now), a.row.Attempt-1, err.Error()
 	return settlement{attempt: a, change: c, kind: metrics.RunFailed, err: err}, true
 }
 

@@ -208,6 +208,14 @@ func (t *TickOf) Past(moment Time) bool {
 	return t != nil && !t.RetryBefore.IsZero() && moment >= t.RetryBefore
 }
 
+// End returns when a run that waits for its next attempt has ended: now, unless that attempt would begin too late.
+func (t *TickOf) End(now Time) Time {
+	if t.Past(now) {
+		return t.RetryBefore - 1
+	}
+	return now
+}
+
 // Decision is all that changes of one schedule at once. Nothing of it applies unless the schedule is at
 // Schedule.Version, every one of Changes applies, and no key or id of Insert, no name of a new schedule and no tick of
 // New is taken.

@@ -17,6 +17,9 @@ const (
 	// waitingLook is how often a schedule is looked at whose next tick waits for a run. The process that stores the end
 	// of a run looks at once, so this is for the case that it dies in between.
 	waitingLook = 5 * time.Second
+	// refusedWithin is how long after its claim a run may still be refused. It is below the time between two renewals
+	// of a lease, which also are updates.
+	refusedWithin = row.MinTTR / 4
 	// openLook is the same where no tick waits.
 	openLook = 30 * time.Second
 )
@@ -50,12 +53,37 @@ func (o *Open) unstarted() bool { return o.Task.Status == row.Pending && o.Task.
 // heldBack reports whether the run waits although its tick is due, as for a lease.
 func (o *Open) heldBack(now row.Time) bool { return o.Task.Expected <= now && now < o.Task.Due }
 
-// endOf returns when the run ended, or the moment where it has not.
+// endOf returns when the run ended, or the moment where it has not. Nothing works on a run whose lease is over, nor on
+// one whose further attempts would begin too late: in an outage both are in the way until that time, not to its end.
+// The task has that time as its finish when it is ended for that reason.
 func (o *Open) endOf(now row.Time) row.Time {
-	if o.ended() && !o.Task.Finish.IsZero() {
-		return o.Task.Finish
+	t := &o.Task
+	switch {
+	case o.ended() && !t.Finish.IsZero():
+		return t.Finish
+	case t.Status == row.Executing && !t.Due.IsZero():
+		return min(now, t.Due)
+	case t.Status == row.Pending && o.again():
+		return t.TickOf.End(now)
+	default:
+		return now
 	}
-	return now
+}
+
+// again reports whether the next attempt of the run, or the one that is under way, is not its first.
+func (o *Open) again() bool {
+	first := 0
+	if o.Task.Status == row.Executing {
+		first = 1
+	}
+	return o.Task.Attempt > first || o.Task.CrashCount > 0
+}
+
+// maybeTooLate reports whether the run may have been claimed too late for a further attempt. Then its node ends it
+// within a moment, and as of an earlier time.
+func (o *Open) maybeTooLate(now row.Time) bool {
+	t := &o.Task
+	return t.Status == row.Executing && o.again() && t.TickOf.Past(now) && now.Sub(t.Updated) < refusedWithin
 }
 
 // plan is a decision in the making.
@@ -67,11 +95,12 @@ type plan struct {
 	runs  []Open        // those of Open, and those that ended
 	open  []Open
 	to    row.Decision
-	waits bool // a due tick waits for an open run
+	waits bool          // a due tick waits for an open run
+	wait  time.Duration // until the next look then
 }
 
 func newPlan(st State) *plan {
-	p := &plan{State: st, ticks: newTicks(&st.Schedule, st.Spec)}
+	p := &plan{State: st, ticks: newTicks(&st.Schedule, st.Spec), wait: waitingLook}
 	p.to.Schedule = st.Schedule
 	p.s = &p.to.Schedule
 	return p
@@ -112,7 +141,7 @@ func (p *plan) look() (at row.Time) {
 	switch {
 	case p.s.State != row.ScheduleActive || p.s.Next.IsZero():
 	case p.waits:
-		sooner(p.Now.Add(waitingLook))
+		sooner(p.Now.Add(p.wait))
 	case p.full():
 		sooner(max(p.Now, p.due(p.s.Next))) // overlap is decided when the tick is due
 	default:
@@ -167,7 +196,11 @@ func (p *plan) collect() {
 // decideDue decides the ticks that are due, or leaves the cursor at the first one that has to wait.
 func (p *plan) decideDue() {
 	for !p.s.Next.IsZero() && p.due(p.s.Next) <= p.Now && !p.waits {
-		if last := p.overlapped(); !last.IsZero() {
+		if p.s.Overlap != row.OverlapReplace && slices.ContainsFunc(p.open, func(o Open) bool {
+			return o.maybeTooLate(p.Now)
+		}) {
+			p.waits, p.wait = true, refusedWithin
+		} else if last := p.overlapped(); !last.IsZero() {
 			p.overlap(last)
 		} else {
 			p.missed(p.dueBy(p.Now))

@@ -66,6 +66,9 @@ func (w *world) state() State {
 			o := Open{Run: run, Gone: true}
 			if r := w.tasks[run.TaskID]; r != nil {
 				o.Task, o.Gone = *r, false
+				if r.Status == row.Executing {
+					o.Task.Due = max(r.Due, w.now) // its executor has renewed the lease
+				}
 			}
 			st.Open = append(st.Open, o)
 		}

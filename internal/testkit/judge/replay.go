@@ -135,6 +135,7 @@ func (n *node) show(o *schedule.Open) {
 	r, ended := n.ends[o.Run.TaskID]
 	if !r.Start.IsZero() && r.Start <= n.state.Now {
 		o.Task.Status, o.Task.Attempt, o.Task.Execution = row.Executing, 1, r.Start
+		o.Task.Due = n.state.Now // its lease lasts: it ended later
 	}
 	if !ended || r.Finish > n.state.Now {
 		return
