@@ -114,6 +114,7 @@ type child struct {
 	in     io.WriteCloser
 	lines  chan string
 	unread [][]string
+	ended  chan struct{} // closed when all that it said is in lines
 }
 
 // spawn starts a child. It is killed when the test ends.
@@ -127,17 +128,16 @@ func spawn(t *testing.T, d dbtest.Database, env ...string) *child {
 	out, err := cmd.StdoutPipe()
 	servertest.OK(t, err)
 	servertest.OK(t, cmd.Start())
-	c := &child{t: t, cmd: cmd, in: in, lines: make(chan string, 10_000)}
-	read := make(chan struct{})
+	c := &child{t: t, cmd: cmd, in: in, lines: make(chan string, 10_000), ended: make(chan struct{})}
 	go func() {
-		defer close(read)
+		defer close(c.ended)
 		for scan := bufio.NewScanner(out); scan.Scan(); {
 			c.lines <- scan.Text()
 		}
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended already
-		<-read
+		<-c.ended
 		_ = cmd.Wait()
 	})
 	return c
@@ -173,14 +173,31 @@ func (c *child) hear(word string) []string {
 
 // died reports whether the child has run a task that ends its process. It waits for nothing.
 func (c *child) died() bool {
+	c.read()
+	return slices.ContainsFunc(c.unread, func(said []string) bool { return said[0] == "dies" })
+}
+
+func (c *child) read() {
 	for {
 		select {
 		case line := <-c.lines:
 			c.unread = append(c.unread, strings.Fields(line))
 		default:
-			return slices.ContainsFunc(c.unread, func(said []string) bool { return said[0] == "dies" })
+			return
 		}
 	}
+}
+
+// rest waits for the end of the child, and returns what follows the word in the lines that are left.
+func (c *child) rest(word string) (said [][]string) {
+	<-c.ended
+	c.read()
+	for _, line := range c.unread {
+		if line[0] == word {
+			said = append(said, line[1:])
+		}
+	}
+	return said
 }
 
 // save has the child save a task.
