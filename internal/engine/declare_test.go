@@ -9,13 +9,19 @@ import (
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // version returns a started engine of a program of a revision that declares a schedule for each name, with the line.
 func (w *world) version(revision int, line string, names ...string) *Engine {
 	w.Helper()
-	e := w.idle(w.store, serving{"a": nothing})
+	return w.versionOn(w.store, revision, line, names...)
+}
+
+func (w *world) versionOn(on store.Store, revision int, line string, names ...string) *Engine {
+	w.Helper()
+	e := w.idle(on, serving{"a": nothing})
 	set := planner.Set{Owner: "app", Revision: row.Time(revision), Schedules: map[string]planner.Declared{}}
 	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
 	w.must(err)
@@ -139,6 +145,24 @@ func TestALargeSetIsStoredOnceAndThenNotWritten(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		if after := versions(); after != before {
 			w.Errorf("%d writes", after-before)
+		}
+	})
+}
+
+// A pass over it takes 3 reads. There would be 20 passes if each minute had one.
+func TestALargeSetIsNotReadEachMinute(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var names []string
+		for i := range 2000 {
+			names = append(names, fmt.Sprintf("job-%04d", i))
+		}
+		counted := &countsReads{Store: w.store, reads: map[string]int{}}
+		w.versionOn(counted, 1, "0 1 1 1 *", names...)
+		time.Sleep(3 * time.Minute)
+		counted.take()
+		time.Sleep(20 * time.Minute)
+		if n := counted.take()["of an owner"]; n < 3*8 || n > 3*11 {
+			w.Errorf("%d reads", n)
 		}
 	})
 }

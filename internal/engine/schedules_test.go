@@ -347,6 +347,13 @@ func (s *countsReads) LookAt(
 	return s.Store.LookAt(ctx, until, from, afterID, limit)
 }
 
+func (s *countsReads) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Schedule, []row.Broken, error) {
+	if f.Owner != "" {
+		s.count("of an owner")
+	}
+	return s.Store.Schedules(ctx, f)
+}
+
 func (s *countsReads) OpenRuns(ctx context.Context, of []int64, limit int) ([]row.ScheduleRun, error) {
 	s.count("open runs")
 	return s.Store.OpenRuns(ctx, of, limit)

@@ -36,6 +36,10 @@ const (
 	// agreeFor is how long all live nodes of an owner must have declared the same set before schedules are retired that
 	// it lacks. A single new node, on trial, retires nothing.
 	agreeFor = time.Minute
+	// restFor is how long, for each schedule of the set, a table is left alone that was found to be as the set says.
+	// mostRest bounds it. So reads of large sets cost little. A node that declares something else ends the rest.
+	restFor  = 50 * time.Millisecond
+	mostRest = 10 * time.Minute
 	// keepRetired is how long a retired schedule can come back with its state.
 	keepRetired = 30 * 24 * time.Hour
 	// unknownNodes is how often the nodes are asked for until they are known.
@@ -76,7 +80,8 @@ type assertion struct {
 	*Planner
 	set    Set
 	hash   string
-	agreed row.Time // since when all of them declare this set; zero: they do not
+	agreed row.Time  // since when all of them declare this set; zero: they do not
+	rests  time.Time // until when the table is left alone
 }
 
 // turn compares the table with the set, and returns when it is to be done again.
@@ -88,16 +93,21 @@ func (a *assertion) turn(ctx context.Context) time.Duration {
 	leads, agree := a.judge(nodes)
 	switch {
 	case !agree:
-		a.agreed = 0
+		a.agreed, a.rests = 0, time.Time{}
 	case a.agreed.IsZero():
 		a.agreed = now
 	}
-	if !leads || len(a.set.Schedules) == 0 && a.idle() {
+	if !leads || time.Now().Before(a.rests) || len(a.set.Schedules) == 0 && a.idle() {
 		return assertEvery
 	}
-	if err := a.apply(ctx, now, agree && now.Sub(a.agreed) >= agreeFor); err != nil && ctx.Err() == nil {
+	retire := agree && now.Sub(a.agreed) >= agreeFor
+	same, err := a.apply(ctx, now, retire)
+	if err != nil && ctx.Err() == nil {
 		a.Failed("storing the schedules that this program declares", err)
 		return assertEvery / 10
+	}
+	if same && retire {
+		a.rests = time.Now().Add(min(time.Duration(len(a.set.Schedules))*restFor, mostRest))
 	}
 	return lifecycle.Jitter(assertEvery, 0.1)
 }
@@ -129,11 +139,11 @@ func (a *assertion) judge(nodes []row.Node) (leads, agree bool) {
 	return leads, agree
 }
 
-// apply stores what differs, and retires what the set lacks.
-func (a *assertion) apply(ctx context.Context, now row.Time, retire bool) error {
+// apply stores what differs, and retires what the set lacks. It reports whether there was nothing to do.
+func (a *assertion) apply(ctx context.Context, now row.Time, retire bool) (same bool, err error) {
 	stored, err := a.stored(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var fresh []Declared
 	for _, name := range slices.Sorted(maps.Keys(a.set.Schedules)) {
@@ -152,7 +162,8 @@ func (a *assertion) apply(ctx context.Context, now row.Time, retire bool) error 
 			gone = append(gone, s)
 		}
 	}
-	return errors.Join(a.create(ctx, fresh, now), a.edit(ctx, changed), a.retire(ctx, gone))
+	same = len(fresh)+len(changed)+len(gone) == 0
+	return same, errors.Join(a.create(ctx, fresh, now), a.edit(ctx, changed), a.retire(ctx, gone))
 }
 
 // stored reads the schedules of the owner by name.
