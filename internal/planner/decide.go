@@ -201,6 +201,9 @@ const trimOnceIn = 20
 func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
 	for i := range decisions {
 		s := &decisions[i].Schedule
+		if s.Parent != "" {
+			continue // a backfill keeps all, and finding out that nothing is beyond takes longer with each run
+		}
 		for _, run := range decisions[i].New {
 			if cluster.Mix(s.ID+int64(run.Tick))%trimOnceIn != 0 {
 				continue
