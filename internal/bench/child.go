@@ -35,6 +35,7 @@ var roles = map[string]func(context.Context, order, *child.Narrator) error{
 	"now":      nowChild,
 	"short":    shortChild,
 	"ticks":    ticksChild,
+	"backfill": backfillChild,
 	"idle":     idleChild,
 	"restart":  restartChild,
 	"serve":    serveChild,

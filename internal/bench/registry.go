@@ -37,7 +37,7 @@ var registry = []measurement{
 	lateShort(shortCommitted, "likewise, and told by Committed"),
 	lateShort(shortPoll, "saved by such a process, with wake-ups off"),
 	lateShort(shortPop, "saved by such a process, and popped"),
-	schedulesTicks, schedulesMidnight, schedulesMany,
+	schedulesTicks, schedulesMidnight, schedulesMany, schedulesBackfill,
 	idle, memoryTimers, restart, purge, growth,
 	httpSave, httpSaveBatch, httpPopAt(1000), httpPopAt(5000), httpPoll, httpIdle, httpWebhookAt(1000),
 	nodesDrain.by(1), nodesDrain.by(fleetSize), nodesFlood.by(1), nodesFlood.by(fleetSize), nodesPunctual, nodesRolling,

@@ -70,7 +70,7 @@ var schedulesMany = measurement{
 		{"schedules.many_cpu_pct", "of one core, for 100,000 schedules of which 1,000 are due a minute"},
 		{"schedules.none_cpu_pct", "the same without schedules"},
 	},
-	takes: func(w workload) time.Duration { return 2*(onFreshTakes+w.idle) + time.Minute },
+	takes: func(w workload) time.Duration { return 2*(onFreshTakes+w.idle) + 2*time.Minute },
 	measure: fresh(func(ctx context.Context, r *run, d *database) error {
 		none, err := r.idle(ctx, d, 0)
 		if err != nil {
@@ -82,6 +82,45 @@ var schedulesMany = measurement{
 		}
 		r.figures.add("schedules.none_cpu_pct", 100*none.CPU.Seconds()/none.Took.Seconds())
 		r.figures.add("schedules.many_cpu_pct", 100*e.CPU.Seconds()/e.Took.Seconds())
+		return nil
+	}),
+}
+
+var schedulesBackfill = measurement{
+	name: "schedules.backfill", apart: true, once: true,
+	figures: []figure{
+		{"schedules.backfill.alone.p50_ms", "start behind the due time at 500 tasks a second, before a backfill"},
+		{"schedules.backfill.alone.p99_ms", "99 of 100 tasks are at most so late"},
+		{"schedules.backfill.beside.p50_ms", "the same while a backfill of 10,000 ticks runs, 10 at a time"},
+		{"schedules.backfill.beside.p99_ms", "99 of 100 tasks are at most so late"},
+		{"schedules.backfill.took_ms", "until its last tick has started"},
+		{"schedules.backfill.early", "tasks that started before they were due"},
+		{"schedules.backfill.lost", "tasks that did not start, or not complete"},
+	},
+	takes: func(w workload) time.Duration { return onFreshTakes + w.ahead() + 2*w.late + time.Minute },
+	measure: fresh(func(ctx context.Context, r *run, d *database) error {
+		if err := d.sameClock(ctx); err != nil {
+			return err
+		}
+		p, err := startChild[backfillEvent](ctx, r, order{
+			Role: "backfill", DSN: d.dsn, Rate: 500, Count: r.workload.count(backfilled),
+			Span: 2 * r.workload.late, Rest: r.workload.ahead(),
+		})
+		if err != nil {
+			return err
+		}
+		e, err := p.Last()
+		if err == nil && e.Busy != "" {
+			err = &leftOut{errors.New(e.Busy)}
+		}
+		if err != nil {
+			return err
+		}
+		r.figures.addPercentiles("schedules.backfill.alone", e.Alone.Starts, p50, p99)
+		r.figures.addPercentiles("schedules.backfill.beside", e.Starts, p50, p99)
+		r.figures.add("schedules.backfill.took_ms", milliseconds(e.Took))
+		r.figures.add("schedules.backfill.early", float64(e.Alone.Early+e.Early))
+		r.figures.add("schedules.backfill.lost", float64(e.Alone.Lost+e.Lost))
 		return nil
 	}),
 }
@@ -128,8 +167,11 @@ func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
 		}
 		e := ticksEvent{Declared: time.Since(began)}
 		rest := 2 * schedulePeriod // what is planted first may be late, because it was stored late
-		if o.Span == 0 {
+		switch {
+		case o.Span == 0:
 			rest = time.Until(begin) - time.Second
+		case o.Count == manyMost:
+			rest = 90 * time.Second // until the set was compared with the table once more, and then is left alone
 		}
 		if err := lateness.Pass(ctx, rest); err != nil {
 			return err
