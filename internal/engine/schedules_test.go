@@ -417,3 +417,22 @@ func TestAScheduleChangesHandsBetweenCheckAndChange(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingIsDecidedWithoutTheTime asks a process that has no reading of the clock, as after a failover.
+func TestNothingIsDecidedWithoutTheTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		s := w.schedule(w.engine(w.store, serving{"a": nothing}), "s", "@every 1h")
+		e := w.idle(w.store, serving{"a": nothing})
+		e.Schedules().Now = func() (row.Time, bool) { return 0, false }
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		if _, err := e.Schedules().Change(ctx, "s", schedule.Reset); !errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("reset: %v", err)
+		}
+		got, err := e.Schedules().Get(w.Context(), "s")
+		w.must(err)
+		if got.Next != s.Next {
+			w.Errorf("its next tick is %v", got.Next)
+		}
+	})
+}

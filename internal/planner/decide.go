@@ -65,7 +65,10 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]schedule.Sta
 		}
 		open[run.ScheduleID] = append(open[run.ScheduleID], schedule.Open{Run: run, Task: r, Gone: !there})
 	}
-	now, _ := p.Now()
+	now, err := p.certain(ctx) // a failover may have taken the clock away since
+	if err != nil {
+		return nil, err
+	}
 	states := make([]schedule.State, 0, len(of))
 	for _, s := range of {
 		sp, err := p.spec(&s)
