@@ -161,7 +161,7 @@ func (s *Store) change(op string, c row.Change) (old row.Row, ok bool, err error
 	if sabotage.Off(sabotage.Fence) && c.From == row.Executing {
 		ok = old.Status == row.Executing
 	}
-	if !ok || c.LeaseOver && old.Due >= s.now() {
+	if !ok || c.LeaseOver && old.Due >= s.now() || !c.LeaseBy.IsZero() && old.Due > c.LeaseBy {
 		return old, false, nil
 	}
 	if !s.tasks.put(changed(old, c, s.now())) {

@@ -56,6 +56,10 @@ type Change struct {
 	// not the version.
 	LeaseOver bool
 
+	// LeaseBy adds the guard that the lease, or the wait, ends by this time. A cancel that counts on that needs it for
+	// the same reason. Zero adds none.
+	LeaseBy Time
+
 	Due        Time // new due_time: next attempt, or the finish time when To is final
 	Attempt    int
 	CrashCount int

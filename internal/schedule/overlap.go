@@ -73,10 +73,11 @@ func (p *plan) replace() row.Time {
 	for i := range p.open {
 		o := &p.open[i]
 		busy := o.Task.Status == row.Executing || o.unstarted() // which may wait for an executor itself
+		p.cancel(o, "replaced by the next tick")
 		if busy && !sabotage.Off(sabotage.Replace) {
 			from = max(from, o.Task.Due)
+			p.to.Changes[len(p.to.Changes)-1].LeaseBy = o.Task.Due // a renewal may come in between
 		}
-		p.cancel(o, "replaced by the next tick")
 	}
 	p.open = nil
 	return from

@@ -281,6 +281,10 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 		leaseOver := values(func(c *row.Change) any { return number(c.LeaseOver) })
 		b.guard("(%s = 0 OR due_time IS NULL OR due_time < "+d.now+")", b.each("lease_over", "?", leaseOver))
 	}
+	if slices.ContainsFunc(changes, func(c row.Change) bool { return !c.LeaseBy.IsZero() }) {
+		leaseBy := values(func(c *row.Change) any { return momentOrNull(c.LeaseBy) })
+		b.guard("COALESCE(due_time <= CAST(%s AS "+d.timeType+"), 1)", b.each("lease_by", "?", leaseBy))
+	}
 	return b.statement()
 }
 

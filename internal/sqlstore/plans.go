@@ -63,7 +63,8 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "settle of completions")(d.update(completions))
 	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{
 		change(7, row.Completed, ""), change(8, row.Failed, "boom"),
-		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now}}))
+		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now},
+		{ID: 10, From: row.Executing, LeaseBy: now, Due: now}}))
 	add("PRIMARY", "new body")(d.update([]row.Change{
 		{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
 	add("PRIMARY", "adoption")(d.adopt(mixed))

@@ -136,7 +136,9 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))
 		}},
 		{"Update", func() error {
-			return one(s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)}))
+			c := change(3, row.Pending, row.Completed)
+			c.LeaseBy = now
+			return one(s.Update(ctx, nil, []row.Change{c}))
 		}},
 		{"Discard", func() error {
 			return one(s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}}))

@@ -221,7 +221,7 @@ func (r *Recorder) Decide(ctx context.Context, decisions []row.Decision) (bool, 
 func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	bounded := map[int64]bool{} // by the end of a lease, which moves without a version
 	c := r.begin(asking(r, changes, func(ch row.Change) journal.Event {
-		bounded[ch.ID] = ch.LeaseOver
+		bounded[ch.ID] = ch.LeaseOver || !ch.LeaseBy.IsZero()
 		return asChange(ch)
 	}))
 	applied, err := r.Store.Update(ctx, tx, changes)

@@ -84,8 +84,8 @@ func goesOn(before *row.Schedule, d *decided) bool {
 		return false
 	}
 	failed := slices.ContainsFunc(d.Ended, func(r row.ScheduleRun) bool { return r.Outcome == row.OutcomeFailed })
-	if failed && s.PauseAfter > 0 && s.Failures == 0 {
-		return false // a resume has met the failure that pauses, and ended that pause at once
+	if s.PauseAfter > 0 && s.Failures == 0 && (failed || before.Failures >= s.PauseAfter) {
+		return false // a resume has met the failures that pause, and ended that pause at once
 	}
 	return before.Spec == s.Spec && before.Jitter == s.Jitter && before.MaxRuns == s.MaxRuns
 }

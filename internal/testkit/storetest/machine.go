@@ -146,7 +146,8 @@ func (m *machine) update() {
 		c := m.someChange(ref, old.Status)
 		changes = append(changes, c)
 		r, ok := m.at(ref, c.From)
-		if !ok || c.LeaseOver && (r.Due.IsZero() || r.Due >= m.base) {
+		renewed := !c.LeaseBy.IsZero() && r.Due > c.LeaseBy
+		if !ok || c.LeaseOver && (r.Due.IsZero() || r.Due >= m.base) || renewed {
 			continue
 		}
 		r = changedBy(r, c)
@@ -179,6 +180,9 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 		c.From = someStatuses().Draw(m.T, "from")
 	}
 	c.LeaseOver = c.From == row.Executing && rapid.Bool().Draw(m.T, "lease over")
+	if rapid.IntRange(0, 3).Draw(m.T, "has an end of the lease") == 0 {
+		c.LeaseBy = m.someTime("lease by")
+	}
 	if rapid.Bool().Draw(m.T, "executed") {
 		c.Execution, c.Finish, c.Late = m.someTime("execution"), m.someTime("finish"), m.someReason()
 	}

@@ -45,13 +45,19 @@ var updateTests = []test{
 		over, renewed := t.insertAs(t.task(1), row.Executing, past), t.insertAs(t.task(2), row.Executing, past)
 		t.renew(row.Lease{Ref: ref(renewed), TTR: time.Hour})
 		lasts, settled := t.take(t.task(3)), t.take(t.task(4))
+		ends, moved := t.take(t.task(5)), t.take(t.task(6))
 		renewed = t.get(2)
 		changes := []row.Change{change(over, row.Pending), change(renewed, row.Pending), change(lasts, row.Pending)}
 		for i := range changes {
 			changes[i].LeaseOver = true
 		}
-		if applied := t.update(append(changes, change(settled, row.Completed))...); applied != 2 {
-			t.Fatalf("applied %d, want the rescue of the first and the settle", applied)
+		for _, r := range []row.Row{ends, moved} {
+			changes = append(changes, change(r, row.Cancelled))
+			changes[len(changes)-1].LeaseBy = r.Due
+		}
+		t.renew(row.Lease{Ref: ref(moved), TTR: 2 * time.Hour})
+		if applied := t.update(append(changes, change(settled, row.Completed))...); applied != 3 {
+			t.Fatalf("applied %d, want the rescue of the first, the cancel of the fifth and the settle", applied)
 		}
 		t.unchanged(renewed)
 		t.unchanged(lasts)
