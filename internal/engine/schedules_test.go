@@ -436,3 +436,33 @@ func TestNothingIsDecidedWithoutTheTime(t *testing.T) {
 		}
 	})
 }
+
+// One of two runs that are replaced together returns sooner than the other one.
+func TestOfTwoReplacedRunsTheLastToReturnCounts(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var running atomic.Int32
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
+			if task.Schedule.Cause == processor.CauseManual {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			if running.Add(1) > 1 {
+				w.Errorf("the run of %v begins beside the one before", task.Schedule.Tick)
+			}
+			defer running.Add(-1)
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}})
+		w.lossy[e] = true
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		time.Sleep(30 * time.Second)
+		_, err := e.Schedules().Change(w.Context(), "latest", func(st schedule.State) (row.Decision, error) {
+			d, _, err := schedule.Trigger(st, true)
+			return d, err
+		})
+		w.must(err)
+		time.Sleep(40 * time.Second)
+	})
+}

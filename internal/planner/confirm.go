@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
@@ -22,7 +23,7 @@ func (p *Planner) Confirm(ctx context.Context, name string, task int64) {
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
 	before, err := p.Store.Runs(ctx, st.Schedule.ID, next.TickOf.Tick, fewRuns)
-	if err == nil && newestTask(before) == task {
+	if err == nil && replacedAlone(before, task) {
 		err = p.putForward(ctx, next, st.Now)
 	}
 	if err != nil {
@@ -33,13 +34,13 @@ func (p *Planner) Confirm(ctx context.Context, name string, task int64) {
 // fewRuns is how many rows of the history are read to find the run before: some say of ticks that they did not run.
 const fewRuns = 20
 
-func newestTask(runs []row.ScheduleRun) int64 {
-	for _, run := range runs {
-		if run.TaskID != 0 {
-			return run.TaskID
-		}
-	}
-	return 0
+// replacedAlone reports whether the newest run is that of the task, and no other was replaced with it: one that was
+// triggered beside it may be at work still.
+func replacedAlone(runs []row.ScheduleRun, task int64) bool {
+	runs = slices.DeleteFunc(runs, func(r row.ScheduleRun) bool { return r.TaskID == 0 })
+	return len(runs) > 0 && runs[0].TaskID == task && !slices.ContainsFunc(runs[1:], func(r row.ScheduleRun) bool {
+		return r.Outcome == row.OutcomeCancelled && r.Finish == runs[0].Finish
+	})
 }
 
 // waiting returns the run that is planted and waits although its tick is due.

@@ -135,7 +135,7 @@ func (n *node) show(o *schedule.Open) {
 	r, ended := n.ends[o.Run.TaskID]
 	if !r.Start.IsZero() && r.Start <= n.state.Now {
 		o.Task.Status, o.Task.Attempt, o.Task.Execution = row.Executing, 1, r.Start
-		o.Task.Due = n.state.Now // its lease lasts: it ended later
+		o.Task.Due = n.leaseAt(o.Run.TaskID)
 	}
 	if !ended || r.Finish > n.state.Now {
 		return
@@ -151,6 +151,18 @@ func (n *node) show(o *schedule.Open) {
 	default:
 		o.Gone = true
 	}
+}
+
+// leaseAt returns the end of the lease that the table showed last.
+func (n *node) leaseAt(id int64) (end row.Time) {
+	t := n.tasks[id]
+	var last time.Time
+	for _, e := range slices.Concat(t.writes, t.leases) {
+		if at := clock(e); row.At(at) <= n.state.Now && !at.Before(last) && e.Status == executing {
+			last, end = at, row.At(e.Due)
+		}
+	}
+	return end
 }
 
 // decide decides as the node does, and reports whether the cluster has decided the same.
