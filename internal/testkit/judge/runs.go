@@ -76,11 +76,15 @@ func (c *checker) hasEnded(t *task, start *span) {
 	}
 }
 
-// leaseOf returns the end of the lease of a version, by the database's clock.
+// leaseOf returns the end of the lease of a version, by the database's clock. A process that stops gives it back, also
+// while a processor ignores that.
 func (c *checker) leaseOf(t *task, version int64) (end time.Time) {
-	for _, w := range slices.Concat(t.writes, t.leases) {
-		if w.Version == version && w.Status == executing {
+	for _, w := range slices.Concat(t.leases, t.writes) {
+		switch {
+		case w.Version == version && w.Status == executing && w.Due.After(end):
 			end = w.Due
+		case w.Version == version+1 && w.Status != cancelled && clock(w).Before(end):
+			end = clock(w)
 		}
 	}
 	return end
