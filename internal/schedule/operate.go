@@ -188,8 +188,9 @@ func (p *plan) skipToFuture() {
 }
 
 // withdraw takes back runs that nothing has begun, so that their ticks are decided anew. A run that has waited while
-// later ticks were decided is cancelled: the cursor cannot go back behind those. A run that waits for the lease of the
-// run that it replaces stays, because nothing else remembers that lease.
+// later ticks were decided is cancelled: the cursor cannot go back behind those. So is the run of a tick that another
+// definition had. A run that waits for the lease of the run that it replaces stays, because nothing else remembers that
+// lease.
 func (p *plan) withdraw() {
 	kept := p.open[:0:0]
 	slices.SortStableFunc(p.open, func(a, b Open) int { return cmp.Compare(b.Run.Tick, a.Run.Tick) })
@@ -204,7 +205,7 @@ func (p *plan) withdraw() {
 			continue // the history keeps that someone asked for it
 		}
 		p.s.Runs--
-		if o.Run.Tick != p.s.Last {
+		if o.Run.Tick != p.s.Last || p.next(o.Run.Tick-1) != o.Run.Tick {
 			continue
 		}
 		p.to.Ended = p.to.Ended[:len(p.to.Ended)-1]

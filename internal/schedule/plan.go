@@ -47,8 +47,8 @@ type Open struct {
 
 func (o *Open) ended() bool { return o.Gone || o.Task.Status.Final() }
 
-// unstarted reports whether nothing has begun to run the task.
-func (o *Open) unstarted() bool { return o.Task.Status == row.Pending && o.Task.Attempt == 0 }
+// unstarted reports whether nothing has begun to run the task, or has given it back.
+func (o *Open) unstarted() bool { return o.Task.Status == row.Pending && !o.again() }
 
 // heldBack reports whether the run waits although its tick is due, as for a lease.
 func (o *Open) heldBack(now row.Time) bool { return o.Task.Expected <= now && now < o.Task.Due }

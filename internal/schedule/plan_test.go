@@ -298,6 +298,26 @@ func TestAnEditRunsNothingAtOnce(t *testing.T) {
 	w.until(100*time.Second).wants("00:00:00 completed", "00:00:30 skipped", "00:01:00 skipped", "00:01:30 skipped")
 }
 
+func TestTheRunOfAnotherDefinitionIsNotDecidedAnew(t *testing.T) {
+	w := begin(t, row.Schedule{}, everyMinute)
+	w.takes = time.Minute
+	w.until(10 * time.Second)
+	sp, err := spec.Parse(spec.Definition{Lines: []string{"3 * * * *"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := w.s
+	to.Spec = sp.String()
+	w.do(Edit(w.state(), to, sp))
+	w.spec = sp
+	r := w.tasks[w.s.RunID] // its process stops, and gives it back
+	r.Status, r.Version, r.Attempt, r.Due = row.Pending, r.Version+1, 0, w.now
+	w.do(Pause(w.state(), "")).wants("00:00:00 cancelled")
+	if next := midnight.Add(3 * time.Minute); w.s.Next != next {
+		t.Errorf("the next tick is %v, want %v", w.s.Next, next)
+	}
+}
+
 func TestMaxRunsCountsWhatRuns(t *testing.T) {
 	w := begin(t, row.Schedule{MaxRuns: 2}, everyMinute)
 	w.takes = 90 * time.Second
