@@ -212,10 +212,15 @@ func (n *node) compare(r row.ScheduleRun, runs bool) (stored *row.ScheduleRun, s
 	return stored, true
 }
 
-// isClose reports whether a run ended so near to the moment that a tick which is due then may be decided either way.
+// isClose reports whether a run ended so near to the moment that a tick which is due then may be decided either way:
+// from when its processor returned until the table showed that.
 func (n *node) isClose(moment row.Time) bool {
-	for _, r := range n.ends {
-		if r.Finish.Sub(moment).Abs() < closeBy {
+	for id, r := range n.ends {
+		shown := r.Finish
+		if t := n.tasks[id]; t != nil && len(t.writes) > 0 {
+			shown = max(shown, row.At(clock(t.writes[len(t.writes)-1])))
+		}
+		if moment > r.Finish.Add(-closeBy) && moment < shown.Add(closeBy) {
 			return true
 		}
 	}
