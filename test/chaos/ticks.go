@@ -68,9 +68,10 @@ var laws = []struct{ broken, query string }{
 	{"runs without their row of the history", `
 		SELECT COUNT(*) FROM delay_task_message AS t
 		LEFT JOIN delay_task_schedule_run AS r ON r.task_id = t.id WHERE t.schedule IS NOT NULL AND r.tick IS NULL`},
+	// One that runs all missed ticks, one at a time, may still be at it.
 	{"schedules that are behind", `
-		SELECT COUNT(*) FROM delay_task_schedule
-		WHERE next_time IS NULL OR next_time < UTC_TIMESTAMP(6) - INTERVAL 10 SECOND`},
+		SELECT COUNT(*) FROM delay_task_schedule WHERE next_time IS NULL
+			OR IF(name LIKE '%/all/%', look_time, next_time) < UTC_TIMESTAMP(6) - INTERVAL 10 SECOND`},
 }
 
 // judgeSchedules returns errViolated when a law is broken.
