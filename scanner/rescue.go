@@ -259,7 +259,7 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 	}
 	if c.To.Final() {
 		c.Finish = now
-		if r.TickOf != nil {
+		if r.TickOf != nil && !r.Due.IsZero() {
 			c.Finish = min(now, r.Due) // ticks that were due later did not meet the run
 		}
 	}

@@ -61,6 +61,17 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 	}
 }
 
+// A lease without an end is over, too.
+func TestARunOfAScheduleEndsWithItsLease(t *testing.T) {
+	t.Parallel()
+	for due, want := range map[row.Time]row.Time{verdictTime - 7: verdictTime - 7, 0: verdictTime} {
+		r := row.Row{Attempt: 1, Due: due, TickOf: &row.TickOf{RetryBefore: verdictTime - 2}}
+		if c := Verdict(r, 0, verdictTime, 5); c.To != row.Failed || c.Due != verdictTime || c.Finish != want {
+			t.Errorf("lease until %v: %v, finish %v, want %v", due, c.To, c.Finish, want)
+		}
+	}
+}
+
 func TestVerdictAppendsWhatHappened(t *testing.T) {
 	t.Parallel()
 	r := row.Row{Attempt: 3, Executor: "h:1:t:9", Errors: []byte(`[{"n":2,"error":"no"}]`)}

@@ -26,7 +26,6 @@ type runner struct {
 	settler  *settler
 	handover *handover
 	base     context.Context // the parent of every processor's context; ends with the grace of a stop
-
 }
 
 // begin runs the task in a goroutine of its own, as soon as there is a slot. A stop does not wait for this goroutine as

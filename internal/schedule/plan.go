@@ -79,13 +79,6 @@ func (o *Open) again() bool {
 	return o.Task.Attempt > first || o.Task.CrashCount > 0
 }
 
-// maybeTooLate reports whether the run may have been claimed too late for a further attempt. Then its node ends it
-// within a moment, and as of an earlier time.
-func (o *Open) maybeTooLate(now row.Time) bool {
-	t := &o.Task
-	return t.Status == row.Executing && o.again() && t.TickOf.Past(now) && now.Sub(t.Updated) < refusedWithin
-}
-
 // plan is a decision in the making.
 type plan struct {
 	State
@@ -193,12 +186,19 @@ func (p *plan) collect() {
 	}
 }
 
+// maybeTooLate reports whether an open run may have been claimed too late for a further attempt. Then its node ends it
+// within a moment, and as of an earlier time.
+func (p *plan) maybeTooLate() bool {
+	return slices.ContainsFunc(p.open, func(o Open) bool {
+		t := &o.Task
+		return t.Status == row.Executing && o.again() && t.TickOf.Past(p.Now) && p.Now.Sub(t.Updated) < refusedWithin
+	})
+}
+
 // decideDue decides the ticks that are due, or leaves the cursor at the first one that has to wait.
 func (p *plan) decideDue() {
 	for !p.s.Next.IsZero() && p.due(p.s.Next) <= p.Now && !p.waits {
-		if p.s.Overlap != row.OverlapReplace && slices.ContainsFunc(p.open, func(o Open) bool {
-			return o.maybeTooLate(p.Now)
-		}) {
+		if p.s.Overlap != row.OverlapReplace && p.maybeTooLate() {
 			p.waits, p.wait = true, refusedWithin
 		} else if last := p.overlapped(); !last.IsZero() {
 			p.overlap(last)

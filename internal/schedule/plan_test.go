@@ -369,6 +369,12 @@ func TestReplaceWaitsForTheLeaseOfAnExecutor(t *testing.T) {
 	w.s.TTR = 90 * time.Second // as the planted run has it
 	w.tasks[1].TTR = 90 * time.Second
 	w.takes = time.Hour
+	w.until(59 * time.Second)
+	st := w.state()
+	st.Now = midnight.Add(time.Minute)
+	if c := Decide(st).Changes; len(c) != 1 || c[0].LeaseBy != midnight.Add(90*time.Second) {
+		t.Errorf("a renewal may come in between: %+v", c)
+	}
 	w.until(61*time.Second).wants("00:00:00 cancelled", "00:01:00 open")
 	if due := w.tasks[w.s.RunID].Due; due != midnight.Add(90*time.Second) {
 		t.Error(due)
