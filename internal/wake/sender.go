@@ -216,10 +216,11 @@ func (s *sender) sendOne() {
 	if s.conn == nil && !s.connect() {
 		return
 	}
-	s.metrics.Woke(metrics.WakeSent)
 	// Who holds the lock must not wait for a network that is slow to take datagrams.
 	_ = s.conn.SetWriteDeadline(now.Add(pause))
-	_, _ = s.conn.Write(b) // what does not arrive is not acknowledged
+	if _, err := s.conn.Write(b); err == nil { // what does not leave is not acknowledged either
+		s.metrics.Woke(metrics.WakeSent)
+	}
 }
 
 // connect opens the socket, and begins to read acknowledgements. The caller locks.

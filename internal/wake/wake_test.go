@@ -391,20 +391,24 @@ func TestASenderSendsOneDatagramAtATime(t *testing.T) {
 	}
 	many = append(many, Notice{Tag: strings.Repeat("x", 2*MaxPacket)}) // fits no datagram
 	s.tell(to, senderKey, many)
-	got := 0
-	for sent := 1; got < 1000; sent++ {
+	for got := 0; got < 1000; {
+		before := seen.count(metrics.WakeSent)
 		wait, _ := s.send(false)
-		if seen.count(metrics.WakeSent) != sent {
-			t.Fatalf("%d datagrams at once", seen.count(metrics.WakeSent)-sent+1)
+		if len(s.open) > 0 && wait > pause {
+			t.Fatalf("the rest waits %v", wait)
+		}
+		switch sent := seen.count(metrics.WakeSent) - before; sent {
+		case 0: // the machine was so slow that the write's deadline passed: the notices are sent again
+			continue
+		case 1:
+		default:
+			t.Fatalf("%d datagrams at once", sent)
 		}
 		notices, ack := next()
 		got += len(notices)
 		s.mu.Lock()
 		s.heard(ack)
 		s.mu.Unlock()
-		if got < 1000 && wait > pause {
-			t.Fatalf("the rest waits %v", wait)
-		}
 	}
 }
 
