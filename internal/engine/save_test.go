@@ -329,6 +329,37 @@ func TestSaveWithALostReplyThatIsRefusedLaterIsOfUnknownOutcome(t *testing.T) {
 	})
 }
 
+// The lost statement may still be applied, as soon as the other task has finished.
+func TestTakenKeyAfterALostStatementIsOfUnknownOutcome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		lost := false
+		e := w.idle(insertHook{w.store, func(context.Context, []row.Row) error {
+			if lost = !lost; lost {
+				return classError(row.ClassUnknown, "the statement is lost")
+			}
+			return nil
+		}}, nil)
+		w.save(w.idle(w.store, nil), "a", time.Hour, processor.WithKey("k"))
+		taken := w.task("a", time.Hour, processor.WithKey("k"))
+		_, _, err := e.Save(w.Context(), taken)
+		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
+		if !ok || errors.Is(err, processor.ErrDuplicate) {
+			w.Fatalf("got %v, want an OutcomeUnknownError that is no duplicate", err)
+		}
+		again := w.idle(w.store, nil)
+		_, _, err = again.Save(w.Context(),
+			w.task("a", time.Hour, processor.WithKey("k"), processor.WithID(unknown.ID)))
+		if !errors.Is(err, processor.ErrDuplicate) {
+			w.Errorf("saved again with the id: %v, want a duplicate", err)
+		}
+		// A row of the chunk is in the table, and the lost statement has it too.
+		results, err := e.SaveAll(w.Context(), []processor.Save{taken, w.task("a", time.Hour)})
+		if err != nil || !errors.Is(results[0].Err, processor.ErrDuplicate) || results[1].Err != nil {
+			w.Errorf("a chunk: %v, %+v, want a duplicate and a new task", err, results)
+		}
+	})
+}
+
 func TestSavesGoOnAtOnceWhenTheDatabaseIsBack(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var away atomic.Bool

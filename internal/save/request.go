@@ -3,7 +3,9 @@ package save
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -173,8 +175,25 @@ func (r *request) answer(err error) {
 			n.err = r.certain(n, err)
 		}
 	}
+	r.doubtDuplicates()
 	r.state = answered
 	close(r.done)
+}
+
+// doubtDuplicates answers "unknown" where a statement of unknown outcome may still be applied: as soon as the key is
+// free again. It is refused for ever once one of its rows is in the table. The caller locks.
+func (r *request) doubtDuplicates() {
+	if !r.unsure || slices.ContainsFunc(r.rows, func(n newRow) bool { return n.err == nil }) {
+		return
+	}
+	for i := range r.rows {
+		n := &r.rows[i]
+		if taken, ok := errors.AsType[*processor.DuplicateError](n.err); ok {
+			// Not wrapped: no caller may take it for a duplicate.
+			n.err = &processor.OutcomeUnknownError{ID: n.row.ID, Err: fmt.Errorf("task %d has the key now, and a "+
+				"statement of this save may be applied when that one has finished: save again with the id", taken.ID)}
+		}
+	}
 }
 
 // certain returns what the error of the last statement says about a row that an earlier one may have stored.
