@@ -224,13 +224,18 @@ func (k *keeper) retry(d draw) {
 }
 
 // pace is how long a run takes that behaves. Slow ones let ticks fall due meanwhile, but not those that catch up: they
-// would keep all slots.
+// would keep all slots. Once the faults are over, slow runs of each second would keep a tag's only slot, and its tasks
+// late.
 func (w *world) pace(task *processor.Task) time.Duration {
 	if !isSlow(task) || task.Schedule.Cause != processor.CauseTick {
 		return time.Millisecond
 	}
 	d := w.draw("pace", int(task.Schedule.Tick.Unix()))
-	return oneOf(d, time.Millisecond, d.between(0, 3*time.Second))
+	slowest := 3 * time.Second
+	if w.isCalm() {
+		slowest = time.Second
+	}
+	return oneOf(d, time.Millisecond, d.between(0, slowest))
 }
 
 func isSlow(task *processor.Task) bool { return isRun(task, slow) }
