@@ -45,6 +45,7 @@ type node struct {
 	state  schedule.State
 	stored *ledger                   // what was decided
 	ends   map[int64]row.ScheduleRun // of runs, by their tasks
+	ticks  map[int64]*row.TickOf     // likewise
 	last   *decided
 }
 
@@ -61,7 +62,8 @@ func (c *checker) ledgerOf(s *calendar, n int) *ledger {
 func (c *checker) replay(s *calendar, i int, until row.Time) {
 	begin := c.ledgerOf(s, i+1)
 	n := node{
-		checker: c, stored: c.ledgerOf(s, len(s.decisions)), ends: map[int64]row.ScheduleRun{}, last: s.decisions[i],
+		checker: c, stored: c.ledgerOf(s, len(s.decisions)), ends: map[int64]row.ScheduleRun{},
+		ticks: map[int64]*row.TickOf{}, last: s.decisions[i],
 	}
 	if begin.now == nil || n.stored.now == nil {
 		return
@@ -73,6 +75,9 @@ func (c *checker) replay(s *calendar, i int, until row.Time) {
 	for _, d := range s.decisions {
 		for _, r := range d.Ended {
 			n.ends[r.TaskID] = r
+		}
+		for _, t := range d.Insert {
+			n.ticks[t.ID] = t.TickOf
 		}
 	}
 	n.state = schedule.State{
@@ -136,6 +141,7 @@ func (n *node) show(o *schedule.Open) {
 	if !r.Start.IsZero() && r.Start <= n.state.Now {
 		o.Task.Status, o.Task.Attempt, o.Task.Execution = row.Executing, 1, r.Start
 		o.Task.Due = n.leaseAt(o.Run.TaskID)
+		n.takeBack(o)
 	}
 	if !ended || r.Finish > n.state.Now {
 		return
@@ -150,6 +156,20 @@ func (n *node) show(o *schedule.Open) {
 		o.Task.Status = row.Cancelled
 	default:
 		o.Gone = true
+	}
+}
+
+// takeBack shows a run as pending that began and was taken back or failed, when the table did.
+func (n *node) takeBack(o *schedule.Open) {
+	t, of := n.tasks[o.Run.TaskID], n.ticks[o.Run.TaskID]
+	for _, w := range slices.Backward(t.writes) {
+		if row.At(clock(w)) > n.state.Now {
+			continue
+		}
+		if w.Status == pending && of != nil {
+			o.Task.Status, o.Task.Due, o.Task.TickOf = row.Pending, row.At(w.Due), of
+		}
+		return
 	}
 }
 
