@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -148,38 +149,65 @@ func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, err
 
 // Bulk selects the tasks that CancelAll and RetryAll change.
 type Bulk struct {
-	Filter   Filter         // its Status may be left out; Limit is the size of a batch, default 500
-	DryRun   bool           // count only
-	Progress func(done int) // called after every batch with the number so far; may be nil
+	Filter Filter // its Status and Order may be left out; Limit is the size of a batch, default 500
+	DryRun bool   // count only: at most 10,000 tasks, among at most 100,000 rows that are looked at
+	// AsOf leaves out tasks that were saved, or have failed, since then. Zero is now. To change what a dry run has
+	// counted, take its AsOf.
+	AsOf     time.Time
+	Progress func(done int) // called after every batch that was changed, with the number so far; may be nil
 }
 
-// CancelAll cancels the pending tasks that match, batch by batch, and returns how many it cancelled, also beside an
-// error. Tasks that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption] when the
+// BulkResult is what CancelAll or RetryAll has done.
+type BulkResult struct {
+	Tasks  int       // that were changed; in a dry run, that would be
+	Capped bool      // Tasks of a dry run is a lower bound
+	AsOf   time.Time // the moment that bounds what was changed, by the database's clock
+}
+
+// CancelAll cancels the pending tasks that match, tag by tag in the order of their due times. Its result is also valid
+// beside an error. Tasks that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption]
+// when the filter asks for another status.
+func (s *Scheduler) CancelAll(ctx context.Context, b Bulk) (BulkResult, error) {
+	return s.changeAll(ctx, b, row.Pending, "cancel", s.engine.CancelWhere)
+}
+
+// RetryAll retries the failed tasks that match, tag by tag in the order in which they failed. Its result is also valid
+// beside an error. A task whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the
 // filter asks for another status.
-func (s *Scheduler) CancelAll(ctx context.Context, b Bulk) (int, error) {
-	return s.changeAll(ctx, b, "cancel", s.engine.CancelWhere)
-}
-
-// RetryAll retries the failed tasks that match, batch by batch, and returns how many it retried, also beside an error.
-// A task whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the filter asks for
-// another status.
-func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (int, error) {
-	return s.changeAll(ctx, b, "retry", s.engine.RetryWhere)
+func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (BulkResult, error) {
+	return s.changeAll(ctx, b, row.Failed, "retry", s.engine.RetryWhere)
 }
 
 func (s *Scheduler) changeAll(
-	ctx context.Context, b Bulk, op string, change func(context.Context, engine.Bulk) (int, error),
-) (int, error) {
+	ctx context.Context, b Bulk, from row.Status, op string,
+	change func(context.Context, engine.Bulk) (int, bool, error),
+) (result BulkResult, err error) {
 	if err := s.enter(ctx); err != nil {
-		return 0, err
+		return result, err
 	}
-	filter, err := filterOf(&b.Filter, 0)
+	if b.Filter.Status == "" {
+		b.Filter.Status = Status(from.String())
+	}
+	query, err := queryOf(&b.Filter, 0)
 	if err != nil {
-		return 0, err
+		return result, err
 	}
-	n, err := change(ctx, engine.Bulk{Filter: filter, DryRun: b.DryRun, Progress: b.Progress})
+	asOf := row.At(b.AsOf)
+	if asOf.IsZero() {
+		reading, err := s.store.Now(ctx)
+		if err != nil {
+			return result, fmt.Errorf("read the database's clock: %w", err)
+		}
+		asOf = reading.Time
+	}
+	query.CreatedBy = asOf
+	if from.Final() && (query.To.IsZero() || query.To > asOf) { // the due time of a final task is when it finished
+		query.To = asOf + 1
+	}
+	n, capped, err := change(ctx, engine.Bulk{Query: query, DryRun: b.DryRun, Progress: b.Progress})
+	result = BulkResult{Tasks: n, Capped: capped, AsOf: asOf.Std()}
 	if err != nil {
-		return n, fmt.Errorf("%s tasks: %w", op, err)
+		return result, fmt.Errorf("%s tasks: %w", op, err)
 	}
-	return n, nil
+	return result, nil
 }

@@ -32,6 +32,7 @@ var (
 	ErrInvalidMaxAttempts = processor.ErrInvalidMaxAttempts
 	ErrInvalidPriority    = processor.ErrInvalidPriority
 	ErrInvalidHeaders     = processor.ErrInvalidHeaders
+	ErrInvalidCursor      = processor.ErrInvalidCursor
 	ErrInvalidOption      = processor.ErrInvalidOption
 	ErrInvalidSpec        = processor.ErrInvalidSpec
 

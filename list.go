@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -24,36 +27,83 @@ const (
 	maxBytes    = 16 << 20 // of bodies and errors in a page, as a Pop hands out
 )
 
-// filterOf checks the filter and translates it.
-func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
-	stored := row.Filter{
-		Tag: f.Tag, Key: row.ScopedKey(f.App, f.Key), DueBefore: row.At(f.DueBefore), AfterID: f.After, Limit: f.Limit,
+// Order is that of a list of tasks.
+type Order = processor.Order
+
+// The orders of a list.
+const (
+	OrderDue    = processor.OrderDue
+	OrderLatest = processor.OrderLatest
+	OrderNewest = processor.OrderNewest
+)
+
+// queryOf checks the filter and translates it.
+func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
+	q = listing.Query{
+		Tag: f.Tag, Key: row.ScopedKey(f.App, f.Key), From: row.At(f.DueFrom), To: row.At(f.DueBefore),
+		LateBy: f.LateBy, Error: f.Error, Bodies: f.Bodies, MaxBytes: maxBytes,
 	}
 	if f.Tag != "" && !processor.ValidTag(f.Tag) {
-		return stored, fmt.Errorf("%w: got %.140q", ErrInvalidTag, f.Tag)
+		return q, fmt.Errorf("%w: got %.140q", ErrInvalidTag, f.Tag)
 	}
 	switch {
 	case f.App != "" && f.Key == "":
-		return stored, fmt.Errorf("%w: the filter's App needs a Key", ErrInvalidOption)
+		return q, fmt.Errorf("%w: the filter's App needs a Key", ErrInvalidOption)
 	case f.App != "" && !processor.ValidTag(f.App):
-		return stored, fmt.Errorf("%w: the filter's App %.140q cannot be one", ErrInvalidOption, f.App)
+		return q, fmt.Errorf("%w: the filter's App %.140q cannot be one", ErrInvalidOption, f.App)
 	case strings.HasPrefix(f.Key, row.AppKey):
-		return stored, fmt.Errorf("%w: the beginning of %.140q is reserved; name the app beside the key", ErrInvalidKey,
+		return q, fmt.Errorf("%w: the beginning of %.140q is reserved; name the app beside the key", ErrInvalidKey,
 			f.Key)
+	case f.Key != "" && f.Tag == "":
+		return q, fmt.Errorf("%w: the filter's Key needs a Tag, which a key is unique in", ErrInvalidOption)
+	case f.LateBy < 0:
+		return q, fmt.Errorf("%w: the filter's LateBy is %v, want more than 0", ErrInvalidOption, f.LateBy)
+	case !utf8.ValidString(f.Error) || len(f.Error) > maxErrorPart:
+		return q, fmt.Errorf("%w: the filter's Error is not valid UTF-8 of at most %d bytes", ErrInvalidOption,
+			maxErrorPart)
 	}
 	if f.Status != "" {
 		status, known := statusOf(f.Status)
 		if !known {
-			return stored, fmt.Errorf("%w: there is no status %.20q", ErrInvalidOption, f.Status)
+			return q, fmt.Errorf("%w: there is no status %.20q", ErrInvalidOption, f.Status)
 		}
-		stored.Status = &status
+		q.Status = &status
 	}
-	if f.After < 0 {
-		return stored, fmt.Errorf("%w: the filter's After is %d, want the Next of a page", ErrInvalidOption, f.After)
+	if q.Order, err = orderOf(f, q.Status); err != nil {
+		return q, err
 	}
-	limit, err := limitOf(f.Limit, defaultLimit)
-	stored.Limit = limit
-	return stored, err
+	if q.After, err = placeOf(f.After, f); err != nil {
+		return q, err
+	}
+	q.Limit, err = limitOf(f.Limit, defaultLimit)
+	return q, err
+}
+
+// maxErrorPart is how long the text may be that an error is to contain.
+const maxErrorPart = 1000
+
+// orderOf returns the order of a list, and refuses one that no index has.
+func orderOf(f *Filter, status *row.Status) (listing.Order, error) {
+	switch {
+	case f.Key != "" && f.Order != "" && f.Order != OrderLatest:
+		return 0, fmt.Errorf("%w: a list with a Key has the order %q", ErrInvalidOption, OrderLatest)
+	case f.Order == OrderNewest, f.Order == "" && status == nil && f.Tag == "":
+		return listing.NewestIDs, nil
+	case f.Order == OrderDue, f.Order == "" && status != nil && !status.Final() && f.Key == "":
+	case f.Order == OrderLatest, f.Order == "":
+		return listing.ByDueDown, needsPart(f)
+	default:
+		return 0, fmt.Errorf("%w: there is no order %.20q; want %q, %q or %q", ErrInvalidOption, f.Order, OrderDue,
+			OrderLatest, OrderNewest)
+	}
+	return listing.ByDue, needsPart(f)
+}
+
+func needsPart(f *Filter) error {
+	if f.Status == "" && f.Tag == "" {
+		return fmt.Errorf("%w: the order %q needs a Status or a Tag", ErrInvalidOption, f.Order)
+	}
+	return nil
 }
 
 // limitOf returns how much a page holds at most that is to hold so many, 0 for the default.
@@ -66,45 +116,42 @@ func limitOf(asked, byDefault int) (int, error) {
 }
 
 // List returns the tasks that match, page by page. A page ends at 16 MiB of bodies and errors, though it has at least
-// one task. A task that is saved or changed meanwhile may be missing, but none comes twice. It returns [ErrInvalidTag],
-// and [ErrInvalidOption] when another field is out of range.
+// one task. A task that is saved or changed meanwhile may be missing, or may come again where its due time has moved.
+//
+// It returns [ErrInvalidTag], [ErrInvalidCursor], and [ErrInvalidOption] when another field is out of range.
 func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 	if err := s.enter(ctx); err != nil {
 		return Page{}, err
 	}
-	filter, err := filterOf(&f, defaultPage)
+	query, err := queryOf(&f, defaultPage)
 	if err != nil {
 		return Page{}, err
 	}
 	if f.Bodies {
-		filter.Limit = min(filter.Limit, maxBodies)
+		query.Limit = min(query.Limit, maxBodies)
 	}
-	filter.MaxBytes = maxBytes
-	rows, broken, err := s.store.List(ctx, filter, f.Bodies)
+	found, err := listing.Read(ctx, s.store, query)
 	if err != nil {
 		return Page{}, fmt.Errorf("list tasks: %w", err)
 	}
-	more := filter.Full(rows, broken)
-	if n := len(rows) - 1; n > 0 && row.Size(rows) > maxBytes { // it is the next page's first, unless it is this one's
-		clear(rows[n:])
-		rows = rows[:n]
-	}
-	page := Page{Tasks: tasksOf(rows, broken)}
-	if more {
-		page.Next = page.Tasks[len(page.Tasks)-1].ID
+	page := Page{Tasks: tasksOf(found.Rows, found.Broken), Stopped: found.Stopped}
+	slices.SortFunc(page.Tasks, func(a, b TaskRow) int {
+		return cmp.Compare(slices.Index(found.IDs, a.ID), slices.Index(found.IDs, b.ID))
+	})
+	if found.Next != nil {
+		page.Next = cursorOf(*found.Next, &f)
 	}
 	return page, nil
 }
 
-// tasksOf merges two lists that are ordered by id.
+// tasksOf returns the tasks of rows, and of those that cannot be decoded.
 func tasksOf(rows []row.Row, broken []row.Broken) []TaskRow {
 	tasks := make([]TaskRow, 0, len(rows)+len(broken))
-	for len(rows)+len(broken) > 0 {
-		if len(broken) == 0 || len(rows) > 0 && rows[0].ID < broken[0].ID {
-			tasks, rows = append(tasks, taskOf(&rows[0])), rows[1:]
-		} else {
-			tasks, broken = append(tasks, brokenTask(&broken[0])), broken[1:]
-		}
+	for i := range rows {
+		tasks = append(tasks, taskOf(&rows[i]))
+	}
+	for i := range broken {
+		tasks = append(tasks, brokenTask(&broken[i]))
 	}
 	return tasks
 }

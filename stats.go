@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -14,13 +15,14 @@ import (
 // TagStats counts the tasks of one tag.
 type TagStats = processor.TagStats
 
-// Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table,
-// so it is for people and slow dashboards. Package metrics is for monitoring.
+// Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts up to 10,000 tasks
+// of a tag and status, and up to 100,000 in all, so its cost does not grow with the table. A count that ends there is
+// Capped. Package metrics is for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	counts, err := s.store.Counts(ctx)
+	counts, err := listing.Counts(ctx, s.store)
 	if err != nil {
 		return nil, fmt.Errorf("count tasks: %w", err)
 	}
@@ -44,7 +46,11 @@ func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	}
 	for _, c := range counts {
 		stats := of(c.Tag)
-		stats.Counts[Status(c.Status.String())] += c.Count
+		status := Status(c.Status.String())
+		stats.Counts[status] += c.Count
+		if c.Capped {
+			stats.Capped = append(stats.Capped, status)
+		}
 		if c.Status == row.Pending {
 			stats.OldestPending = c.Oldest.Std()
 		}
@@ -61,7 +67,7 @@ func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 }
 
 func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*TagStats, tags []string) error {
-	samples, err := s.store.Lateness(ctx, tags, 0, statsSamples)
+	samples, err := s.store.Lateness(ctx, tags, 0, min(statsSamples, max(leastSamples, mostSamples/max(len(tags), 1))))
 	if err != nil {
 		return fmt.Errorf("read the lateness: %w", err)
 	}
@@ -80,6 +86,8 @@ type Lateness = processor.Lateness
 
 const (
 	statsSamples  = 1000
+	leastSamples  = 100    // of each of many tags
+	mostSamples   = 10_000 // of all tags; each is read by its id
 	windowSamples = 10_000
 )
 

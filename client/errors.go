@@ -63,6 +63,7 @@ var sentinels = map[string]error{
 	wire.CodeInvalidMaxAttempts: processor.ErrInvalidMaxAttempts,
 	wire.CodeInvalidPriority:    processor.ErrInvalidPriority,
 	wire.CodeInvalidHeaders:     processor.ErrInvalidHeaders,
+	wire.CodeInvalidCursor:      processor.ErrInvalidCursor,
 	wire.CodeInvalidOption:      processor.ErrInvalidOption,
 	wire.CodeInvalidSpec:        processor.ErrInvalidSpec,
 	wire.CodeInvalidToken:       processor.ErrInvalidToken,

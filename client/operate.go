@@ -64,8 +64,8 @@ func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
 	return nodes, nil
 }
 
-// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole
-// table.
+// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag, as the
+// library does.
 func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
 	var stats wire.Stats
 	if err := c.read(ctx, "/v1/stats", "count tasks", &stats); err != nil {
@@ -77,9 +77,13 @@ func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
 		for status, n := range s.Counts {
 			counts[processor.Status(status)] = n
 		}
+		var capped []processor.Status
+		for _, status := range s.Capped {
+			capped = append(capped, processor.Status(status))
+		}
 		all[i] = processor.TagStats{
-			Tag: s.Tag, Counts: counts, OldestPending: s.OldestPending.Std(), Lateness: lateness(s.Lateness),
-			Served: s.Served, Paused: s.Paused,
+			Tag: s.Tag, Counts: counts, Capped: capped, OldestPending: s.OldestPending.Std(),
+			Lateness: lateness(s.Lateness), Served: s.Served, Paused: s.Paused,
 		}
 	}
 	return all, nil

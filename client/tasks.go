@@ -192,14 +192,14 @@ func segment(s string) string {
 	return url.PathEscape(s)
 }
 
-// List returns the tasks that match, page by page, as the library does. It returns [processor.ErrInvalidTag], and
-// [processor.ErrInvalidOption] when another field is out of range.
+// List returns the tasks that match, page by page, as the library does. It returns [processor.ErrInvalidTag],
+// [processor.ErrInvalidCursor], and [processor.ErrInvalidOption] when another field is out of range.
 func (c *Client) List(ctx context.Context, f processor.Filter) (processor.Page, error) {
 	if err := c.enter(ctx); err != nil {
 		return processor.Page{}, err
 	}
-	if f.After < 0 || f.Limit < 0 {
-		return processor.Page{}, fmt.Errorf("%w: the filter's After or Limit is negative", processor.ErrInvalidOption)
+	if f.LateBy < 0 || f.Limit < 0 {
+		return processor.Page{}, fmt.Errorf("%w: the filter's LateBy or Limit is negative", processor.ErrInvalidOption)
 	}
 	var page wire.Page
 	f.Limit = min(cmp.Or(f.Limit, 100), 1000)
@@ -208,12 +208,9 @@ func (c *Client) List(ctx context.Context, f processor.Filter) (processor.Page, 
 	if _, err := c.call(ctx, r); err != nil {
 		return processor.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
-	out := processor.Page{Tasks: make([]processor.TaskRow, len(page.Tasks))}
+	out := processor.Page{Tasks: make([]processor.TaskRow, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}
 	for i := range page.Tasks {
 		out.Tasks[i] = stored(&page.Tasks[i])
-	}
-	if page.Next != "" && len(out.Tasks) > 0 {
-		out.Next = out.Tasks[len(out.Tasks)-1].ID
 	}
 	return out, nil
 }
@@ -225,22 +222,26 @@ func query(f *processor.Filter) string {
 			q.Set(name, value)
 		}
 	}
-	var before string
-	if !f.DueBefore.IsZero() {
-		before = f.DueBefore.UTC().Format(time.RFC3339Nano)
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano)
 	}
 	set("tag", f.Tag)
 	set("status", string(f.Status))
 	set("key", f.Key)
 	set("app", f.App)
-	set("due_before", before)
+	set("due_from", at(f.DueFrom))
+	set("due_before", at(f.DueBefore))
+	if f.LateBy > 0 {
+		set("late_by", f.LateBy.String())
+	}
+	set("error", f.Error)
+	set("order", string(f.Order))
+	set("cursor", f.After)
 	if f.Bodies {
 		set("bodies", "true")
-	}
-	if f.After > 0 {
-		set("cursor", wire.Cursor{
-			After: f.After, Tag: f.Tag, Status: string(f.Status), Key: f.Key, App: f.App, DueBefore: before,
-		}.String())
 	}
 	return q.Encode()
 }

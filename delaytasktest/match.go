@@ -1,10 +1,12 @@
 package delaytasktest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,10 +106,11 @@ func (s *Scheduler) saved(t testing.TB, tag string, matchers []Matcher) (matchin
 			t.Fatalf("delaytasktest: list the tasks of tag %q: %v", tag, err)
 		}
 		all = append(all, page.Tasks...)
-		if filter.After = page.Next; page.Next == 0 {
+		if filter.After = page.Next; page.Next == "" {
 			break
 		}
 	}
+	slices.SortFunc(all, func(a, b delaytask.TaskRow) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range all {
 		if matches(&all[i], matchers) {
 			matching = append(matching, all[i])

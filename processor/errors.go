@@ -36,6 +36,9 @@ var (
 	ErrInvalidHeaders = errors.New("delaytask: invalid headers: want valid UTF-8 of at most 16 KiB as JSON")
 	// ErrInvalidOption is returned when another option is out of its range, or two options contradict each other.
 	ErrInvalidOption = errors.New("delaytask: invalid option")
+	// ErrInvalidCursor is returned when a filter's After is not the Next of a page of the same list.
+	ErrInvalidCursor = errors.New("delaytask: invalid cursor: take Next from the page before, with the same order, " +
+		"tag, status, key and app, or begin without one")
 	// ErrInvalidScheduleName is returned when the name of a schedule is not 1–96 bytes of A–Z a–z 0–9 . _ - : /, or has
 	// the part "/backfill/".
 	ErrInvalidScheduleName = errors.New("delaytask: invalid name of a schedule: want 1-96 bytes of " +

@@ -94,8 +94,9 @@ type TagState struct {
 type TagStats struct {
 	Tag           string
 	Counts        map[Status]int64 // statuses without tasks are left out
+	Capped        []Status         // whose count is a lower bound: there are more
 	OldestPending time.Time        // smallest due time of its pending tasks; zero when there are none
-	Lateness      Lateness         // of the newest completed tasks, at most 1,000 of them
+	Lateness      Lateness         // of the newest completed tasks, at most 1,000
 	Served        bool             // a live node runs its tasks
 	Paused        bool
 }

@@ -73,22 +73,45 @@ type FailedAttempt struct {
 }
 
 // Filter selects tasks. Fields that are left out do not filter.
+//
+// A list goes through an index in its [Order]. Status, Tag, DueFrom and DueBefore choose a part of the index. Key,
+// LateBy and Error are compared row by row on the way, so a page also ends after 10,000 rows ([Page]).
 type Filter struct {
-	Tag       string
-	Status    Status
+	Tag    string
+	Status Status
+	// Key finds an unfinished task at once, and finished ones among the newest of the tag. It needs a Tag.
 	Key       string
-	App       string    // the application that Key belongs to; it needs a Key
-	DueBefore time.Time // due earlier; for finished tasks that is when they finished
-	After     int64     // only ids above: Page.Next of the page before
-	Limit     int       // at most 1000, with Bodies 100: more means these; default 100
-	Bodies    bool      // read the bodies too
+	App       string        // the application that Key belongs to; it needs a Key
+	DueFrom   time.Time     // due then or later; for finished tasks that is when they finished
+	DueBefore time.Time     // due earlier; likewise
+	LateBy    time.Duration // the first attempt began more than so late, or has not begun and is that late now
+	Error     string        // the last error contains it, byte by byte
+	Order     Order
+	After     string // Page.Next of the page before, with the same Order, Tag, Status, Key and App
+	Limit     int    // at most 1000, with Bodies 100: more means these; default 100
+	Bodies    bool   // read the bodies too
 }
+
+// Order is that of a list of tasks.
+type Order string
+
+// The orders. By due time a list needs a Status or a Tag. A list with a Key has one order: the unfinished task, then
+// the newest. Without an Order a list of unfinished tasks is by due time, that of finished tasks or of a tag has the
+// latest first, and one of all tasks the newest.
+const (
+	OrderDue    Order = "due"  // by due time, the earliest first; finished tasks by when they finished
+	OrderLatest Order = "-due" // the latest first
+	OrderNewest Order = "-id"  // the newest saves first; a Status or a Tag is compared row by row
+)
 
 // Page is a part of a list: the tasks up to the filter's limit, and up to 16 MiB of bodies and errors, but at least
 // one.
 type Page struct {
-	Tasks []TaskRow // by id, which is the order of their saves
-	Next  int64     // Filter.After of the next page; 0 when this is the last
+	Tasks []TaskRow // in the order of the filter
+	Next  string    // Filter.After of the next page; "" when this is the last
+	// Stopped says that the page has ended after it had looked at 10,000 rows. It may have few tasks, or none, and
+	// there may be more.
+	Stopped bool
 }
 
 // Status is where a task stands.

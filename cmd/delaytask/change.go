@@ -23,16 +23,12 @@ func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask; needed where nobody can be asked, as in a script")
 }
 
-func (f *bulkFlags) given() bool {
-	return f.tag != "" || f.status != "" || f.older != "" || f.key != "" || f.app != ""
-}
-
 // bulk is one such change.
 type bulk struct {
 	verb   string           // cancel
 	past   string           // cancelled
 	status delaytask.Status // that it changes
-	all    func(*delaytask.Scheduler, context.Context, delaytask.Bulk) (int, error)
+	all    func(*delaytask.Scheduler, context.Context, delaytask.Bulk) (delaytask.BulkResult, error)
 }
 
 // changeAll counts, asks, and changes. Counting first is what makes the question and the progress bar meaningful.
@@ -53,40 +49,49 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		if err != nil {
 			return err
 		}
-		if f.dryRun || matched == 0 {
+		if f.dryRun || matched.Tasks == 0 && !matched.Capped {
 			return a.printBulk(b, matched, 0, f.dryRun)
 		}
 		if !f.yes {
-			question := fmt.Sprintf("%s %s?", title(b.verb), counted(matched, string(b.status)+" task"))
+			question := fmt.Sprintf("%s %s?", title(b.verb), matching(matched, string(b.status)+" task"))
 			if err := a.confirm(ctx, question); err != nil {
 				return err
 			}
 		}
-		bar := a.newBar(matched, time.Now)
-		changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, Progress: bar.set})
+		bar := a.newBar(matched.Tasks, time.Now)
+		changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: bar.set})
 		bar.end()
 		if err != nil {
-			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed, "task"), err)
+			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed.Tasks, "task"), err)
 		}
-		return a.printBulk(b, matched, changed, false)
+		return a.printBulk(b, matched, changed.Tasks, false)
 	})
 }
 
-func (a *app) printBulk(b bulk, matched, changed int, dryRun bool) error {
+// matching formats how many tasks a dry run has counted.
+func matching(matched delaytask.BulkResult, what string) string {
+	if matched.Capped {
+		return "at least " + counted(matched.Tasks, what)
+	}
+	return counted(matched.Tasks, what)
+}
+
+func (a *app) printBulk(b bulk, matched delaytask.BulkResult, changed int, dryRun bool) error {
 	switch {
 	case a.json:
 		return a.printJSON(struct {
 			Matched int  `json:"matched"`
+			Capped  bool `json:"capped,omitempty"` // there are more
 			Changed int  `json:"changed"`
 			DryRun  bool `json:"dry_run"`
-		}{matched, changed, dryRun})
-	case matched == 0:
+		}{matched.Tasks, matched.Capped, changed, dryRun})
+	case matched.Tasks == 0 && !matched.Capped:
 		return a.printf("No %s task matches.\n", b.status)
 	case dryRun:
-		return a.printf("%s would be %s.\n", counted(matched, string(b.status)+" task"), b.past)
-	case changed != matched:
+		return a.printf("%s would be %s.\n", title(matching(matched, string(b.status)+" task")), b.past)
+	case changed < matched.Tasks:
 		return a.printf("%s %s of %s; the others changed meanwhile.\n", title(b.past), grouped(changed),
-			counted(matched, "task"))
+			matching(matched, "task"))
 	default:
 		return a.printf("%s %s.\n", title(b.past), counted(changed, "task"))
 	}
@@ -196,7 +201,7 @@ its result is refused. The bulk form counts first and asks; where there is no te
 			cancel := func(s *delaytask.Scheduler, ref delaytask.Ref) (delaytask.Status, error) {
 				return s.Cancel(cmd.Context(), ref, options...)
 			}
-			single := f.key != "" && f.status == "" && f.older == ""
+			single := f.key != "" && f.filterFlags == filterFlags{tag: f.tag, key: f.key, app: f.app}
 			switch {
 			case len(args) > 0 && !f.given(), single:
 				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
@@ -206,7 +211,7 @@ its result is refused. The bulk form counts first and asks; where there is no te
 				})
 			default:
 				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, " +
-					"--older")
+					"--older, --newer, --late-by, --error")
 			}
 		},
 	}
@@ -242,7 +247,8 @@ A task whose key another unfinished task carries by now stays failed.`,
 					verb: "retry", past: "retried", status: delaytask.Failed, all: (*delaytask.Scheduler).RetryAll,
 				})
 			default:
-				return misusedf("want the ids of failed tasks, or a filter: --tag, --key, --status, --older")
+				return misusedf("want the ids of failed tasks, or a filter: --tag, --key, --status, --older, " +
+					"--newer, --late-by, --error")
 			}
 		},
 	}

@@ -52,8 +52,8 @@ var refused = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidTTR, delaytask.ErrInvalidMaxAttempts, delaytask.ErrInvalidPriority, delaytask.ErrInvalidHeaders,
-	delaytask.ErrInvalidOption, delaytask.ErrInvalidSpec, delaytask.ErrInvalidScheduleName, delaytask.ErrInvalidRange,
-	delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
+	delaytask.ErrInvalidOption, delaytask.ErrInvalidCursor, delaytask.ErrInvalidSpec, delaytask.ErrInvalidScheduleName,
+	delaytask.ErrInvalidRange, delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
 	access.ErrInvalid,
 }
 

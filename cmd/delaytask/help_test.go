@@ -137,7 +137,7 @@ func TestPrintedJSON(t *testing.T) {
 		VALUES ('ci', 'hash', '["mail"]', '["save"]', '2026-03-01 12:00:00.000000', '2026-03-02 12:00:00.000000')`)
 	var all strings.Builder
 	for _, command := range []string{
-		"get 8", "list --bodies --after 8", "explain 8", "stats", "token list", "pause mail",
+		"get 8", "list --bodies --limit 1", "explain 8", "stats", "token list", "pause mail",
 	} {
 		all.WriteString("$ delaytask " + command + " --json\n" + s.ok(append(strings.Fields(command), "--json")...))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
-type filterFlags struct{ tag, status, key, app, older string }
+type filterFlags struct{ tag, status, key, app, older, newer, lateBy, err string }
 
 func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags := cmd.Flags()
@@ -19,8 +20,14 @@ func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags.StringVar(&f.key, "key", "", "only tasks with this key")
 	flags.StringVar(&f.app, "app", "", "with --key: the application that the key belongs to")
 	flags.StringVar(&f.older, "older", "", older)
-	noFiles(cmd, "tag", "key", "app", "older")
+	flags.StringVar(&f.newer, "newer", "", strings.Replace(older, "longer ago", "since then", 1))
+	flags.StringVar(&f.lateBy, "late-by", "", "only tasks that began more than so late, or have not begun")
+	flags.StringVar(&f.err, "error", "", "only tasks whose last error contains it")
+	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error")
 }
+
+// given reports whether any of the flags narrows the tasks.
+func (f *filterFlags) given() bool { return *f != filterFlags{} }
 
 // filter returns a filter of tasks by the database's clock.
 func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.Filter, error) {
@@ -28,17 +35,26 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 	if err != nil {
 		return nil, err
 	}
-	var age time.Duration
-	byAge := cmd.Flags().Changed("older")
-	if byAge {
-		if age, err = parseDuration("older", f.older); err != nil {
+	var older, newer, lateBy time.Duration
+	for _, flag := range []struct {
+		name, text string
+		to         *time.Duration
+	}{{"older", f.older, &older}, {"newer", f.newer, &newer}, {"late-by", f.lateBy, &lateBy}} {
+		if !cmd.Flags().Changed(flag.name) {
+			continue
+		}
+		if *flag.to, err = parseDuration(flag.name, flag.text); err != nil {
 			return nil, err
 		}
 	}
+	byAge, byStart := cmd.Flags().Changed("older"), cmd.Flags().Changed("newer")
 	return func(now time.Time) delaytask.Filter {
-		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key, App: f.app}
+		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key, App: f.app, LateBy: lateBy, Error: f.err}
 		if byAge {
-			filter.DueBefore = now.Add(-age)
+			filter.DueBefore = now.Add(-older)
+		}
+		if byStart {
+			filter.DueFrom = now.Add(-newer)
 		}
 		return filter
 	}, nil
@@ -47,16 +63,18 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 func (a *app) listCommand() *cobra.Command {
 	var f filterFlags
 	var limit int
-	var after string
+	var after, order string
 	var bodies bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks",
-		Long: `List tasks in the order of their ids, which is the order of their saves. LATE is how much later than expected the
-first attempt started.`,
+		Long: `List tasks. Unfinished ones come by due time, finished ones and those of a tag the latest first, and all tasks the
+newest first; --order says otherwise. LATE is how much later than expected the first attempt started. A page ends after it has
+looked at 10,000 tasks, and says where to go on.`,
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
-  delaytask list --limit 5000 --after 911619959676096449 --json`,
+  delaytask list --status failed --newer 1h --error 'connection refused'
+  delaytask list --status completed --late-by 1s --limit 5000 --json`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filterAt, err := f.filter(cmd)
@@ -66,15 +84,9 @@ first attempt started.`,
 			if limit < 1 {
 				return misusedf("--limit %d: want 1 or more", limit)
 			}
-			var from int64
-			if after != "" {
-				if from, err = parseID(after); err != nil {
-					return err
-				}
-			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				filter := filterAt(s.Now())
-				filter.After, filter.Bodies = from, bodies && a.json
+				filter.After, filter.Order, filter.Bodies = after, delaytask.Order(order), bodies && a.json
 				page, err := a.pages(ctx, s, filter, limit)
 				if err != nil {
 					return err
@@ -87,13 +99,15 @@ first attempt started.`,
 	values(cmd, "status", statuses...)
 	flags := cmd.Flags()
 	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
-	flags.StringVar(&after, "after", "", "only tasks with a larger id: the next page")
+	flags.StringVar(&after, "after", "", "the next page: what this list has said at its end")
+	flags.StringVar(&order, "order", "", "due; -due: the latest first; -id: the newest saves first")
+	values(cmd, "order", string(delaytask.OrderDue), string(delaytask.OrderLatest), string(delaytask.OrderNewest))
 	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too")
 	noFiles(cmd, "limit", "after")
 	return a.withJSON(cmd)
 }
 
-// pages reads up to limit tasks, in as many pages as that takes.
+// pages reads up to limit tasks, in as many pages as that takes. It ends with a page that has stopped.
 func (a *app) pages(
 	ctx context.Context, s *delaytask.Scheduler, filter delaytask.Filter, limit int,
 ) (all delaytask.Page, err error) {
@@ -103,9 +117,9 @@ func (a *app) pages(
 		if err != nil {
 			return all, err
 		}
-		all.Tasks, all.Next = append(all.Tasks, page.Tasks...), page.Next
+		all.Tasks, all.Next, all.Stopped = append(all.Tasks, page.Tasks...), page.Next, page.Stopped
 		a.busy.counts(len(all.Tasks), limit, "tasks")
-		if page.Next == 0 || len(all.Tasks) >= limit {
+		if page.Next == "" || page.Stopped || len(all.Tasks) >= limit {
 			return all, nil
 		}
 		filter.After = page.Next
@@ -114,13 +128,9 @@ func (a *app) pages(
 
 func (a *app) printPage(page delaytask.Page) error {
 	if a.json {
-		views := list[taskView]{Items: viewsOf(page.Tasks)}
-		if page.Next != 0 {
-			views.Next = id(page.Next) // for --after
-		}
-		return a.printJSON(views)
+		return a.printJSON(list[taskView]{Items: viewsOf(page.Tasks), Next: page.Next, Stopped: page.Stopped})
 	}
-	if len(page.Tasks) == 0 {
+	if len(page.Tasks) == 0 && !page.Stopped {
 		return a.printf("No task matches.\n")
 	}
 	t := a.newTable("ID", "TAG", "KEY", "STATUS", "ATTEMPT", "EXPECTED", "LATE").mayCut(1, 2)
@@ -140,8 +150,11 @@ func (a *app) printPage(page delaytask.Page) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if page.Next != 0 {
-		a.note("There is more: add --after %d.\n", page.Next)
+	switch {
+	case page.Stopped:
+		a.note("It has looked at 10,000 tasks; to go on, add --after %s.\n", page.Next)
+	case page.Next != "":
+		a.note("There is more: add --after %s.\n", page.Next)
 	}
 	return nil
 }

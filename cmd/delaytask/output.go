@@ -22,6 +22,8 @@ import (
 type list[T any] struct {
 	Items []T    `json:"items"`          // never null
 	Next  string `json:"next,omitempty"` // where the next page begins; absent on the last one
+
+	Stopped bool `json:"stopped,omitempty"` // it has looked at many tasks; there may be more
 }
 
 // printJSON writes indented JSON without escaping <, > and &: people read it.

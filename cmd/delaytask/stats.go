@@ -21,7 +21,8 @@ func (a *app) statsCommand() *cobra.Command {
 		Use:   "stats",
 		Short: "Count tasks and show how punctual they are, per tag",
 		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed tasks
-started (at most 1,000 of them). It counts the whole table: for monitoring there are metrics.`,
+started (at most 1,000 of them, fewer where there are many tags). It counts up to 10,000 tasks of a tag and status, and up
+to 100,000 in all: "10,000+" says that there are more. For monitoring there are metrics.`,
 		Example: `  delaytask stats
   delaytask stats --json | jq '.items[] | select(.served | not) | .tag'`,
 		Args: wanted(0, 0, "no arguments"),
@@ -47,7 +48,13 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 	t := a.newTable("TAG", "PENDING", "EXECUTING", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P95", "P99",
 		"MAX", "OLDEST PENDING", "STATE").mayCut(0)
 	for _, s := range stats {
-		count := func(status delaytask.Status) string { return grouped(int(s.Counts[status])) }
+		count := func(status delaytask.Status) string {
+			n := grouped(int(s.Counts[status]))
+			if slices.Contains(s.Capped, status) {
+				n += "+"
+			}
+			return n
+		}
 		late := func(d time.Duration) string {
 			if s.Lateness.Samples == 0 {
 				return ""

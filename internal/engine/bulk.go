@@ -1,71 +1,92 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Bulk is a change of all tasks that match a filter, page by page in the order of their ids. It leaves out what has
-// changed meanwhile.
+// Bulk is a change of all tasks that match a query, tag by tag and batch by batch in the order of their due times. It
+// leaves out what has changed meanwhile.
 type Bulk struct {
-	Filter   row.Filter     // AfterID is where to begin; Limit is the size of a page, 500 when 0
-	DryRun   bool           // count only
-	Progress func(done int) // called after every page; may be nil
+	Query    listing.Query  // Limit is the size of a batch, 500 when 0; the order is always that of due times
+	DryRun   bool           // count only, at most listing.MostCounted
+	Progress func(done int) // called after every batch; may be nil
 }
 
 const (
 	bulkPage  = 500
-	bulkBytes = 16 << 20 // of errors in a page
+	bulkBytes = 16 << 20 // of errors in a batch
 )
 
-// CancelWhere cancels the pending tasks that match. It returns how many it changed, also beside an error.
-func (e *Engine) CancelWhere(ctx context.Context, b Bulk) (int, error) {
+// CancelWhere cancels the pending tasks that match. It returns how many it changed, also beside an error. capped says
+// that a dry run has not counted all.
+func (e *Engine) CancelWhere(ctx context.Context, b Bulk) (n int, capped bool, err error) {
 	return e.changeWhere(ctx, b, row.Pending, cancelOf)
 }
 
 // RetryWhere retries the failed tasks that match. A task whose key another unfinished task has stays failed.
-func (e *Engine) RetryWhere(ctx context.Context, b Bulk) (int, error) {
+func (e *Engine) RetryWhere(ctx context.Context, b Bulk) (n int, capped bool, err error) {
 	return e.changeWhere(ctx, b, row.Failed, retryOf)
 }
 
 func (e *Engine) changeWhere(
 	ctx context.Context, b Bulk, from row.Status, change func(*row.Row, row.Time) row.Change,
-) (int, error) {
-	f := b.Filter
-	if f.Status != nil && *f.Status != from {
-		return 0, fmt.Errorf("%w: only %s tasks can be changed so, and the filter asks for %s ones",
-			processor.ErrInvalidOption, from, *f.Status)
+) (done int, capped bool, err error) {
+	q := b.Query
+	if q.Status != nil && *q.Status != from {
+		return 0, false, fmt.Errorf("%w: only %s tasks can be changed so, and the filter asks for %s ones",
+			processor.ErrInvalidOption, from, *q.Status)
 	}
-	f.Status = &from
-	if f.Limit <= 0 {
-		f.Limit = bulkPage
+	q.Status, q.Limit, q.MaxBytes = &from, cmp.Or(q.Limit, bulkPage), bulkBytes
+	if q.Key == "" {
+		q.Order = listing.ByDue
 	}
-	f.MaxBytes = bulkBytes
-	done := 0
+	if b.DryRun {
+		return listing.Count(ctx, e.store, q)
+	}
+	tags := []string{q.Tag}
+	if q.Tag == "" {
+		if tags, err = listing.Tags(ctx, e.store, from); err != nil {
+			return 0, false, err
+		}
+	}
+	for _, q.Tag = range tags {
+		n, err := e.changeTag(ctx, q, func(n int) {
+			if b.Progress != nil {
+				b.Progress(done + n)
+			}
+		}, change)
+		if done += n; err != nil {
+			return done, false, err
+		}
+	}
+	return done, false, nil
+}
+
+// changeTag changes what matches of one tag.
+func (e *Engine) changeTag(
+	ctx context.Context, q listing.Query, progress func(done int), change func(*row.Row, row.Time) row.Change,
+) (done int, err error) {
 	for {
-		rows, broken, err := e.store.List(ctx, f, false)
+		page, err := listing.Read(ctx, e.store, q)
 		if err != nil {
 			return done, err
 		}
-		if b.DryRun {
-			done += len(rows)
-		} else {
-			n, err := e.changePage(ctx, rows, change)
-			done += n
-			if err != nil {
-				return done, err
-			}
+		n, err := e.changePage(ctx, page.Rows, change)
+		done += n
+		if err != nil {
+			return done, err
 		}
-		if b.Progress != nil {
-			b.Progress(done)
-		}
-		if !f.Full(rows, broken) {
+		progress(done)
+		if page.Next == nil {
 			return done, nil
 		}
-		f.AfterID = lastID(rows, broken)
+		q.After = page.Next
 	}
 }
 
@@ -117,16 +138,6 @@ func tagsOf(rows []row.Row) []string {
 }
 
 const bulkTries = 4 // within about 150 ms
-
-func lastID(rows []row.Row, broken []row.Broken) (last int64) {
-	for i := range rows {
-		last = max(last, rows[i].ID)
-	}
-	for _, b := range broken {
-		last = max(last, b.ID)
-	}
-	return last
-}
 
 // tellCancelled reports which rows of a page were cancelled. It asks for their states when not all were.
 func (e *Engine) tellCancelled(ctx context.Context, rows []row.Row, changes []row.Change, applied int) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
@@ -231,7 +232,7 @@ func TestBulkChangeMeetsAMomentaryLock(t *testing.T) {
 		e.locks.note()
 		unlock := w.store.Lock(ids[3:5]...)
 		time.AfterFunc(20*time.Millisecond, unlock)
-		if n, err := e.CancelWhere(w.Context(), Bulk{Filter: row.Filter{Tag: "p"}}); n != 10 || err != nil {
+		if n, _, err := e.CancelWhere(w.Context(), Bulk{Query: listing.Query{Tag: "p"}}); n != 10 || err != nil {
 			w.Errorf("%d of 10 tasks are cancelled: %v", n, err)
 		}
 	})

@@ -179,9 +179,9 @@ func (s *scene) settled(ids []int64) {
 func (s *scene) check(ids []int64, cancelled int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, broken, err := s.inner.List(context.Background(), row.Filter{Limit: 1000}, false)
-	if err != nil || len(broken) > 0 || len(all) != len(ids)+1 {
-		s.Errorf("%d rows, want %d; %v, %v", len(all), len(ids)+1, broken, err)
+	all := s.inner.All()
+	if len(all) != len(ids)+1 {
+		s.Errorf("%d rows, want %d", len(all), len(ids)+1)
 	}
 	for _, r := range all {
 		status, attempts, done := row.Completed, 1, 1

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -92,23 +93,23 @@ func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
 
 // nextLease returns when the first lease will be over of a task that was handed over, or zero.
 func (m *Manual) nextLease(ctx context.Context) (over row.Time, err error) {
-	executing := row.Executing
-	filter := row.Filter{Status: &executing, Limit: nextPage}
-	for {
-		page, _, err := m.store.List(ctx, filter, false)
-		if err != nil {
-			return 0, err
-		}
-		for i := range page {
-			if at := page[i].Due + 1; at > m.now() && (over.IsZero() || at < over) {
-				over = at
+	tags, err := listing.Tags(ctx, m.store, row.Executing)
+	if err != nil || len(tags) == 0 {
+		return 0, err
+	}
+	spans := make([]row.Span, len(tags))
+	for i, tag := range tags {
+		spans[i] = row.Span{Status: row.Executing, Tag: tag, From: m.now()}
+	}
+	first, err := m.store.Places(ctx, spans, 1)
+	for _, places := range first {
+		for _, at := range places {
+			if over.IsZero() || at.Due+1 < over {
+				over = at.Due + 1
 			}
 		}
-		if len(page) < nextPage {
-			return over, nil
-		}
-		filter.AfterID = page[len(page)-1].ID
 	}
+	return over, err
 }
 
 // nextPage is how many rows are compared at once.

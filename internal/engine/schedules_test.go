@@ -135,9 +135,7 @@ func TestARetryThatWaitsThroughAnOutageDoesNotBeginAfterTheNextTick(t *testing.T
 		if tries != 2 {
 			w.Errorf("%d attempts", tries)
 		}
-		page, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 10}, false)
-		w.must(err)
-		if r := page[0]; r.Attempt != 1 || r.ErrorStack != "boom; "+errPastNextTick.Error() {
+		if r := w.of("a")[0]; r.Attempt != 1 || r.ErrorStack != "boom; "+errPastNextTick.Error() {
 			w.Errorf("attempt %d: %s", r.Attempt, r.ErrorStack)
 		}
 	})
@@ -187,8 +185,7 @@ func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 		if len(got) < 3 || got[0] != "cancelled tick" || got[len(got)-1] != "open tick" {
 			w.Error(got)
 		}
-		rows, _, _ := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 10}, false)
-		for _, r := range rows[1:] {
+		for _, r := range w.of("a")[1:] {
 			if r.Execution.IsZero() || r.Execution.Sub(r.Expected) > 5*time.Second {
 				w.Errorf("run of %v began at %v: its lease would have lasted longer", r.TickOf.Tick, r.Execution)
 			}
@@ -206,9 +203,7 @@ func TestAReplacedRunThatReturnsByItselfHoldsNothingUp(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
 		time.Sleep(90 * time.Second)
-		rows, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 10}, false)
-		w.must(err)
-		for _, r := range rows[1:] {
+		for _, r := range w.of("a")[1:] {
 			if late := r.Execution.Sub(r.Expected); late > time.Second {
 				w.Errorf("run of %v began %v late: it waited for the lease of the one before", r.TickOf.Tick, late)
 			}
@@ -229,10 +224,8 @@ func TestARetriedOldRunIsInTheWay(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		w.schedule(e, "nightly", "@every 20s")
 		time.Sleep(20 * time.Second)
-		rows, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Limit: 1}, false)
-		w.must(err)
 		succeeds.Store(true)
-		err = e.Retry(w.Context(), Ref{ID: rows[0].ID})
+		err := e.Retry(w.Context(), Ref{ID: w.of("a")[0].ID})
 		if err != nil && !errors.Is(err, processor.ErrDuplicate) {
 			w.Error(err)
 		}

@@ -297,7 +297,7 @@ func TestRetriesOfManyTasksAreTold(t *testing.T) {
 		ids := w.many(operator, 20, "a", 0)
 		time.Sleep(5 * time.Second)
 		failing.Store(false)
-		if n, err := operator.RetryWhere(w.Context(), Bulk{}); n != len(ids) || err != nil {
+		if n, _, err := operator.RetryWhere(w.Context(), Bulk{}); n != len(ids) || err != nil {
 			t.Fatal(n, err)
 		}
 		time.Sleep(20 * time.Millisecond)

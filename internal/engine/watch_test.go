@@ -164,7 +164,7 @@ func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
 		e := w.engine(store, serving{})
 		ids = w.many(e, 3, "a", time.Hour)
 		s := w.subscribe(e, processor.SubscribeConfig{Kinds: []processor.EventKind{processor.EventCancelled}})
-		n, err := e.CancelWhere(w.Context(), Bulk{})
+		n, _, err := e.CancelWhere(w.Context(), Bulk{})
 		w.must(err)
 		if got := len(s.Events()); n != 2 || got != 2 {
 			w.Errorf("%d tasks were cancelled with %d events, want 2", n, got)
@@ -275,7 +275,7 @@ func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
 				w.Errorf("answered %v after the end", late)
 			}
 		}
-		if _, err := runs.CancelWhere(w.Context(), Bulk{}); err != nil {
+		if _, _, err := runs.CancelWhere(w.Context(), Bulk{}); err != nil {
 			w.Fatal(err)
 		}
 		if got := <-gone; got.err != nil || got.rows[0].Status != row.Cancelled {

@@ -31,68 +31,24 @@ func (s *Store) Renumber(context.Context, int64, func() int64, int) (int, string
 	return 0, "", nil
 }
 
-// List implements [store.Keeper].
-func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
-	if err := s.enter(ctx, "list tasks"); err != nil {
-		return nil, nil, err
-	}
-	defer s.mu.Unlock()
-	var found page
-	add := found.addWithoutBody
-	if bodies {
-		add = found.add
-	}
-	for e := range s.tasks.ids.after(entry{id: f.AfterID}) {
-		if f.Full(found.rows, found.broken) {
-			break
-		}
-		if r := s.tasks.rows[e.id]; matches(r, f) {
-			add(r)
-		}
-	}
-	return found.rows, found.broken, nil
-}
-
-func matches(r row.Row, f row.Filter) bool {
-	return (f.Tag == "" || r.Tag == f.Tag) &&
-		(f.Status == nil || r.Status == *f.Status) &&
-		(f.Key == "" || r.Key == f.Key) &&
-		(f.DueBefore.IsZero() || !r.Due.IsZero() && r.Due < f.DueBefore)
-}
-
-// Counts implements [store.Keeper].
-func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
-	if err := s.enter(ctx, "count tasks"); err != nil {
+// Oldest implements [store.Keeper].
+func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
+	if err := s.enter(ctx, "read the oldest task of each tag"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	var counts []row.TagCount
-	for status, tags := range s.tasks.queues {
-		for tag, q := range tags {
-			n := q.len()
-			if n == 0 {
-				continue
-			}
-			count := row.TagCount{Tag: tag, Status: status, Count: int64(n)}
-			for _, e := range q.between(entry{due: 1}, row.MaxTime+1, 1) {
-				count.Oldest = e.due
-			}
-			counts = append(counts, count)
-		}
-	}
-	return counts, nil
-}
-
-// Oldest implements [store.Keeper].
-func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
-	all, err := s.Counts(ctx)
 	var oldest []row.TagCount
-	for _, c := range all {
-		if c.Status == status {
-			oldest = append(oldest, row.TagCount{Tag: c.Tag, Status: status, Oldest: c.Oldest})
+	for tag, q := range s.tasks.queues[status] {
+		if q.len() == 0 {
+			continue
 		}
+		of := row.TagCount{Tag: tag, Status: status}
+		for _, e := range q.between(entry{due: 1}, row.MaxTime+1, 1) {
+			of.Oldest = e.due
+		}
+		oldest = append(oldest, of)
 	}
-	return oldest, err
+	return oldest, nil
 }
 
 // Lateness implements [store.Keeper].

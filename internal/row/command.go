@@ -85,22 +85,6 @@ type Window struct {
 	Limit   int
 }
 
-// Filter selects rows for List and for bulk operations. Zero fields do not filter.
-type Filter struct {
-	Tag       string
-	Status    *Status
-	Key       string
-	DueBefore Time // due_time < DueBefore
-	AfterID   int64
-	Limit     int // 1..1000
-	MaxBytes  int // the row with which the page reaches this size is its last; 0: no bound
-}
-
-// Full reports whether a page may have ended because of the filter's bounds.
-func (f *Filter) Full(rows []Row, broken []Broken) bool {
-	return len(rows)+len(broken) >= f.Limit || f.MaxBytes > 0 && Size(rows) >= f.MaxBytes
-}
-
 // Size is about how much memory the rows take.
 func Size(rows []Row) (bytes int) {
 	for i := range rows {
@@ -138,11 +122,10 @@ type Node struct {
 	Heartbeat Time
 }
 
-// TagCount is one line of Stats.
+// TagCount is a tag that has rows of the status.
 type TagCount struct {
 	Tag    string
 	Status Status
-	Count  int64
 	Oldest Time // smallest due_time
 }
 

@@ -6,79 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
-
-// List implements [store.Keeper].
-func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
-	if f.Limit <= 0 {
-		return nil, nil, nil
-	}
-	var found page
-	size := 0
-	query, args := s.dialect.list(f, bodies)
-	err := scan(ctx, s.db, query, args, func(r *record) error {
-		before := len(found.rows)
-		if err := found.add(r); err != nil || len(found.rows) == before {
-			return err
-		}
-		if size += found.rows[before].Size(); f.MaxBytes > 0 && size >= f.MaxBytes {
-			return errFull
-		}
-		return nil
-	})
-	if errors.Is(err, errFull) {
-		err = nil
-	}
-	return found.rows, found.broken, classify("list tasks", err)
-}
-
-// errFull ends a read whose page is large enough.
-var errFull = errors.New("the page is full")
-
-func (d dialect) list(f row.Filter, bodies bool) (string, []any) {
-	where := []string{"id > ?"}
-	args := []any{f.AfterID}
-	and := func(condition string, more ...any) {
-		where = append(where, condition)
-		args = append(args, more...)
-	}
-	switch {
-	case f.Status != nil:
-		and("status = ?", int64(*f.Status))
-	case f.Tag != "":
-		// True for every row, but it lets the index (status, tag, due_time) find the tag.
-		and(fmt.Sprintf("status IN (%d, %d, %d, %d, %d)",
-			row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled))
-	}
-	if f.Tag != "" {
-		and("tag = ?", f.Tag)
-		and(fmt.Sprintf(d.sameText, "tag"), f.Tag) // spaces at its end count
-	}
-	if f.Key != "" {
-		and(fmt.Sprintf(d.sameText, "task_key"), f.Key)
-	}
-	hint := ""
-	switch {
-	case f.Key == "" || f.Tag == "":
-	case unfinished(f.Status):
-		hint = d.byKey
-		and("active_key = UNHEX(?)", d.activeKey(row.TagKey{Tag: f.Tag, Key: f.Key}))
-	default:
-		hint = d.byDue
-	}
-	if !f.DueBefore.IsZero() {
-		and("due_time < ?", f.DueBefore)
-	}
-	return "SELECT " + d.selectList(bodies) + " FROM " + table + hint + " WHERE " + strings.Join(where, " AND ") +
-		" ORDER BY id LIMIT " + fmt.Sprint(f.Limit), args
-}
-
-func unfinished(status *row.Status) bool {
-	return status != nil && (*status == row.Pending || *status == row.Executing)
-}
 
 // Oldest implements [store.Keeper].
 func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
@@ -88,35 +18,6 @@ func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.Tag
 		return nil
 	})
 	return oldest, classify("read the oldest task of each tag", err)
-}
-
-// Counts implements [store.Keeper]. Where the index counts tags as one that differ only in spaces at their ends, Counts
-// counts once more, without its order.
-func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
-	counts, alike, err := s.count(ctx, table+".tag")
-	if alike && err == nil {
-		counts, _, err = s.count(ctx, fmt.Sprintf(s.dialect.readText, table+".tag"))
-	}
-	return counts, classify("count tasks", err)
-}
-
-func (s *Store) count(ctx context.Context, by string) (counts []row.TagCount, alike bool, err error) {
-	err = scan(ctx, s.db, s.dialect.counts(by), nil, func(r *struct {
-		record
-		N     int64 `db:"n"`
-		Alike bool  `db:"alike"` // rows of several tags
-	}) error {
-		state := r.state()
-		counts = append(counts, row.TagCount{Tag: string(r.Tag), Status: state.Status, Count: r.N, Oldest: state.Due})
-		alike = alike || r.Alike
-		return nil
-	})
-	return counts, alike, err
-}
-
-func (d dialect) counts(by string) string {
-	return "SELECT status, " + d.text("tag") + ", COUNT(*) AS n, MIN(LENGTH(tag)) < MAX(LENGTH(tag)) AS alike," +
-		" CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + d.byDue + " GROUP BY status, " + by
 }
 
 // Lateness implements [store.Keeper].

@@ -56,7 +56,7 @@ func TestConnectionThatTheServerClosedIsReplaced(t *testing.T) {
 			insert(t, s, task(id+1, ""))
 			killOthers(t, pool)
 		}
-		if rows, _, err := s.List(t.Context(), row.Filter{Limit: 10}, false); err != nil || len(rows) != 4 {
+		if rows, _, err := s.Rows(t.Context(), []int64{1, 2, 3, 4}, false); err != nil || len(rows) != 4 {
 			t.Errorf("stored %d tasks (%v), want 4", len(rows), err)
 		}
 	})

@@ -30,7 +30,6 @@ func plannedStatements(d dialect) []planned {
 	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
 	one := []row.Ref{{ID: 7}}
 	mixed := []row.Ref{{ID: 7}, {ID: 8, Version: 3}, {ID: 9}}
-	failed := row.Failed
 	change := func(id int64, to row.Status, text string) row.Change {
 		return row.Change{ID: id, Version: 1, From: row.Executing, To: to, Due: now.Add(time.Duration(id)),
 			ErrorStack: text, Executor: "e"}
@@ -92,13 +91,48 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "backlog of a tag")(d.due(row.Window{
 		Tags: []string{"big"}, From: row.MinTime, To: now.Add(time.Hour), Limit: 1000}))
 	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
-	add(dueKey, "counts")(d.counts(table+".tag"), nil)
 	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
 	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
 	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
 	add(activeKey, "lock by key")(d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
 	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
-	add(dueKey, "list by finished key")(d.list(row.Filter{Tag: "a", Key: "k", Status: &failed, Limit: 5}, false))
+	return append(all, plannedLists(d, now)...)
+}
+
+// plannedLists is plannedStatements for what people ask.
+func plannedLists(d dialect, now row.Time) (all []planned) {
+	add := func(key, name, query string, args []any) { all = append(all, planned{name, query, args, key}) }
+	for name, span := range map[string]row.Span{
+		"places":           {Status: row.Pending},
+		"places of a span": {Status: row.Completed, From: now, To: now.Add(time.Hour)},
+		"places of a page": {Status: row.Pending, After: &row.Place{Due: now, ID: 7}},
+		"places of a page of a span": {Status: row.Failed, After: &row.Place{Due: now.Add(time.Second), ID: 7},
+			From: now, To: now.Add(time.Hour)},
+		"places of a page without due times": {Status: row.Pending, After: &row.Place{ID: 7}},
+	} {
+		span.Tag = "big"
+		for _, span.Down = range []bool{false, true} {
+			if span.Down {
+				name += ", downwards"
+			}
+			for i, branch := range d.places(0, span, 101) {
+				add(dueKey, fmt.Sprint(name, ", range ", i+1), branch.sql, branch.args)
+			}
+		}
+	}
+	ids := make([]int64, 1000)
+	for i := range ids {
+		ids[i] = int64(i) + 1
+	}
+	union := unionAll(append(d.places(0, row.Span{Tag: "a"}, 10), d.places(1, row.Span{Tag: "big"}, 10)...))
+	add(dueKey, "places of several tags", union.sql, union.args)
+	add(primary, "newest", d.newest(1<<62, 100), nil)
+	matching, args := d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
+		LateBy: time.Second, Error: "refused", CreatedBy: now}, true)
+	add(primary, "match", matching, args)
+	counts := unionAll([]clause{d.count(0, row.Pair{Tag: "a"}, 1000), d.count(1, row.Pair{Tag: "big"}, 1000)})
+	add(dueKey, "counts", counts.sql, counts.args)
+	slices.SortFunc(all, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 

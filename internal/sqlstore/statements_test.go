@@ -54,7 +54,11 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	full.Key, full.Headers, full.MaxAttempts = "k", []byte(`{"a":"b"}`), 3
 	full.MaxLate, full.LatePolicy = time.Hour, row.LateFail
 	status := row.Completed
-	filter := row.Filter{Tag: "a", Key: "k", Status: &status, DueBefore: now, AfterID: 1, Limit: 5}
+	spans := []row.Span{{Tag: "a"}, {Tag: "b", Padded: true, From: now, To: now.Add(1), Down: true},
+		{Tag: "c", After: &row.Place{Due: now, ID: 1}}, {Tag: "d", After: &row.Place{Due: now, ID: 1}, Down: true},
+		{Tag: "e", After: &row.Place{ID: 1}}}
+	match := row.Match{Status: &status, Tag: "a", Key: "k", From: now, To: now, LateBy: time.Second, Error: "e",
+		CreatedBy: now}
 	change := func(id int64, from, to row.Status) row.Change {
 		return row.Change{ID: id, From: from, To: to, Due: now, Executor: "e"}
 	}
@@ -143,10 +147,13 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Discard", func() error {
 			return one(s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}}))
 		}},
-		{"List", func() error { return two(s.List(ctx, row.Filter{Limit: 5}, true)) }},
-		{"List", func() error { return two(s.List(ctx, filter, false)) }},
+		{"Places", func() error { return one(s.Places(ctx, spans, 5)) }},
+		{"Newest", func() error { return one(s.Newest(ctx, 9, 5)) }},
+		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, row.Match{}, false)) }},
+		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, match, true)) }},
+		{"Rows", func() error { return two(s.Rows(ctx, []int64{1, 2}, false)) }},
 		{"Oldest", func() error { return one(s.Oldest(ctx, row.Pending)) }},
-		{"Counts", func() error { return one(s.Counts(ctx)) }},
+		{"Count", func() error { return one(s.Count(ctx, []row.Pair{{Tag: "a"}, {Tag: "b"}}, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},
 		{"Purge", func() error {

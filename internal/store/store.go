@@ -27,6 +27,7 @@ type Store interface {
 	Finder
 	Leaser
 	Keeper
+	Lister
 	Nodes
 	Schedules
 }
@@ -112,20 +113,34 @@ type Keeper interface {
 	// returns how many, and with them the statement that makes the database number new rows from there on.
 	Renumber(ctx context.Context, last int64, next func() int64, limit int) (moved int, mend string, err error)
 
-	// List returns rows that match, ordered by id, without bodies when bodies is false.
-	List(ctx context.Context, f row.Filter, bodies bool) (rows []row.Row, broken []row.Broken, err error)
-
 	// Oldest returns the tags that have rows of the status, each with its smallest due time and without a count. It
 	// takes one step of the index for each tag, however many rows there are. Tags that differ only in spaces at their
 	// ends may come as one.
 	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
 
-	// Counts returns the number of rows and the oldest due time per tag and status.
-	Counts(ctx context.Context) ([]row.TagCount, error)
-
 	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each.
 	// It leaves out rows that finished before since. A zero since is the beginning.
 	Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error)
+}
+
+// Lister reads for people, who ask of tables of any size. A read enters by an index in that index's own order, and its
+// cost follows its limit and not the table.
+type Lister interface {
+	// Places returns what each span has, in its order, at most limit a span. The lists come in the order of the spans.
+	Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error)
+
+	// Newest returns the largest ids below the bound, the largest first.
+	Newest(ctx context.Context, below int64, limit int) ([]int64, error)
+
+	// Match returns those of the rows that match, in the order of their ids. With bodies their sizes count too.
+	Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error)
+
+	// Rows is Get without a transaction. Without bodies it leaves them out.
+	Rows(ctx context.Context, ids []int64, bodies bool) (rows []row.Row, broken []row.Broken, err error)
+
+	// Count returns how many rows each pair has, at most most each. Tags that differ only in spaces at their ends may
+	// count as one.
+	Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error)
 }
 
 // Nodes keeps the nodes (delay_task_node) and the paused tags (delay_task_tag).

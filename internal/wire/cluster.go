@@ -50,6 +50,7 @@ type TagList struct {
 type TagStats struct {
 	Tag           string           `json:"tag"`
 	Counts        map[string]int64 `json:"counts" doc:"Tasks by status; statuses without tasks are left out"`
+	Capped        []string         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
 	OldestPending Time             `json:"oldest_pending,omitzero"`
 	Served        bool             `json:"served"`
 	Paused        bool             `json:"paused"`

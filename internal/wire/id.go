@@ -1,9 +1,6 @@
 package wire
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -39,33 +36,4 @@ func (id *ID) UnmarshalJSON(data []byte) (err error) {
 	}
 	*id, err = ParseID(text)
 	return err
-}
-
-// Cursor is the beginning of a page of a list: after an id, within one filter. Its text contains the id, and a sum over
-// it and the filter: a cursor of another list, or an invented one, would skip tasks silently.
-type Cursor struct {
-	After                       int64
-	Tag, Status, Key, DueBefore string // as in the request
-	App                         string
-}
-
-// String is the text that the query parameter takes.
-func (c Cursor) String() string {
-	id := binary.BigEndian.AppendUint64(nil, uint64(c.After))
-	filter := fmt.Appendf(id, "%q %q %q %q", c.Tag, c.Status, c.Key, c.DueBefore)
-	if c.App != "" {
-		filter = fmt.Appendf(filter, " %q", c.App)
-	}
-	sum := sha256.Sum256(filter)
-	return base64.RawURLEncoding.EncodeToString(append(id[:8:8], sum[:8]...))
-}
-
-// Parse sets After from a text that was made with the same filter, and reports whether it was.
-func (c *Cursor) Parse(text string) bool {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) != 16 {
-		return false
-	}
-	c.After = int64(binary.BigEndian.Uint64(raw))
-	return c.After > 0 && c.String() == text
 }

@@ -67,8 +67,9 @@ type Attempt struct {
 
 // Page is a part of a list.
 type Page struct {
-	Tasks []Task `json:"tasks" doc:"By id, which is the order of their saves"`
-	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent when this is the last"`
+	Tasks   []Task `json:"tasks" doc:"In the order that was asked for"`
+	Next    string `json:"next,omitempty" doc:"Cursor of the next page; absent when this is the last"`
+	Stopped bool   `json:"stopped,omitempty" doc:"The page has ended after it had looked at 10,000 tasks: there may be more"`
 }
 
 // Explanation says why a task has not run, or how it ended.

@@ -129,40 +129,6 @@ func TestBodiesThatAreNoJSONAreText(t *testing.T) {
 	}
 }
 
-func TestACursorBelongsToItsList(t *testing.T) {
-	t.Parallel()
-	list := Cursor{Tag: "a", Status: "failed", Key: "k", DueBefore: "2027-01-31T08:30:00Z"}
-	made := list
-	made.After = 7130000000000000000
-	text := made.String()
-	read := list
-	if !read.Parse(text) || read != made {
-		t.Errorf("%q was read as %+v, want %+v", text, read, made)
-	}
-	for _, other := range []Cursor{
-		{}, {Tag: "b", Status: list.Status, Key: list.Key, DueBefore: list.DueBefore},
-		{Tag: list.Tag, Status: list.Status,
-			Key: list.Key},
-		{Tag: list.Tag, Status: list.Status, Key: list.Key, DueBefore: list.DueBefore, App: "shop"},
-	} {
-		if other.Parse(text) {
-			t.Errorf("the list %+v took a cursor of another one", other)
-		}
-	}
-	for i := range text { // one bit of each sign
-		tampered := []byte(text)
-		tampered[i] ^= 1
-		if other := list; other.Parse(string(tampered)) {
-			t.Errorf("%s was read as a cursor", tampered)
-		}
-	}
-	for _, text := range []string{"", "x", text[1:], text + "A", "AAAAAAAAAAAAAAAAAAAAAA", Cursor{After: -1}.String()} {
-		if none := (Cursor{}); none.Parse(text) {
-			t.Errorf("%q was read as a cursor", text)
-		}
-	}
-}
-
 // What is read without an error reads the same when it is written.
 func FuzzScalars(f *testing.F) {
 	for _, s := range []string{`"1"`, `12`, `"30m"`, `"2027-01-31T08:30:00Z"`, `null`, `-1`, `1e3`} {

@@ -164,7 +164,11 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 			"a list of a bad tag":           {list(processor.Filter{Tag: "\xff"}), processor.ErrInvalidTag},
 			"a page of -1":                  {list(processor.Filter{Limit: -1}), processor.ErrInvalidOption},
 			"a page of a thousand millions": {list(processor.Filter{Limit: 1e9}), nil},
-			"a negative cursor":             {list(processor.Filter{After: -1}), processor.ErrInvalidOption},
+			"an invented cursor":            {list(processor.Filter{After: "7"}), processor.ErrInvalidCursor},
+			"an order without a part":       {list(processor.Filter{Order: "due"}), processor.ErrInvalidOption},
+			"an unknown order":              {list(processor.Filter{Order: "id"}), processor.ErrInvalidOption},
+			"a key without a tag":           {list(processor.Filter{Key: "k"}), processor.ErrInvalidOption},
+			"a negative lateness":           {list(processor.Filter{LateBy: -1}), processor.ErrInvalidOption},
 		} {
 			wantError(t, name, c.err, c.want)
 		}
@@ -216,22 +220,30 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 		Filter: delaytask.Filter{Tag: "t", Limit: 2}, DryRun: true,
 		Progress: func(done int) { progress = append(progress, done) },
 	}
-	if n, err := s.CancelAll(t.Context(), bulk); n != 5 || err != nil || !slices.Equal(progress, []int{2, 4, 5}) {
-		t.Errorf("dry run: %d, %v, %v", n, err, progress)
+	matched, err := s.CancelAll(t.Context(), bulk)
+	if matched.Tasks != 5 || matched.Capped || matched.AsOf.IsZero() || err != nil {
+		t.Errorf("dry run: %+v, %v", matched, err)
 	}
-	bulk.DryRun = false
+	later := save(t, s, "t", time.Hour)
+	bulk.DryRun, bulk.AsOf = false, matched.AsOf
 	for _, want := range []int{5, 0} {
-		if n, err := s.CancelAll(t.Context(), bulk); n != want || err != nil {
-			t.Errorf("cancelled %d, %v, want %d", n, err, want)
+		if done, err := s.CancelAll(t.Context(), bulk); done.Tasks != want || err != nil {
+			t.Errorf("cancelled %+v, %v, want %d", done, err, want)
 		}
 	}
-	if n, err := s.RetryAll(t.Context(), delaytask.Bulk{}); n != 0 || err != nil {
-		t.Errorf("retried %d, %v, want none", n, err)
+	if !slices.Equal(progress, []int{2, 4, 5, 0}) {
+		t.Errorf("progress %v", progress)
 	}
-	_, err := s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{Status: delaytask.Completed}})
+	if task := get(t, s, later); task.Status != delaytask.Pending {
+		t.Errorf("a task that was saved after the dry run is %v", task.Status)
+	}
+	if done, err := s.RetryAll(t.Context(), delaytask.Bulk{}); done.Tasks != 0 || err != nil {
+		t.Errorf("retried %+v, %v, want none", done, err)
+	}
+	_, err = s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{Status: delaytask.Completed}})
 	wantError(t, "another status", err, delaytask.ErrInvalidOption)
 	page, err := s.List(t.Context(), delaytask.Filter{Status: delaytask.Pending})
-	if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != left {
+	if err != nil || len(page.Tasks) != 2 || page.Tasks[0].ID != left || page.Tasks[1].ID != later {
 		t.Errorf("%+v are left pending, %v", page.Tasks, err)
 	}
 }

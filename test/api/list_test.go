@@ -23,7 +23,7 @@ func TestListsComePageByPage(t *testing.T) {
 				Tag: "a", Status: processor.Pending, DueBefore: time.Now().Add(2 * time.Hour), Limit: 3, Bodies: bodies,
 			}
 			var ids []int64
-			for pages := 0; pages == 0 || filter.After != 0; pages++ {
+			for pages := 0; pages == 0 || filter.After != ""; pages++ {
 				page, err := s.List(t.Context(), filter)
 				if err != nil || len(page.Tasks) != []int{3, 3, 1}[pages] {
 					t.Fatalf("page %d: %d tasks, %v", pages, len(page.Tasks), err)
@@ -54,7 +54,7 @@ func TestAPageWithBodiesIsShort(t *testing.T) {
 		most+1)); err != nil {
 		t.Fatal(err)
 	}
-	list := func(filter delaytask.Filter, want int) (next int64) {
+	list := func(filter delaytask.Filter, want int) (next string) {
 		t.Helper()
 		page, err := s.List(t.Context(), filter)
 		if err != nil || len(page.Tasks) != want {
@@ -62,11 +62,11 @@ func TestAPageWithBodiesIsShort(t *testing.T) {
 		}
 		return page.Next
 	}
-	if next := list(delaytask.Filter{Limit: 1000}, most+1); next != 0 {
-		t.Errorf("another page after %d", next)
+	if next := list(delaytask.Filter{Limit: 1000}, most+1); next != "" {
+		t.Errorf("another page after %s", next)
 	}
 	next := list(delaytask.Filter{Limit: 1000, Bodies: true}, most)
-	if next == 0 {
+	if next == "" {
 		t.Fatal("no other page")
 	}
 	list(delaytask.Filter{Limit: 1000, Bodies: true, After: next}, 1)
@@ -96,7 +96,7 @@ func TestRowsThatWereWrittenByHandAreShown(t *testing.T) {
 	if err != nil || len(page.Tasks) != 3 {
 		t.Fatalf("got %d tasks, %v", len(page.Tasks), err)
 	}
-	for i, id := range []int64{first, broken, last} {
+	for i, id := range []int64{last, broken, first} {
 		if task := page.Tasks[i]; task.ID != id || (task.Broken != "") != (id == broken) {
 			t.Errorf("task %d of the list is %+v", i, task)
 		}

@@ -128,11 +128,10 @@ func TestTheSameIDTwiceIsOneTask(t *testing.T) {
 
 func TestBatchesOfEverySize(t *testing.T) {
 	t.Parallel()
-	s := delaytasktest.New(t) // independent of the database
 	for _, n := range []int{0, 1, processor.MaxItems, processor.MaxItems + 1} {
-		before := int(total(t, s))
+		s := delaytasktest.New(t) // independent of the database
 		results, err := s.SaveDelayTasks(t.Context(), slices.Repeat([]processor.Item{{Tag: "t", Delay: time.Hour}}, n))
-		stored := int(total(t, s)) - before
+		stored := int(total(t, s))
 		if n > processor.MaxItems {
 			if !errors.Is(err, processor.ErrBatchTooLarge) || stored != 0 {
 				t.Errorf("%d tasks: %v", n, err)

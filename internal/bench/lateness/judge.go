@@ -58,7 +58,7 @@ func Tasks(ctx context.Context, s *delaytask.Scheduler, tag string) ([]delaytask
 			return nil, err
 		}
 		all = append(all, page.Tasks...)
-		if filter.After = page.Next; page.Next == 0 {
+		if filter.After = page.Next; page.Next == "" {
 			return all, nil
 		}
 	}

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,9 +17,13 @@ import (
 type listInput struct {
 	Tag       string `query:"tag" doc:"Only tasks of this tag"`
 	Status    string `query:"status" doc:"Only tasks in it: pending, executing, completed, failed or cancelled"`
-	Key       string `query:"key" doc:"Only tasks with this key, finished ones too"`
+	Key       string `query:"key" doc:"With tag: the unfinished task with this key, then finished ones, the newest first"`
 	App       string `query:"app" doc:"With key: the application that the key belongs to; without it, tasks of no application"`
-	DueBefore string `query:"due_before" doc:"Due earlier; of finished tasks that is when they finished"`
+	DueFrom   string `query:"due_from" doc:"Due then or later; of finished tasks that is when they finished"`
+	DueBefore string `query:"due_before" doc:"Due earlier; likewise"`
+	LateBy    string `query:"late_by" doc:"The first attempt began more than so late, or has not begun and is that late now"`
+	Error     string `query:"error" doc:"The last error contains it, byte by byte"`
+	Order     string `query:"order" doc:"due, -due (the latest first) or -id (the newest saves first); by due it needs a status or a tag. Default: unfinished tasks by due, finished ones and those of a tag -due, all -id"`
 	Cursor    string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 	Limit     int    `query:"limit" doc:"Tasks in a page; default 100, at most 1,000, with bodies 100"`
 	Bodies    bool   `query:"bodies" doc:"With the bodies"`
@@ -27,8 +33,8 @@ type listOutput struct{ Body wire.Page }
 
 func (a *API) listOperation() {
 	pages := a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
-		"Page by page, in the order of their ids. A page ends at 16 MiB of bodies and errors, but has at least one "+
-			"task.", groupTasks)
+		"Page by page, in an order that an index has. A page ends at 16 MiB of bodies and errors, but has at least "+
+			"one task. It also ends, and says stopped, after it has looked at 10,000 tasks.", groupTasks)
 	pages.Middlewares = append(pages.Middlewares, a.paged)
 	huma.Register(a.spec, pages, a.list)
 }
@@ -44,15 +50,8 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err := checkApp(in.App); err != nil {
 		return nil, err
 	}
-	filter := delaytask.Filter{
-		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Limit: in.Limit, Bodies: in.Bodies,
-	}
-	before, err := optionalTime("due_before", in.DueBefore)
+	filter, err := in.filter()
 	if err != nil {
-		return nil, a.problem(err)
-	}
-	filter.DueBefore = before.Std()
-	if filter.After, err = in.after(); err != nil {
 		return nil, a.problem(err)
 	}
 	room := pageRoomOf(ctx)
@@ -71,28 +70,30 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		needed += int64(len(page.Tasks[i].Body) + len(page.Tasks[i].ErrorStack))
 	}
 	room.keep(needed)
-	out := &listOutput{wire.Page{Tasks: view.Tasks(page.Tasks)}}
-	if page.Next != 0 {
-		out.Body.Next = in.from(page.Next).String()
+	return &listOutput{wire.Page{Tasks: view.Tasks(page.Tasks), Next: page.Next, Stopped: page.Stopped}}, nil
+}
+
+func (in *listInput) filter() (f delaytask.Filter, err error) {
+	f = delaytask.Filter{
+		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Error: in.Error,
+		Order: delaytask.Order(in.Order), After: in.Cursor, Limit: in.Limit, Bodies: in.Bodies,
 	}
-	return out, nil
-}
-
-// from returns the position in the list that is asked for.
-func (in *listInput) from(after int64) wire.Cursor {
-	return wire.Cursor{After: after, Tag: in.Tag, Status: in.Status, Key: in.Key, App: in.App, DueBefore: in.DueBefore}
-}
-
-func (in *listInput) after() (int64, error) {
-	cursor := in.from(0)
-	if in.Cursor != "" && !cursor.Parse(in.Cursor) {
-		return 0, badCursor()
+	for _, t := range []struct {
+		name, value string
+		to          *time.Time
+	}{{"due_from", in.DueFrom, &f.DueFrom}, {"due_before", in.DueBefore, &f.DueBefore}} {
+		at, err := optionalTime(t.name, t.value)
+		if err != nil {
+			return f, err
+		}
+		*t.to = at.Std()
 	}
-	return cursor.After, nil
-}
-
-func badCursor() error {
-	return problemOf(http.StatusBadRequest, wire.CodeInvalidCursor,
-		"the cursor is not one of this list: take next from the page before, with the same parameters, or begin "+
-			"without one")
+	if in.LateBy != "" {
+		var late wire.Duration
+		if err := late.UnmarshalText([]byte(in.LateBy)); err != nil {
+			return f, fmt.Errorf("%w: late_by: %w", delaytask.ErrInvalidOption, err)
+		}
+		f.LateBy = late.Std()
+	}
+	return f, nil
 }

@@ -27,8 +27,7 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 		t.Errorf("another size of pages: %d tasks", len(got.Tasks))
 	}
 	for _, query := range []string{
-		"", "tag=u&", "tag=t&status=pending&", "tag=t&key=k&", "tag=t&key=k&app=a&",
-		"tag=t&due_before=2037-01-01T00:00:00Z&",
+		"", "tag=u&", "tag=t&status=pending&", "tag=t&key=k&", "tag=t&key=k&app=a&", "tag=t&order=due&",
 	} {
 		s.Want(400, wire.CodeInvalidCursor, "GET", "/v1/tasks?"+query+"cursor="+cursor, "")
 	}
@@ -53,7 +52,7 @@ func TestPagesEndAt16MiBAndTheNextGoesOn(t *testing.T) {
 	var seen []wire.ID
 	var pages []int
 	for cursor := ""; len(pages) == 0 || cursor != ""; {
-		page := list(s, "tag=t&bodies=true&cursor="+cursor)
+		page := list(s, "tag=t&order=due&bodies=true&cursor="+cursor)
 		for _, task := range page.Tasks {
 			seen = append(seen, task.ID)
 			if task.BodyText == nil {

@@ -138,9 +138,13 @@ func Stats(stats []delaytask.TagStats) []wire.TagStats {
 		for status, n := range s.Counts {
 			counts[string(status)] = n
 		}
+		var capped []string
+		for _, status := range s.Capped {
+			capped = append(capped, string(status))
+		}
 		views[i] = wire.TagStats{
-			Tag: s.Tag, Counts: counts, OldestPending: wire.Time(s.OldestPending), Served: s.Served, Paused: s.Paused,
-			Lateness: Lateness(s.Lateness),
+			Tag: s.Tag, Counts: counts, Capped: capped, OldestPending: wire.Time(s.OldestPending),
+			Served: s.Served, Paused: s.Paused, Lateness: Lateness(s.Lateness),
 		}
 	}
 	return views
@@ -176,6 +180,7 @@ var problems = []struct {
 	{delaytask.ErrInvalidPriority, http.StatusBadRequest, wire.CodeInvalidPriority},
 	{delaytask.ErrInvalidHeaders, http.StatusBadRequest, wire.CodeInvalidHeaders},
 	{delaytask.ErrInvalidToken, http.StatusBadRequest, wire.CodeInvalidToken},
+	{delaytask.ErrInvalidCursor, http.StatusBadRequest, wire.CodeInvalidCursor},
 	{delaytask.ErrInvalidOption, http.StatusBadRequest, wire.CodeInvalidOption},
 	{delaytask.ErrInvalidSpec, http.StatusBadRequest, wire.CodeInvalidSpec},
 	{delaytask.ErrInvalidScheduleName, http.StatusBadRequest, wire.CodeInvalidScheduleName},

@@ -30,8 +30,8 @@ var floors = [][]string{
 		"internal/timer", "internal/server/traces", "internal/bench/usage", "internal/store", "internal/wire",
 		"processor/webhook", "scanner",
 	},
-	{"internal/lifecycle", "internal/runqueue", "internal/schedule", "internal/wake", "internal/sqlitedriver",
-		"metrics"},
+	{"internal/lifecycle", "internal/listing", "internal/runqueue", "internal/schedule", "internal/wake",
+		"internal/sqlitedriver", "metrics"},
 	{"internal/save", "internal/planner", "internal/testkit/air", "internal/testkit/judge"},
 	{"internal/engine", "client"},
 	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history",
@@ -74,6 +74,7 @@ var own = map[string][]string{
 	"internal/server/traces":    {},
 	"processor/webhook":         {"processor"},
 	"scanner":                   {"internal/row", "processor"},
+	"internal/listing":          {"internal/row", "internal/store"},
 	"internal/wake":             {"internal/metrics", "internal/row", "processor"},
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},

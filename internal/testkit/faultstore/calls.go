@@ -120,20 +120,38 @@ func (s *Store) Renumber(ctx context.Context, last int64, next func() int64, lim
 	return s.inner.Renumber(ctx, last, next, limit)
 }
 
-func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
-	return readApart(ctx, s, "List", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
-		return s.inner.List(ctx, f, bodies)
+func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
+	return call(ctx, s, "Places", func(ctx context.Context) ([][]row.Place, error) {
+		return s.inner.Places(ctx, spans, limit)
 	})
+}
+
+func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
+	return call(ctx, s, "Newest", func(ctx context.Context) ([]int64, error) {
+		return s.inner.Newest(ctx, below, limit)
+	})
+}
+
+func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error) {
+	return call(ctx, s, "Match", func(ctx context.Context) ([]row.Sized, error) {
+		return s.inner.Match(ctx, ids, m, bodies)
+	})
+}
+
+func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, []row.Broken, error) {
+	return readApart(ctx, s, "Rows", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+		return s.inner.Rows(ctx, ids, bodies)
+	})
+}
+
+func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
+	return call(ctx, s, "Count", func(ctx context.Context) ([]int64, error) { return s.inner.Count(ctx, pairs, most) })
 }
 
 func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
 	return call(ctx, s, "Oldest", func(ctx context.Context) ([]row.TagCount, error) {
 		return s.inner.Oldest(ctx, status)
 	})
-}
-
-func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
-	return call(ctx, s, "Counts", s.inner.Counts)
 }
 
 func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {

@@ -114,18 +114,8 @@ func (w *world) restore() {
 // end writes the table into the journal and ends the goroutines of the run.
 func (w *world) end() []journal.Event {
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDone})
-	for after := int64(0); ; {
-		rows, _, err := w.db.List(context.Background(), row.Filter{AfterID: after, Limit: 1000}, true)
-		if err != nil {
-			panic(err)
-		}
-		for _, r := range rows {
-			after = r.ID
-			w.note("db", journal.Row, rowEvent(&r, true))
-		}
-		if len(rows) < 1000 {
-			break
-		}
+	for _, r := range w.db.All() {
+		w.note("db", journal.Row, rowEvent(&r, true))
 	}
 	w.noteTicks()
 	events := w.book.Events()

@@ -153,7 +153,7 @@ var bulkTests = []test{
 			t.Errorf("renewed %d rows of %d", len(states), len(ids))
 		}
 		t.apply(changes...)
-		for i, got := range t.list(row.Filter{Limit: 1000}) {
+		for i, got := range t.all() {
 			if got.ID != ids[i] || got.Attempt != i || got.Due != changes[i].Due || got.Status != row.Completed {
 				t.Fatalf("task %d has the values of another: %s", got.ID, show(got))
 			}

@@ -25,7 +25,7 @@ var insertTests = []test{
 		t.missing(1, 2000, 2499)
 		rows[2499].ID = 2500
 		t.insert(rows...)
-		t.lists(row.Filter{Limit: 3, AfterID: 1999}, 2000, 2001, 2002)
+		t.newest(2003, 3, 2002, 2001, 2000)
 		t.written(rows[2499])
 	}},
 	{"Spans are kept in whole milliseconds", func(t *tester) {

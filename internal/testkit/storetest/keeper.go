@@ -31,7 +31,7 @@ var purgeTests = []test{
 			}
 		}
 		slices.Sort(left)
-		t.lists(row.Filter{Limit: 100}, left...)
+		t.holdsIDs(left...)
 	}},
 	{"The limit bounds what is deleted, and ids and keys of deleted rows are free", func(t *tester) {
 		rows := make([]row.Row, 5)
@@ -52,65 +52,6 @@ func (t *tester) purges(status row.Status, before row.Time, limit, want int) {
 	t.must(err)
 	if deleted != want {
 		t.Fatalf("deleted %d %v tasks, want %d", deleted, status, want)
-	}
-}
-
-var listTests = []test{
-	{"Pages go up to the largest id", func(t *tester) {
-		const largest = 1<<63 - 1
-		t.insertTasks(plain, 7, largest)
-		t.lists(row.Filter{Limit: 2, AfterID: 7}, largest)
-		t.lists(row.Filter{Limit: 2, AfterID: largest})
-	}},
-	{"A page ends with the row that fills it", func(t *tester) {
-		for id := range int64(4) {
-			r := t.task(id + 1)
-			r.Body = []byte(strings.Repeat("b", 10_000))
-			t.insert(r)
-		}
-		page := func(f row.Filter, bodies bool, want ...int64) {
-			rows, broken, err := t.store.List(t.Context(), f, bodies)
-			t.must(err)
-			if got := idsOf(rows); !slices.Equal(got, want) || f.Full(rows, broken) != (len(want) < 4) {
-				t.Errorf("filter %+v, bodies %t: %v, full %t, want %v", f, bodies, got, f.Full(rows, broken), want)
-			}
-		}
-		page(row.Filter{Limit: 10, MaxBytes: 25_000}, true, 1, 2, 3)
-		page(row.Filter{Limit: 10, MaxBytes: 1, AfterID: 2}, true, 3)
-		page(row.Filter{Limit: 10, MaxBytes: 25_000}, false, 1, 2, 3, 4)
-	}},
-	{"Bodies come only when asked for", func(t *tester) {
-		t.insert(t.task(1))
-		without, _, err := t.store.List(t.Context(), row.Filter{Limit: 1}, false)
-		t.must(err)
-		if len(without) != 1 || len(without[0].Body) != 0 {
-			t.Fatalf("got %+v, want one row without its body", without)
-		}
-		with, _, err := t.store.List(t.Context(), row.Filter{Limit: 1}, true)
-		t.must(err)
-		if len(with) != 1 {
-			t.Fatalf("got %d rows of one", len(with))
-		}
-		t.unchanged(with[0])
-		without[0].Body = with[0].Body
-		t.same(without[0], with[0])
-	}},
-}
-
-func (t *tester) list(f row.Filter) []row.Row {
-	t.Helper()
-	rows, broken, err := t.store.List(t.Context(), f, false)
-	t.must(err)
-	if len(broken) != 0 {
-		t.Fatalf("broken %v, want none", broken)
-	}
-	return rows
-}
-
-func (t *tester) lists(f row.Filter, want ...int64) {
-	t.Helper()
-	if got := idsOf(t.list(f)); !slices.Equal(got, want) {
-		t.Errorf("filter %+v: got %v, want %v", f, got, want)
 	}
 }
 
@@ -186,7 +127,7 @@ var brokenTests = []test{
 		t.spoil(2)
 		t.sees(everything("order.close"), 1, 2, 3)
 		t.reported(row.Ref{ID: 2}, row.Pending)(t.store.Get(t.Context(), nil, []int64{1, 2, 3}))
-		t.reported(row.Ref{ID: 2}, row.Pending)(t.store.List(t.Context(), row.Filter{Limit: 10}, true))
+		t.reported(row.Ref{ID: 2}, row.Pending)(t.store.Rows(t.Context(), []int64{1, 2, 3}, true))
 		claimed := t.claim(row.Ref{ID: 1}, row.Ref{ID: 2}, row.Ref{ID: 3})
 		t.reported(row.Ref{ID: 2, Version: 1}, row.Executing)(claimed.Rows, claimed.Broken, nil)
 		t.discard(1, claimed.Broken...)

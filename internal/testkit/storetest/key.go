@@ -91,7 +91,7 @@ func keysAreBinary(t *tester) {
 		}
 	}
 	t.insert(rows...)
-	stored := t.list(row.Filter{Limit: 1000})
+	stored := t.all()
 	if len(stored) != len(rows) {
 		t.Fatalf("stored %d rows of %d", len(stored), len(rows))
 	}

@@ -33,8 +33,8 @@ func Model(t *testing.T, open func(t *testing.T) store.Store) {
 			"purge":      func(rt *rapid.T) { m.with(rt).purge() },
 			"due":        func(rt *rapid.T) { m.with(rt).due() },
 			"expired":    func(rt *rapid.T) { m.with(rt).expired() },
-			"list":       func(rt *rapid.T) { m.with(rt).list() },
-			"counts":     func(rt *rapid.T) { m.with(rt).counts() },
+			"places":     func(rt *rapid.T) { m.with(rt).places() },
+			"match":      func(rt *rapid.T) { m.with(rt).match() },
 			"findActive": func(rt *rapid.T) { m.with(rt).findActive() },
 		})
 	})
@@ -45,7 +45,7 @@ func (t *tester) empty() {
 	t.Helper()
 	for {
 		var changes []row.Change
-		for _, r := range t.list(row.Filter{Limit: 1000}) {
+		for _, r := range t.all() {
 			c := change(r, row.Cancelled)
 			c.Due = row.MinTime
 			changes = append(changes, c)

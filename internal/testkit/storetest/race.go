@@ -27,7 +27,7 @@ var raceTests = []test{
 			}
 			return err == nil, err
 		})
-		t.lists(row.Filter{Limit: 100}, int64(winner+1))
+		t.holdsIDs(int64(winner + 1))
 	}},
 	{"Of many nodes one gets the number", func(t *tester) {
 		winner := t.oneWins(20, func(i int) (bool, error) {
@@ -119,7 +119,7 @@ func overlappingBatches(t *tester) {
 			won.made(t, r.ID, c.Executor)
 		}
 	})
-	for _, r := range t.list(row.Filter{Limit: 1000}) {
+	for _, r := range t.all() {
 		if won.of[r.ID] != r.Executor || r.Version != 1 {
 			t.Errorf("task %d is owned by %q at version %d, won by %q", r.ID, r.Executor, r.Version, won.of[r.ID])
 		}

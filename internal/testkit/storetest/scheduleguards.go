@@ -70,9 +70,7 @@ func (t *tester) everything() (all []string) {
 		t.must(err)
 		all = append(all, fmt.Sprintf("%+v", runs))
 	}
-	rows, _, err := t.store.List(t.Context(), row.Filter{Limit: 1000}, true)
-	t.must(err)
-	for _, r := range rows {
+	for _, r := range t.all() {
 		of := r.TickOf
 		r.TickOf = nil
 		all = append(all, show(r), fmt.Sprintf("%+v", of))

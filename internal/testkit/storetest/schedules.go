@@ -74,7 +74,8 @@ var scheduleTests = []test{
 			}
 			held := t.get(r.ID)
 			t.apply(change(held, row.Completed))
-			listed := t.list(row.Filter{AfterID: r.ID - 1, Limit: 1})
+			listed, _, err := t.store.Rows(t.Context(), []int64{r.ID}, false)
+			t.must(err)
 			if !reflect.DeepEqual(t.get(r.ID).TickOf, of) || !reflect.DeepEqual(listed[0].TickOf, of) {
 				t.Fatalf("completed, the run of %+v is %s and %s", of, show(t.get(r.ID)), show(listed[0]))
 			}
@@ -137,7 +138,7 @@ var scheduleTests = []test{
 				t.Errorf("schedule %d is at version %d with %d runs", s.ID, s.Version, s.Runs)
 			}
 		}
-		done, status := t.list(row.Filter{Limit: 1000}), map[row.Status]int{}
+		done, status := t.all(), map[row.Status]int{}
 		for _, r := range done {
 			status[r.Status]++
 		}
@@ -283,7 +284,7 @@ func fortyDecidersOfOneTick(t *tester) {
 	want := t.tick(1)
 	want.TaskID = int64(100 + winner)
 	t.hasRuns(1, want)
-	t.lists(row.Filter{Limit: 100}, want.TaskID)
+	t.holdsIDs(want.TaskID)
 	if s := t.schedules(row.ScheduleFilter{})[0]; s.Version != 1 || s.RunID != want.TaskID {
 		t.Errorf("the schedule is at version %d with run %d, want 1 and %d", s.Version, s.RunID, want.TaskID)
 	}

@@ -10,33 +10,6 @@ import (
 )
 
 var statsTests = []test{
-	{"Counts are the number and the oldest due time per tag and status", func(t *tester) {
-		if counts, err := t.store.Counts(t.Context()); err != nil || len(counts) != 0 {
-			t.Fatalf("an empty table counts %v, %v", counts, err)
-		}
-		t.insert(t.keyed(1, "a", ""), t.keyed(2, "A", ""), t.keyed(3, "a", ""))
-		t.insertAs(t.keyed(4, "a", ""), row.Pending, t.start.Add(-time.Hour))
-		t.insertAs(t.keyed(5, "a", ""), row.Failed, t.start.Add(-time.Minute))
-		t.insertTasks(func(r *row.Row) { r.Tag, r.Due = "none", 0 }, 6)
-		t.insertTasks(func(r *row.Row) { r.Tag, r.Due = "a", 0 }, 7)
-		t.insert(t.keyed(8, "a ", "")) // a plain INSERT may store it
-		counts, err := t.store.Counts(t.Context())
-		t.must(err)
-		got := make(map[row.TagCount]bool)
-		for _, c := range counts {
-			got[c] = true
-		}
-		want := map[row.TagCount]bool{
-			{Tag: "a", Status: row.Pending, Count: 4, Oldest: t.start.Add(-time.Hour)}:  true,
-			{Tag: "A", Status: row.Pending, Count: 1, Oldest: t.task(0).Due}:            true,
-			{Tag: "a ", Status: row.Pending, Count: 1, Oldest: t.task(0).Due}:           true,
-			{Tag: "a", Status: row.Failed, Count: 1, Oldest: t.start.Add(-time.Minute)}: true,
-			{Tag: "none", Status: row.Pending, Count: 1}:                                true,
-		}
-		if !maps.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	}},
 	{"Oldest is the smallest due time of each tag that has rows of the status", func(t *tester) {
 		t.insert(t.keyed(1, "a", ""), t.keyed(2, "A", ""))
 		t.insertAs(t.keyed(3, "a", ""), row.Pending, t.start.Add(-time.Hour))

@@ -47,7 +47,7 @@ var txTests = []test{
 		t.must(t.store.Insert(t.Context(), tx, []row.Row{t.task(1), t.task(2)}))
 		t.missing(1, 2)
 		t.must(tx.Commit())
-		t.lists(row.Filter{Limit: 10}, 1, 2)
+		t.holdsIDs(1, 2)
 	}},
 	{"A task is never there when its transaction rolls back", func(t *tester) {
 		tx := t.begin()
@@ -82,7 +82,7 @@ var txTests = []test{
 		t.must(t.store.Insert(t.Context(), tx, []row.Row{t.task(2)}))
 		t.refused(t.store.Insert(t.Context(), tx, []row.Row{t.task(3), t.keyed(4, "a", "k")}), row.ClassDuplicate)
 		t.must(tx.Commit())
-		t.lists(row.Filter{Limit: 10}, 1, 2)
+		t.holdsIDs(1, 2)
 	}},
 	{"A task whose key an Insert has met is locked as it is", func(t *tester) {
 		t.insert(t.keyed(1, "a", "k"), t.keyed(2, "b", "k"))

@@ -1,0 +1,77 @@
+package listing
+
+import (
+	"context"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// MostCounted is the largest number that Count and Counts return.
+const MostCounted = 10_000
+
+const (
+	// mostCountedInAll is how many entries of the index Counts reads, about 50 ms.
+	mostCountedInAll = 100_000
+	// leastCounted is how far the rows of a pair are counted, however many pairs there are.
+	leastCounted = 100
+	// mostLookedAtInAll is how many rows Count looks at.
+	mostLookedAtInAll = 100_000
+)
+
+// Count returns how many tasks match. When capped it is a lower bound: it is the largest number, or Count has looked at
+// so many rows that it left the others.
+func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error) {
+	q.Limit, q.MaxBytes = MostLooked, 0
+	w, err := q.walk(ctx, s)
+	if err != nil {
+		return 0, false, err
+	}
+	for looked := 0; looked < mostLookedAtInAll; looked += mostMatched {
+		places, err := w.next(ctx, mostMatched)
+		if err != nil {
+			return n, true, err
+		}
+		size, err := q.match(ctx, s, places)
+		if n += len(size); err != nil || n > MostCounted {
+			return min(n, MostCounted), true, err
+		}
+		if len(places) < mostMatched {
+			return n, false, nil
+		}
+	}
+	return n, true, nil
+}
+
+// TagCount is how many rows a tag has in one status.
+type TagCount struct {
+	row.TagCount
+	Count  int64
+	Capped bool // there are more
+}
+
+// Counts counts the rows of every tag and status, each up to MostCounted, or less where there are many tags.
+func Counts(ctx context.Context, s Store) ([]TagCount, error) {
+	var counts []TagCount
+	var pairs []row.Pair
+	for _, status := range statuses {
+		oldest, err := s.Oldest(ctx, status)
+		if err != nil {
+			return nil, err
+		}
+		for _, of := range oldest {
+			counts, pairs = append(counts, TagCount{TagCount: of}), append(pairs, row.Pair{Status: status, Tag: of.Tag})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	most := min(MostCounted, max(leastCounted, mostCountedInAll/len(pairs)))
+	found, err := s.Count(ctx, pairs, most+1)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range found {
+		counts[i].Count, counts[i].Capped = min(n, int64(most)), n > int64(most)
+	}
+	return counts, nil
+}

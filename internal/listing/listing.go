@@ -1,0 +1,204 @@
+package listing
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// Store is what lists are read from.
+type Store interface {
+	store.Lister
+	FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) ([]row.Row, error)
+	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
+}
+
+// Order is that of a list.
+type Order int
+
+// The orders that an index has.
+const (
+	ByDue     Order = iota // by (due, id), the first first
+	ByDueDown              // the last first
+	NewestIDs              // by id, the largest first
+)
+
+// Query says which tasks a list has. Zero fields do not filter. By due time it needs a status or a tag.
+type Query struct {
+	Order  Order
+	Status *row.Status
+	Tag    string
+	// Key finds the unfinished task by its unique key, and ended ones among the newest of the tag. It needs a Tag and
+	// ByDueDown.
+	Key       string
+	From, To  row.Time // due within [From, To)
+	LateBy    time.Duration
+	Error     string
+	CreatedBy row.Time
+
+	After    *row.Place // Next of the page before
+	Limit    int
+	Bodies   bool
+	MaxBytes int // of the tasks of a page, but for the first; 0: no bound
+}
+
+// Page is a part of a list.
+type Page struct {
+	Rows    []row.Row
+	Broken  []row.Broken // rows that cannot be decoded
+	IDs     []int64      // the order of both
+	Next    *row.Place   // After of the next page; nil when this is the last
+	Stopped bool         // it has looked at MostLooked rows, so there may be more although it is not full
+}
+
+// MostLooked is how many rows a page looks at.
+const MostLooked = 10_000
+
+// mostMatched is how many rows are matched at once.
+const mostMatched = 1000
+
+var statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled}
+
+// Read reads a page.
+func Read(ctx context.Context, s Store, q Query) (Page, error) {
+	w, err := q.walk(ctx, s)
+	if err != nil {
+		return Page{}, err
+	}
+	found, err := q.find(ctx, w)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{IDs: found.ids, Next: found.next, Stopped: found.stopped}
+	page.Rows, page.Broken, err = s.Rows(ctx, found.ids, q.Bodies)
+	kept := page.Rows[:0]
+	for _, r := range page.Rows { // those that have left the list since they were matched
+		if (q.Status == nil || r.Status == *q.Status) && (q.Tag == "" || r.Tag == q.Tag) {
+			kept = append(kept, r)
+		}
+	}
+	page.Rows = kept
+	return page, err
+}
+
+// found is what a page has.
+type found struct {
+	ids     []int64
+	next    *row.Place
+	stopped bool
+}
+
+// find looks for one match more than the page takes, so that Next is set only where there is one.
+func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
+	var last row.Place
+	bytes, looked := 0, 0
+	for n := q.Limit + 1; ; n *= 2 { // what a filter leaves out most of is matched in large steps
+		n = min(n, mostMatched, MostLooked-looked)
+		if n == 0 {
+			return found{f.ids, &last, true}, nil
+		}
+		places, err := w.next(ctx, n)
+		if err != nil {
+			return found{}, err
+		}
+		size, err := q.match(ctx, w.store, places)
+		if err != nil {
+			return found{}, err
+		}
+		for _, at := range places {
+			b, matches := size[at.ID]
+			if matches && (len(f.ids) == q.Limit || len(f.ids) > 0 && q.MaxBytes > 0 && bytes+b > q.MaxBytes) {
+				return found{f.ids, &last, false}, nil
+			}
+			if matches {
+				f.ids, bytes = append(f.ids, at.ID), bytes+b
+			}
+			last, looked = at, looked+1
+		}
+		if len(places) < n {
+			return f, nil
+		}
+	}
+}
+
+// match returns the sizes of the rows at the places that match.
+func (q *Query) match(ctx context.Context, s store.Lister, places []row.Place) (map[int64]int, error) {
+	ids := make([]int64, len(places))
+	for i, at := range places {
+		ids[i] = at.ID
+	}
+	sized, err := s.Match(ctx, ids, row.Match{
+		Status: q.Status, Tag: q.Tag, Key: q.Key, From: q.From, To: q.To, LateBy: q.LateBy, Error: q.Error,
+		CreatedBy: q.CreatedBy,
+	}, q.Bodies)
+	size := make(map[int64]int, len(sized))
+	for _, r := range sized {
+		size[r.ID] = r.Bytes
+	}
+	return size, err
+}
+
+// walk returns the places that the list is among.
+func (q *Query) walk(ctx context.Context, s Store) (*walk, error) {
+	w := &walk{store: s, down: q.Order == ByDueDown}
+	if q.Order == NewestIDs {
+		w.newest, w.below = true, math.MaxInt64
+		if q.After != nil {
+			w.below = q.After.ID
+		}
+		return w, nil
+	}
+	of := statuses
+	if q.Status != nil {
+		of = []row.Status{*q.Status}
+	}
+	if q.Key != "" && q.After == nil {
+		if err := w.findActive(ctx, s, q); err != nil {
+			return nil, err
+		}
+	}
+	for _, status := range of {
+		if q.Key != "" && !status.Final() {
+			continue // found by its key
+		}
+		tags, err := q.tags(ctx, s, status)
+		if err != nil {
+			return nil, err
+		}
+		for _, tag := range tags {
+			w.spans = append(w.spans, &track{span: row.Span{
+				Status: status, Tag: tag, Padded: q.Tag == "", From: q.From, To: q.To, Down: w.down, After: q.After,
+			}})
+		}
+	}
+	return w, nil
+}
+
+// findActive puts the unfinished task with the key in front. Its place there is before all others.
+func (w *walk) findActive(ctx context.Context, s Store, q *Query) error {
+	active, err := s.FindActive(ctx, nil, []row.TagKey{{Tag: q.Tag, Key: q.Key}})
+	for _, r := range active {
+		w.ahead = append(w.ahead, row.Place{Due: row.MaxTime, ID: r.ID})
+	}
+	return err
+}
+
+func (q *Query) tags(ctx context.Context, s Store, status row.Status) ([]string, error) {
+	if q.Tag != "" {
+		return []string{q.Tag}, nil
+	}
+	return Tags(ctx, s, status)
+}
+
+// Tags returns the tags that have rows of the status.
+func Tags(ctx context.Context, s Store, status row.Status) ([]string, error) {
+	oldest, err := s.Oldest(ctx, status)
+	tags := make([]string, len(oldest))
+	for i, of := range oldest {
+		tags[i] = of.Tag
+	}
+	return tags, err
+}

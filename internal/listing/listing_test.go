@@ -1,0 +1,227 @@
+package listing_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// at is a time of second granularity within the tests.
+func at(second int) row.Time {
+	return row.At(time.Date(2026, 11, 1, 0, 0, second, 0, time.UTC))
+}
+
+// plant stores n rows, as make makes them.
+func plant(n int, set func(i int, r *row.Row)) *memstore.Store {
+	s := memstore.New()
+	for i := range n {
+		r := row.Row{ID: int64(i + 1), Tag: "a", Expected: at(0), Due: at(0), Created: at(0), TTR: time.Second}
+		set(i, &r)
+		s.Plant(r)
+	}
+	return s
+}
+
+// pages reads a list to its end and returns the ids, and how many pages had stopped.
+func pages(t *testing.T, s listing.Store, q listing.Query) (ids []int64, stopped int) {
+	t.Helper()
+	for {
+		page, err := listing.Read(t.Context(), s, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.IDs) > q.Limit || len(page.Rows) != len(page.IDs) {
+			t.Fatalf("%+v: a page of %d rows and %d ids", q, len(page.Rows), len(page.IDs))
+		}
+		ids = append(ids, page.IDs...)
+		if page.Stopped {
+			stopped++
+		}
+		if q.After = page.Next; q.After == nil {
+			return ids, stopped
+		}
+	}
+}
+
+var statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled}
+
+// What a list has, page by page, is what its query says in the simplest words.
+func TestPagesHaveWhatMatchesOnceAndInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	s := plant(600, func(_ int, r *row.Row) {
+		r.Tag = fmt.Sprint("t", rng.IntN(7))
+		r.Status = statuses[rng.IntN(5)]
+		r.Due = at(rng.IntN(20)) // many at the same moment
+		r.Created = at(rng.IntN(5))
+		if rng.IntN(10) == 0 {
+			r.Due = 0
+		}
+		if r.Status.Final() && rng.IntN(3) == 0 {
+			r.Key = "k"
+		}
+		r.ErrorStack = []string{"", "boom", "bang"}[rng.IntN(3)]
+	})
+	s.Plant(row.Row{ID: 10_000, Tag: "t1", Key: "k", Expected: at(0), Due: at(1), Created: at(0), TTR: time.Second})
+	all := s.All()
+	for range 300 {
+		q := listing.Query{Order: listing.Order(rng.IntN(3)), Limit: 1 + rng.IntN(40)}
+		if rng.IntN(2) == 0 {
+			q.Status = &statuses[rng.IntN(5)]
+		}
+		if rng.IntN(2) == 0 {
+			q.Tag = fmt.Sprint("t", rng.IntN(8))
+		}
+		if rng.IntN(4) == 0 {
+			q.From = at(rng.IntN(20))
+		}
+		if rng.IntN(4) == 0 {
+			q.To = at(rng.IntN(20))
+		}
+		q.Error = []string{"", "", "b", "oo"}[rng.IntN(4)]
+		if rng.IntN(4) == 0 {
+			q.CreatedBy = at(rng.IntN(5))
+		}
+		if q.Tag != "" && rng.IntN(3) == 0 {
+			q.Key, q.Order = "k", listing.ByDueDown
+		}
+		got, stopped := pages(t, s, q)
+		if want := matching(all, q); !slices.Equal(got, want) || stopped > 0 {
+			t.Fatalf("%+v, status %v: %d pages stopped, got %v, want %v", q, q.Status, stopped, got, want)
+		}
+	}
+}
+
+func matching(all []row.Row, q listing.Query) (ids []int64) {
+	rows := slices.DeleteFunc(slices.Clone(all), func(r row.Row) bool {
+		return q.Status != nil && r.Status != *q.Status || q.Tag != "" && r.Tag != q.Tag ||
+			q.Key != "" && r.Key != q.Key || r.Due < q.From || !q.To.IsZero() && (r.Due.IsZero() || r.Due >= q.To) ||
+			!strings.Contains(r.ErrorStack, q.Error) || !q.CreatedBy.IsZero() && r.Created > q.CreatedBy
+	})
+	slices.SortFunc(rows, func(a, b row.Row) int {
+		byDue := cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
+		switch {
+		case q.Order == listing.NewestIDs:
+			return cmp.Compare(b.ID, a.ID)
+		case q.Key != "" && a.Status.Final() != b.Status.Final(): // the unfinished one first
+			if a.Status.Final() {
+				return 1
+			}
+			return -1
+		case q.Order == listing.ByDueDown:
+			return -byDue
+		default:
+			return byDue
+		}
+	})
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// looked counts the rows that are looked at.
+type looked struct {
+	*memstore.Store
+	places, matched int
+}
+
+func (l *looked) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
+	found, err := l.Store.Places(ctx, spans, limit)
+	for _, places := range found {
+		l.places += len(places)
+	}
+	return found, err
+}
+
+func (l *looked) Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error) {
+	l.matched += len(ids)
+	return l.Store.Match(ctx, ids, m, bodies)
+}
+
+func TestAPageLooksAtABoundedNumberOfRows(t *testing.T) {
+	const tags = 50
+	s := plant(2*listing.MostLooked+tags, func(i int, r *row.Row) {
+		r.Tag, r.Due = fmt.Sprint("t", i%tags), at(i)
+		if i == 2*listing.MostLooked {
+			r.ErrorStack = "the one"
+		}
+	})
+	for _, order := range []listing.Order{listing.ByDue, listing.NewestIDs} {
+		l := &looked{Store: s}
+		page, err := listing.Read(t.Context(), l, listing.Query{Status: new(row.Pending), Order: order, Limit: 10,
+			Error: "none"})
+		if err != nil || !page.Stopped || page.Next == nil || l.matched != listing.MostLooked {
+			t.Errorf("order %d: %+v, %v after %d rows", order, page, err, l.matched)
+		}
+		if l.places > 2*listing.MostLooked {
+			t.Errorf("order %d: %d entries of the index were read", order, l.places)
+		}
+		ids, stopped := pages(t, s, listing.Query{Status: new(row.Pending), Order: order, Limit: 10, Error: "the one"})
+		if !slices.Equal(ids, []int64{2*listing.MostLooked + 1}) || stopped != 2 {
+			t.Errorf("order %d: %v after %d pages that stopped", order, ids, stopped)
+		}
+	}
+	l := &looked{Store: s}
+	if _, err := listing.Read(t.Context(), l, listing.Query{Status: new(row.Pending), Limit: 100}); err != nil ||
+		l.matched > 101 || l.places > 110*tags {
+		t.Errorf("a page of 100 tasks looks at %d rows and %d entries, %v", l.matched, l.places, err)
+	}
+}
+
+func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
+	s := plant(5, func(_ int, r *row.Row) { r.Body = []byte(strings.Repeat("b", 10_000)) })
+	q := listing.Query{Tag: "a", Limit: 10, MaxBytes: 25_000, Bodies: true}
+	page, err := listing.Read(t.Context(), s, q)
+	if err != nil || !slices.Equal(page.IDs, []int64{1, 2}) || page.Next == nil {
+		t.Errorf("%+v, %v", page, err)
+	}
+	q.MaxBytes = 1
+	if ids, _ := pages(t, s, q); len(ids) != 5 {
+		t.Errorf("pages of one task have %v", ids)
+	}
+	q.Bodies, q.MaxBytes = false, 25_000
+	if page, err := listing.Read(t.Context(), s, q); err != nil || page.Next != nil {
+		t.Errorf("without bodies %+v, %v", page, err)
+	}
+}
+
+func TestCountsAreCapped(t *testing.T) {
+	s := plant(listing.MostCounted+1, func(i int, r *row.Row) {
+		if r.Due = at(i); i == 0 {
+			r.ErrorStack = "first"
+		}
+	})
+	for name, c := range map[string]struct {
+		q      listing.Query
+		n      int
+		capped bool
+	}{
+		"more than the most": {listing.Query{Tag: "a"}, listing.MostCounted, true},
+		"exactly the most":   {listing.Query{Tag: "a", From: at(1)}, listing.MostCounted, false},
+		"by error":           {listing.Query{Tag: "a", Error: "first"}, 1, false},
+		"none":               {listing.Query{Tag: "b"}, 0, false},
+	} {
+		n, capped, err := listing.Count(t.Context(), s, c.q)
+		if n != c.n || capped != c.capped || err != nil {
+			t.Errorf("%s: %d, capped %t, %v", name, n, capped, err)
+		}
+	}
+	counts, err := listing.Counts(t.Context(), s)
+	if err != nil || len(counts) != 1 || counts[0].Count != listing.MostCounted || !counts[0].Capped {
+		t.Errorf("all: %+v, %v", counts, err)
+	}
+	many := plant(1000, func(i int, r *row.Row) { r.Tag = fmt.Sprint("t", i/200) })
+	counts, err = listing.Counts(t.Context(), many)
+	if err != nil || len(counts) != 5 || counts[0].Count != 200 || counts[0].Capped {
+		t.Errorf("of five tags: %+v, %v", counts, err)
+	}
+}

@@ -1,0 +1,145 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// All returns every row, in the order of the ids: for tests, whose tables are small.
+func (s *Store) All() []row.Row {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]row.Row, 0, len(s.tasks.rows))
+	for e := range s.tasks.ids.after(entry{}) {
+		all = append(all, clone(s.tasks.rows[e.id]))
+	}
+	return all
+}
+
+// Places implements [store.Lister].
+func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
+	if err := s.enter(ctx, "list tasks"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	found := make([][]row.Place, len(spans))
+	for i, span := range spans {
+		entries := s.tasks.queue(span.Status, span.Tag).after(entry{})
+		if span.Down {
+			entries = s.tasks.queue(span.Status, span.Tag).backward()
+		}
+		for e := range entries {
+			if len(found[i]) >= limit {
+				break
+			}
+			if at := (row.Place{Due: e.due, ID: e.id}); contains(span, at) {
+				found[i] = append(found[i], at)
+			}
+		}
+	}
+	return found, nil
+}
+
+func contains(s row.Span, at row.Place) bool {
+	if s.After != nil && (at.Compare(*s.After) > 0) == s.Down || s.After != nil && at == *s.After {
+		return false
+	}
+	return within(at.Due, s.From, s.To)
+}
+
+func within(due, from, to row.Time) bool {
+	return due >= from && (to.IsZero() || !due.IsZero() && due < to)
+}
+
+// Newest implements [store.Lister].
+func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
+	if err := s.enter(ctx, "list the newest tasks"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var ids []int64
+	for e := range s.tasks.ids.backward() {
+		if len(ids) >= limit {
+			break
+		}
+		if e.id < below {
+			ids = append(ids, e.id)
+		}
+	}
+	return ids, nil
+}
+
+// Match implements [store.Lister].
+func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error) {
+	if err := s.enter(ctx, "filter tasks"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var found []row.Sized
+	for _, r := range s.tasks.of(ids) {
+		if s.matches(r, m) {
+			if !bodies {
+				r.Body = nil
+			}
+			found = append(found, row.Sized{ID: r.ID, Bytes: r.Size()})
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) matches(r row.Row, m row.Match) bool {
+	begun := r.Execution
+	if begun.IsZero() && !r.Status.Final() {
+		begun = s.now()
+	}
+	return (m.Status == nil || r.Status == *m.Status) &&
+		(m.Tag == "" || r.Tag == m.Tag) &&
+		(m.Key == "" || r.Key == m.Key) &&
+		within(r.Due, m.From, m.To) &&
+		(m.LateBy == 0 || !begun.IsZero() && begun.Sub(r.Expected) > m.LateBy) &&
+		strings.Contains(r.ErrorStack, m.Error) &&
+		(m.CreatedBy.IsZero() || r.Created <= m.CreatedBy)
+}
+
+// of returns those of the rows that exist, in the order of their ids.
+func (t *table) of(ids []int64) (rows []row.Row) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if r, ok := t.rows[id]; ok {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// Rows implements [store.Lister].
+func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, []row.Broken, error) {
+	if err := s.enter(ctx, "read tasks"); err != nil {
+		return nil, nil, err
+	}
+	defer s.mu.Unlock()
+	var found page
+	for _, r := range s.tasks.of(ids) {
+		if bodies {
+			found.add(r)
+		} else {
+			found.addWithoutBody(r)
+		}
+	}
+	return found.rows, found.broken, nil
+}
+
+// Count implements [store.Lister].
+func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
+	if err := s.enter(ctx, "count tasks"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	counts := make([]int64, len(pairs))
+	for i, p := range pairs {
+		counts[i] = int64(min(s.tasks.queue(p.Status, p.Tag).len(), most))
+	}
+	return counts, nil
+}

@@ -1,0 +1,217 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Places implements [store.Lister].
+func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
+	found := make([][]row.Place, len(spans))
+	if limit <= 0 {
+		return found, nil
+	}
+	var branches []clause
+	for i, span := range spans {
+		branches = append(branches, s.dialect.places(i, span, limit)...)
+	}
+	for group := range slices.Chunk(branches, maxBranches) {
+		all := unionAll(group)
+		err := scan(ctx, s.db, all.sql, all.args, func(r *struct {
+			record
+			Span int `db:"span"`
+		}) error {
+			if at := r.due(); at.ID > 0 { // Renumber gives the others an id first
+				found[r.Span] = append(found[r.Span], row.Place{Due: at.Due, ID: at.ID})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, classify("list tasks", err)
+		}
+	}
+	for i, span := range spans { // a union keeps no order
+		slices.SortFunc(found[i], func(a, b row.Place) int {
+			if span.Down {
+				a, b = b, a
+			}
+			return a.Compare(b)
+		})
+		found[i] = found[i][:min(limit, len(found[i]))]
+	}
+	return found, nil
+}
+
+// places reads a span in ranges, each of which is a part of the index in its order. As one range with OR, a page amid
+// 200,000 rows of the same due time would read them all.
+func (d dialect) places(number int, s row.Span, limit int) []clause {
+	var branches []clause
+	add := func(order string, limits ...clause) {
+		of := clause{"status = ? AND tag = ?", []any{int64(s.Status), s.Tag}}
+		if !s.Padded {
+			of.sql += d.exactTag
+		}
+		if s.Down {
+			order = downwards[order]
+		}
+		where := joined(append([]clause{of}, limits...), " AND ")
+		branches = append(branches, clause{fmt.Sprintf(
+			"SELECT id, %s, %d AS span FROM %s%s WHERE %s ORDER BY %s LIMIT %d",
+			d.time("due_time"), number, table, d.byDue, where.sql, order, limit), where.args})
+	}
+	if s.After == nil {
+		add(byDueTime, dueWithin(s.From, s.To)...)
+		return branches
+	}
+	at, open := s.After.Due, s.From.IsZero() && s.To.IsZero()
+	unset, same := clause{sql: "due_time IS NULL"}, clause{"due_time = ?", []any{at}}
+	beyond := clause{"id > ?", []any{s.After.ID}}
+	if s.Down {
+		beyond.sql = "id < ?"
+	}
+	switch {
+	case !at.IsZero() && at >= s.From && (s.To.IsZero() || at < s.To):
+		add("id", same, beyond)
+	case at.IsZero() && open:
+		add("id", unset, beyond)
+	}
+	switch {
+	case !s.Down: // the resolution is a microsecond
+		add(byDueTime, dueWithin(max(s.From, at+1, row.MinTime), s.To)...)
+	case !at.IsZero():
+		if !s.To.IsZero() {
+			at = min(at, s.To)
+		}
+		add(byDueTime, dueWithin(max(s.From, row.MinTime), at)...)
+		if open {
+			add("id", unset)
+		}
+	}
+	return branches
+}
+
+func dueWithin(from, to row.Time) (limits []clause) {
+	if !from.IsZero() {
+		limits = append(limits, clause{"due_time >= ?", []any{from}})
+	}
+	if !to.IsZero() {
+		limits = append(limits, clause{"due_time < ?", []any{to}})
+	}
+	return limits
+}
+
+var downwards = map[string]string{"id": "id DESC", byDueTime: table + ".due_time DESC, id DESC"}
+
+// Newest implements [store.Lister].
+func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
+	ids, err := selectIDs(ctx, s.db, s.dialect.newest(below, limit))
+	return ids, classify("list the newest tasks", err)
+}
+
+func (d dialect) newest(below int64, limit int) string {
+	return fmt.Sprintf("SELECT id FROM %s%s WHERE id > 0 AND id < %d ORDER BY id DESC LIMIT %d", table, d.byID, below,
+		max(limit, 0))
+}
+
+// Match implements [store.Lister].
+func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make([]row.Sized, 0, len(ids))
+	query, args := s.dialect.match(ids, m, bodies)
+	err := scan(ctx, s.db, query, args, func(r *struct {
+		ID    int64 `db:"id"`
+		Bytes int   `db:"bytes"`
+	}) error {
+		found = append(found, row.Sized{ID: r.ID, Bytes: r.Bytes + (&row.Row{}).Size()})
+		return nil
+	})
+	return found, classify("filter tasks", err)
+}
+
+func (d dialect) match(ids []int64, m row.Match, bodies bool) (string, []any) {
+	limits := []clause{{sql: "id IN (" + idList(ids) + ")"}}
+	and := func(condition string, args ...any) { limits = append(limits, clause{condition, args}) }
+	if m.Status != nil {
+		and("status = ?", int64(*m.Status))
+	}
+	if m.Tag != "" {
+		and(fmt.Sprintf(d.sameText, "tag"), m.Tag)
+	}
+	if m.Key != "" {
+		and(fmt.Sprintf(d.sameText, "task_key"), m.Key)
+	}
+	if !m.From.IsZero() {
+		and("due_time >= ?", m.From)
+	}
+	if !m.To.IsZero() {
+		and("due_time < ?", m.To)
+	}
+	if !m.CreatedBy.IsZero() {
+		and("create_time <= ?", m.CreatedBy)
+	}
+	if m.LateBy > 0 {
+		late := fmt.Sprintf(d.add, "expected_time", strconv.FormatInt(m.LateBy.Milliseconds(), 10))
+		and(fmt.Sprintf("%s < COALESCE(execution_time, CASE WHEN status IN (%d, %d) THEN %s END)", late,
+			row.Pending, row.Executing, d.now))
+	}
+	if m.Error != "" {
+		and("INSTR("+fmt.Sprintf(d.readText, "error_stack")+", "+d.bindText+") > 0", m.Error)
+	}
+	size := "0"
+	for _, column := range []string{"headers", "error_stack", "errors", "message_body"} {
+		if bodies || column != "message_body" {
+			size += " + COALESCE(LENGTH(" + column + "), 0)"
+		}
+	}
+	where := joined(limits, " AND ")
+	return "SELECT id, " + size + " AS bytes FROM " + table + d.byID + " WHERE " + where.sql + " ORDER BY id",
+		where.args
+}
+
+// Rows implements [store.Lister].
+func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, []row.Broken, error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	var found page
+	err := scan(ctx, s.db, rowsByID(s.dialect.selectList(bodies), ids), nil, found.add)
+	return found.rows, found.broken, classify("read tasks", err)
+}
+
+// Count implements [store.Lister].
+func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
+	counts := make([]int64, len(pairs))
+	most = min(max(most, 0), math.MaxInt32)
+	next := 0
+	for group := range slices.Chunk(pairs, maxBranches) {
+		branches := make([]clause, len(group))
+		for i, p := range group {
+			branches[i] = s.dialect.count(next+i, p, most)
+		}
+		all := unionAll(branches)
+		err := scan(ctx, s.db, all.sql, all.args, func(r *struct {
+			Pair int   `db:"pair"`
+			N    int64 `db:"n"`
+		}) error {
+			counts[r.Pair] = r.N
+			return nil
+		})
+		if err != nil {
+			return nil, classify("count tasks", err)
+		}
+		next += len(group)
+	}
+	return counts, nil
+}
+
+func (d dialect) count(number int, p row.Pair, most int) clause {
+	return clause{fmt.Sprintf("SELECT %d AS pair, COUNT(*) AS n FROM (SELECT 1 FROM %s%s WHERE status = ? AND tag = ?"+
+		" LIMIT %d) AS capped", number, table, d.byDue, most), []any{int64(p.Status), p.Tag}}
+}
