@@ -54,7 +54,8 @@ Measurements: ` + measurements() + `.`,
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", bench.Names()...)
-	cmd.AddCommand(a.benchChildCommand(), a.benchHTTPCommand(), a.benchNodesCommand())
+	cmd.AddCommand(a.benchChildCommand(), a.benchHTTPCommand(), a.benchNodesCommand(),
+		a.benchUICommand())
 	return a.withJSON(cmd)
 }
 
@@ -163,12 +164,13 @@ func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 			return a.bench(cmd, *o)
 		},
 	}
+	names := benchPartNames(part)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.Quick, "quick", false, "each measurement shorter")
-	flags.StringSliceVar(&o.Only, "only", nil, "measure these alone, as "+strings.Join(benchPartNames(part)[:2], ","))
+	flags.StringSliceVar(&o.Only, "only", nil, "measure these alone, as "+strings.Join(names[:min(2, len(names))], ","))
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
-	values(cmd, "only", benchPartNames(part)...)
+	values(cmd, "only", names...)
 	return a.withJSON(cmd)
 }
 
@@ -228,5 +230,27 @@ Measurements: ` + benchPartList("nodes") + `.`
   delaytask bench nodes --only nodes.rolling`
 	cmd.Flags().IntVar(&o.Repeats, "repeats", 0,
 		"turns of each measurement; figures are medians (default 5, and 1 for what takes long)")
+	return cmd
+}
+
+// uiRows is how many rows the table has that people read.
+const uiRows = 10_000_000
+
+// benchUICommand measures what people ask of a large table.
+func (a *app) benchUICommand() *cobra.Command {
+	o := bench.Options{Rows: uiRows}
+	cmd := a.benchPart("ui", &o)
+	cmd.Short = "Measure reads of a large table: lists, counts, single tasks, beside tasks that run"
+	cmd.Long = `Fill a table with completed, pending and failed tasks of 100 tags, and show how long lists, counts and reads of single
+tasks take beside 1,000 tasks a second, and how late these are. internal/bench/README.md says what each figure means.
+
+As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. To fill 10,000,000
+rows takes about ten minutes.
+
+Measurements: ` + benchPartList("ui") + `.`
+	cmd.Example = `  delaytask bench ui --rows 1000000
+  delaytask bench ui --dsn 'user:password@tcp(127.0.0.1:3306)/test' --json | jq .ui`
+	cmd.Flags().IntVar(&o.Rows, "rows", uiRows, "rows of the table")
+	cmd.Flags().IntVar(&o.Repeats, "repeats", 0, "turns of the measurement; figures are medians (default 1)")
 	return cmd
 }

@@ -26,7 +26,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestQuickIsAPartOfAll(t *testing.T) {
 	quick, all := Options{Quick: true}.chosen(), Options{}.chosen()
-	apart := (Options{Only: []string{"http", "nodes", "schedules"}}).chosen()
+	apart := (Options{Only: []string{"http", "nodes", "schedules", "ui"}}).chosen()
 	if len(quick) == 0 || len(quick) > len(all) || len(apart) == 0 || len(all)+len(apart) != len(registry) {
 		t.Errorf("%d of %d are quick, %d apart", len(quick), len(all), len(apart))
 	}

@@ -25,10 +25,11 @@ type track struct {
 	over  bool        // nothing comes behind them
 }
 
-// What a walk reads ahead at once of many spans.
 const (
-	leastAhead = 20   // of each
-	mostAhead  = 5000 // of all, unless the least of each is more
+	// leastAhead is what a walk reads ahead at least of each of many spans.
+	leastAhead = 8
+	// skew is by how much one span may have more of the next places than another before it is read again.
+	skew = 4
 )
 
 // next returns up to n places. Fewer are the last ones.
@@ -73,7 +74,7 @@ func (w *walk) first() (first *track, empty []*track) {
 }
 
 func (w *walk) fill(ctx context.Context, tracks []*track, n int) error {
-	n = min(n, max(leastAhead, mostAhead/len(tracks)))
+	n = min(n, max(leastAhead, skew*n/len(tracks)))
 	spans := make([]row.Span, len(tracks))
 	for i, t := range tracks {
 		spans[i] = t.span

@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	uiTags = 100
+	uiRate = 1000 // tasks a second that run meanwhile
+	uiKey  = "bench.key"
+)
+
+// uiReads lists what people ask. Each is a figure of its own.
+var uiReads = []struct {
+	name, about string
+	read        func(ctx context.Context, s *delaytask.Scheduler, id int64) error
+}{
+	{"newest", "the newest saves", listed(delaytask.Filter{})},
+	{"pending", "pending tasks of all tags", listed(delaytask.Filter{Status: delaytask.Pending})},
+	{"failed", "failed tasks of all tags", listed(delaytask.Filter{Status: delaytask.Failed})},
+	{"tag", "tasks of a tag", listed(delaytask.Filter{Tag: uiTag(7)})},
+	{"deep", "completed tasks of a tag, from the middle of its history on", listed(delaytask.Filter{
+		Tag: uiTag(7), Status: delaytask.Completed, DueBefore: time.Now().Add(-72 * time.Hour),
+	})},
+	{"filtered", "failed tasks by an error that none has: 10,000 rows are looked at",
+		listed(delaytask.Filter{Status: delaytask.Failed, Error: "no such text"})},
+	{"key", "a task by tag and key, and what finished with it",
+		listed(delaytask.Filter{Tag: uiTag(7), Key: uiKey})},
+	{"get", "a task by its id", func(ctx context.Context, s *delaytask.Scheduler, id int64) error {
+		_, err := s.Get(ctx, delaytask.ID(id))
+		return err
+	}},
+	{"get_key", "an unfinished task by its key", func(ctx context.Context, s *delaytask.Scheduler, _ int64) error {
+		_, err := s.Get(ctx, delaytask.Key(uiTag(7), uiKey))
+		return err
+	}},
+	{"explain", "why a task has not run", func(ctx context.Context, s *delaytask.Scheduler, id int64) error {
+		_, err := s.Explain(ctx, delaytask.ID(id))
+		return err
+	}},
+	{"stats", "the statistics of all tags", func(ctx context.Context, s *delaytask.Scheduler, _ int64) error {
+		_, err := s.Stats(ctx)
+		return err
+	}},
+	{"dry_run", "a dry run of a cancel of everything", func(
+		ctx context.Context, s *delaytask.Scheduler, _ int64,
+	) error {
+		_, err := s.CancelAll(ctx, delaytask.Bulk{DryRun: true})
+		return err
+	}},
+}
+
+func uiTag(i int) string { return fmt.Sprintf("bench.ui.%03d", i) }
+
+// listed reads two pages of a list.
+func listed(f delaytask.Filter) func(context.Context, *delaytask.Scheduler, int64) error {
+	return func(ctx context.Context, s *delaytask.Scheduler, _ int64) error {
+		page, err := s.List(ctx, f)
+		if err != nil || page.Next == "" {
+			return err
+		}
+		next := f
+		next.After = page.Next
+		_, err = s.List(ctx, next)
+		return err
+	}
+}
+
+func uiFigures() []figure {
+	figures := []figure{
+		{"ui.alone.p99_ms", fmt.Sprintf("start behind the due time at %d tasks a second, while no one reads", uiRate)},
+		{"ui.beside.p99_ms", "the same while each read is done again and again"},
+	}
+	for _, r := range uiReads {
+		figures = append(figures, figure{"ui." + r.name + ".p50_ms", r.about}, figure{"ui." + r.name + ".p99_ms",
+			"99 of 100"})
+	}
+	return figures
+}
+
+// uiMeasured measures reads of a large table beside tasks that run. A list is two pages.
+var uiMeasured = measurement{
+	name: "ui.reads", apart: true, once: true, figures: uiFigures(),
+	takes: func(w workload) time.Duration {
+		return onFreshTakes + filledIn(w.rows) + w.lasting(growthRest) + 2*(w.ahead()+w.late)
+	},
+	measure: onSameClock(func(ctx context.Context, r *run, d *database) error {
+		id, err := r.fillUI(ctx, d)
+		if err != nil {
+			return err
+		}
+		if err := lateness.Pass(ctx, r.workload.lasting(growthRest)); err != nil {
+			return err
+		}
+		alone, err := r.latenessOn(ctx, d, uiRate)
+		if err != nil {
+			return err
+		}
+		r.figures.addPercentiles("ui.alone", alone.Starts, p99)
+		return r.besideReads(ctx, d, id)
+	}),
+}
+
+// fillUI makes a history of a week, a future of a month, and failures, of many tags. It returns the id of a pending
+// task with a key.
+func (r *run) fillUI(ctx context.Context, d *database) (id int64, err error) {
+	now := row.At(time.Now())
+	spread := func(from row.Time, over time.Duration, n int) func(int) row.Time {
+		return func(i int) row.Time { return from.Add(over / time.Duration(max(n, 1)) * time.Duration(i)) }
+	}
+	const day = 24 * time.Hour
+	perTag := r.workload.rows / uiTags
+	completed, pending, failed := perTag*80/100, perTag*15/100, perTag*3/100
+	for tag := range uiTags {
+		for _, part := range []struct {
+			n int
+			filling
+		}{
+			{completed, filling{status: row.Completed, due: spread(now.Add(-6*day), 6*day, completed)}},
+			{pending, filling{status: row.Pending, due: spread(now.Add(time.Hour), 30*day, pending)}},
+			{failed, filling{status: row.Failed, due: spread(now.Add(-6*day), 6*day, failed)}},
+		} {
+			part.tag = uiTag(tag)
+			if _, err := d.fill(ctx, part.n, part.filling); err != nil {
+				return 0, err
+			}
+		}
+	}
+	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		id, err = s.SaveDelayTask(ctx, uiTag(7), nil, time.Hour, delaytask.WithKey(uiKey))
+		return err
+	})
+	return id, err
+}
+
+// besideReads reads in turn while tasks run, and adds how long each read took and how late the tasks were.
+func (r *run) besideReads(ctx context.Context, d *database, id int64) error {
+	reading, end := context.WithCancel(ctx)
+	defer end()
+	took := make([][]time.Duration, len(uiReads))
+	read := func(ctx context.Context, s *delaytask.Scheduler) error {
+		for ctx.Err() == nil {
+			for i, read := range uiReads {
+				began := time.Now()
+				if err := read.read(ctx, s, id); err != nil {
+					return fmt.Errorf("%s: %w", read.name, err)
+				}
+				took[i] = append(took[i], time.Since(began))
+			}
+		}
+		return nil
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.withScheduler(reading, d, delaytask.Config{}, read) }()
+	beside, err := r.latenessOn(ctx, d, uiRate)
+	end()
+	if reading := <-done; err == nil && !errors.Is(reading, context.Canceled) {
+		err = reading
+	}
+	if err != nil {
+		return err
+	}
+	r.figures.addPercentiles("ui.beside", beside.Starts, p99)
+	for i, read := range uiReads {
+		if took := slices.Sorted(slices.Values(took[i])); len(took) > 0 {
+			r.figures.addPercentiles("ui."+read.name, took, p50, p99)
+		}
+	}
+	return nil
+}
