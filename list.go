@@ -41,7 +41,7 @@ const (
 func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
 	q = listing.Query{
 		Tag: f.Tag, Key: row.ScopedKey(f.App, f.Key), From: row.At(f.DueFrom), To: row.At(f.DueBefore),
-		LateBy: f.LateBy, Error: f.Error, Bodies: f.Bodies, MaxBytes: maxBytes,
+		LateBy: f.LateBy, Error: f.Error, Group: f.Group, Bodies: f.Bodies, MaxBytes: maxBytes,
 	}
 	if f.Tag != "" && !processor.ValidTag(f.Tag) {
 		return q, fmt.Errorf("%w: got %.140q", ErrInvalidTag, f.Tag)
@@ -56,11 +56,17 @@ func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
 			f.Key)
 	case f.Key != "" && f.Tag == "":
 		return q, fmt.Errorf("%w: the filter's Key needs a Tag, which a key is unique in", ErrInvalidOption)
+	case f.Group != "" && f.Status != "" && f.Status != Failed:
+		return q, fmt.Errorf("%w: the filter's Group has failed tasks, and its Status is %.20q", ErrInvalidOption,
+			f.Status)
 	case f.LateBy < 0:
 		return q, fmt.Errorf("%w: the filter's LateBy is %v, want more than 0", ErrInvalidOption, f.LateBy)
 	case !utf8.ValidString(f.Error) || len(f.Error) > maxErrorPart:
 		return q, fmt.Errorf("%w: the filter's Error is not valid UTF-8 of at most %d bytes", ErrInvalidOption,
 			maxErrorPart)
+	}
+	if f.Group != "" && f.Status == "" {
+		f.Status = Failed
 	}
 	if f.Status != "" {
 		status, known := statusOf(f.Status)

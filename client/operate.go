@@ -89,6 +89,22 @@ func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
 	return all, nil
 }
 
+// Failures groups the newest failed tasks of the tag, or of all tags when it is "", as the library does.
+func (c *Client) Failures(ctx context.Context, tag string) (processor.Failures, error) {
+	var w wire.Failures
+	if err := c.read(ctx, withQuery("/v1/failures", "tag", tag), "group failed tasks", &w); err != nil {
+		return processor.Failures{}, err
+	}
+	f := processor.Failures{Groups: make([]processor.FailureGroup, len(w.Groups)), Tasks: w.Tasks, More: w.More}
+	for i, g := range w.Groups {
+		f.Groups[i] = processor.FailureGroup{
+			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: g.First.Std(), Last: g.Last.Std(),
+			ExampleID: int64(g.ExampleID), Example: g.Example,
+		}
+	}
+	return f, nil
+}
+
 // Tags returns the tags that are served or paused and that the token may read. It counts nothing and is cheap.
 func (c *Client) Tags(ctx context.Context) ([]processor.TagState, error) {
 	var list wire.TagList

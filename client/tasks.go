@@ -238,6 +238,7 @@ func query(f *processor.Filter) string {
 		set("late_by", f.LateBy.String())
 	}
 	set("error", f.Error)
+	set("group", f.Group)
 	set("order", string(f.Order))
 	set("cursor", f.After)
 	if f.Bodies {

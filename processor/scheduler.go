@@ -38,6 +38,7 @@ type Scheduler interface {
 	Tags(ctx context.Context) ([]TagState, error)
 	Nodes(ctx context.Context) ([]Node, error)
 	Stats(ctx context.Context) ([]TagStats, error)
+	Failures(ctx context.Context, tag string) (Failures, error)
 
 	Schedules
 }

@@ -75,7 +75,7 @@ type FailedAttempt struct {
 // Filter selects tasks. Fields that are left out do not filter.
 //
 // A list goes through an index in its [Order]. Status, Tag, DueFrom and DueBefore choose a part of the index. Key,
-// LateBy and Error are compared row by row on the way, so a page also ends after 10,000 rows ([Page]).
+// LateBy, Error and Group are compared row by row on the way, so a page also ends after 10,000 rows ([Page]).
 type Filter struct {
 	Tag    string
 	Status Status
@@ -86,6 +86,7 @@ type Filter struct {
 	DueBefore time.Time     // due earlier; likewise
 	LateBy    time.Duration // the first attempt began more than so late, or has not begun and is that late now
 	Error     string        // the last error contains it, byte by byte
+	Group     string        // FailureGroup.ID: only failed tasks of the group
 	Order     Order
 	After     string // Page.Next of the page before, with the same Order, Tag, Status, Key and App
 	Limit     int    // at most 1000, with Bodies 100: more means these; default 100

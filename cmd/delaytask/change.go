@@ -248,7 +248,7 @@ A task whose key another unfinished task carries by now stays failed.`,
 				})
 			default:
 				return misusedf("want the ids of failed tasks, or a filter: --tag, --key, --status, --older, " +
-					"--newer, --late-by, --error")
+					"--newer, --late-by, --error, --group")
 			}
 		},
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
-type filterFlags struct{ tag, status, key, app, older, newer, lateBy, err string }
+type filterFlags struct{ tag, status, key, app, older, newer, lateBy, err, group string }
 
 func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags := cmd.Flags()
@@ -23,7 +23,8 @@ func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags.StringVar(&f.newer, "newer", "", strings.Replace(older, "longer ago", "since then", 1))
 	flags.StringVar(&f.lateBy, "late-by", "", "only tasks that began more than so late, or have not begun")
 	flags.StringVar(&f.err, "error", "", "only tasks whose last error contains it")
-	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error")
+	flags.StringVar(&f.group, "group", "", "only failed tasks of this group, see failures")
+	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error", "group")
 }
 
 // given reports whether any of the flags narrows the tasks.
@@ -49,7 +50,8 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 	}
 	byAge, byStart := cmd.Flags().Changed("older"), cmd.Flags().Changed("newer")
 	return func(now time.Time) delaytask.Filter {
-		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key, App: f.app, LateBy: lateBy, Error: f.err}
+		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key, App: f.app, LateBy: lateBy, Error: f.err,
+			Group: f.group}
 		if byAge {
 			filter.DueBefore = now.Add(-older)
 		}

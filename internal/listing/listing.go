@@ -2,7 +2,9 @@ package listing
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -37,6 +39,7 @@ type Query struct {
 	From, To  row.Time // due within [From, To)
 	LateBy    time.Duration
 	Error     string
+	Group     string // an id of [Group]
 	CreatedBy row.Time
 
 	After    *row.Place // Next of the page before
@@ -138,7 +141,21 @@ func (q *Query) match(ctx context.Context, s store.Lister, places []row.Place) (
 	for _, r := range sized {
 		size[r.ID] = r.Bytes
 	}
-	return size, err
+	if q.Group == "" || err != nil {
+		return size, err
+	}
+	return size, q.leaveGroup(ctx, s, size)
+}
+
+// leaveGroup deletes what does not belong to the group.
+func (q *Query) leaveGroup(ctx context.Context, s store.Lister, size map[int64]int) error {
+	failures, err := s.Failures(ctx, slices.Collect(maps.Keys(size)))
+	for _, f := range failures {
+		if _, id := groupOf(f); id != q.Group {
+			delete(size, f.ID)
+		}
+	}
+	return err
 }
 
 // walk returns the places that the list is among.

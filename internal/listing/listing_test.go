@@ -225,3 +225,58 @@ func TestCountsAreCapped(t *testing.T) {
 		t.Errorf("of five tags: %+v, %v", counts, err)
 	}
 }
+
+func TestFailuresOfOneCauseAreOneGroup(t *testing.T) {
+	texts := []string{
+		`dial tcp 10.0.0.7:5432: connect: connection refused`,
+		`dial tcp 10.0.0.9:5433: connect: connection refused`,
+		"dial tcp [::1]:80: connect: connection refused\ngoroutine 7 [running]",
+		`order "a-17" not found`, `order "b\"18" not found`,
+		`user 7d444840-9dc0-11d1-b245-5ffdce74fad2 is 0x7f at 3fa85f64a1 after 1.5s`,
+		`user 8d444840-9dc0-11d1-b245-5ffdce74fad3 is 0x1 at 4fb85f64a2 after 12s`,
+		`decade of feed`, "",
+	}
+	s := plant(len(texts)+1, func(i int, r *row.Row) {
+		r.Status, r.Due = row.Failed, at(i)
+		if i == len(texts) { // of another tag
+			r.Tag, i = "b", 0
+		}
+		r.ErrorStack = texts[i]
+	})
+	found, err := listing.ReadGroups(t.Context(), s, "")
+	if err != nil || found.Looked != len(texts)+1 || found.More {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	var got []string
+	for _, g := range found.Groups {
+		got = append(got, fmt.Sprintf("%s %d %d-%d %s", g.Tag, g.Tasks, g.First.Sub(at(0))/time.Second,
+			g.Last.Sub(at(0))/time.Second, g.Error))
+	}
+	want := []string{
+		"a 3 0-2 dial tcp *: connect: connection refused", "a 2 5-6 user * is * at * after *s",
+		"a 2 3-4 order * not found", "b 1 9-9 dial tcp *: connect: connection refused", "a 1 8-8 ",
+		"a 1 7-7 decade of feed",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	q := listing.Query{Tag: "a", Status: new(row.Failed), Order: listing.ByDueDown, Limit: 2, Group: found.Groups[0].ID}
+	if ids, _ := pages(t, s, q); !slices.Equal(ids, []int64{3, 2, 1}) {
+		t.Errorf("of the group there are %v", ids)
+	}
+	if n, _, err := listing.Count(t.Context(), s, q); n != 3 || err != nil {
+		t.Errorf("%d are counted, %v", n, err)
+	}
+}
+
+func TestTheNewestFailuresAreGrouped(t *testing.T) {
+	s := plant(listing.MostGrouped+1, func(i int, r *row.Row) {
+		if r.Status, r.Due, r.ErrorStack = row.Failed, at(i), "boom"; i == 0 {
+			r.ErrorStack = "the oldest"
+		}
+	})
+	found, err := listing.ReadGroups(t.Context(), s, "a")
+	if err != nil || !found.More || len(found.Groups) != 1 || found.Groups[0].Tasks != listing.MostGrouped {
+		t.Errorf("%+v, %v", found, err)
+	}
+}

@@ -131,6 +131,20 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 	return found.rows, found.broken, nil
 }
 
+// Failures implements [store.Lister].
+func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error) {
+	if err := s.enter(ctx, "read errors"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var found []row.Failure
+	for _, r := range s.tasks.of(ids) {
+		text := r.ErrorStack[:min(row.FailureSize, len(r.ErrorStack))]
+		found = append(found, row.Failure{ID: r.ID, Tag: r.Tag, At: r.Due, Error: text})
+	}
+	return found, nil
+}
+
 // Count implements [store.Lister].
 func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
 	if err := s.enter(ctx, "count tasks"); err != nil {

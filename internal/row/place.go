@@ -45,6 +45,17 @@ type Sized struct {
 	Bytes int
 }
 
+// Failure is the beginning of a row's last error.
+type Failure struct {
+	ID    int64
+	Tag   string
+	At    Time   // due_time, which is when a failed row has failed
+	Error string // at most [FailureSize] bytes
+}
+
+// FailureSize is how much of an error tells errors apart.
+const FailureSize = 300
+
 // Pair names the rows of a tag in one status.
 type Pair struct {
 	Status Status

@@ -62,6 +62,7 @@ type dialect struct {
 	bindText string // placeholder for text: stores the bytes it is given whatever the character set of the connection
 	bindJSON string // the same for a JSON column
 	readText string // the stored bytes of %s
+	bytes    string // type whose characters are bytes
 	sameText string // %s equals the text that is bound
 	bindName string // placeholder for text that is looked for by an index, whatever the character set of the connection
 

@@ -185,6 +185,26 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 	return found.rows, found.broken, classify("read tasks", err)
 }
 
+// Failures implements [store.Lister].
+func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make([]row.Failure, 0, len(ids))
+	err := scan(ctx, s.db, s.dialect.failures(ids), nil, func(r *record) error {
+		at := r.due()
+		found = append(found, row.Failure{ID: at.ID, Tag: at.Tag, At: at.Due, Error: string(r.ErrorStack)})
+		return nil
+	})
+	return found, classify("read errors", err)
+}
+
+// failures cuts the bytes of a text, amid a character too.
+func (d dialect) failures(ids []int64) string {
+	cut := fmt.Sprintf("SUBSTR(CAST(error_stack AS %s), 1, %d)", d.bytes, row.FailureSize)
+	return rowsByID("id, "+d.text("tag")+", "+d.time("due_time")+", "+cut+" AS error_stack", ids)
+}
+
 // Count implements [store.Lister].
 func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
 	counts := make([]int64, len(pairs))

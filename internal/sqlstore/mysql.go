@@ -21,6 +21,7 @@ var mysqlDialect = dialect{
 	bindText: "CAST(? AS BINARY)",
 	bindJSON: "CONVERT(CAST(? AS BINARY) USING utf8mb4)", // a JSON column of MySQL takes no binary string
 	readText: "CAST(%s AS BINARY)",
+	bytes:    "BINARY",
 	sameText: "CAST(%s AS BINARY) = CAST(? AS BINARY)",
 	bindName: "CONVERT(CAST(? AS BINARY) USING utf8mb4) COLLATE " + exact,
 

@@ -130,6 +130,7 @@ func plannedLists(d dialect, now row.Time) (all []planned) {
 	matching, args := d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
 		LateBy: time.Second, Error: "refused", CreatedBy: now}, true)
 	add(primary, "match", matching, args)
+	add(primary, "failures", d.failures(ids), nil)
 	counts := unionAll([]clause{d.count(0, row.Pair{Tag: "a"}, 1000), d.count(1, row.Pair{Tag: "big"}, 1000)})
 	add(dueKey, "counts", counts.sql, counts.args)
 	slices.SortFunc(all, func(a, b planned) int { return strings.Compare(a.name, b.name) })

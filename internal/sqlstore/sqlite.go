@@ -20,6 +20,7 @@ var sqliteDialect = dialect{
 
 	bindText: "CAST(? AS TEXT)",
 	bindJSON: "CAST(? AS TEXT)",
+	bytes:    "BLOB",
 	readText: "CAST(%s AS TEXT)", // not BLOB: the driver returns an empty one as NULL
 	sameText: "%s = CAST(? AS TEXT)",
 	bindName: "CAST(? AS TEXT)",

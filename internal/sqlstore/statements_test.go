@@ -153,6 +153,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, match, true)) }},
 		{"Rows", func() error { return two(s.Rows(ctx, []int64{1, 2}, false)) }},
 		{"Oldest", func() error { return one(s.Oldest(ctx, row.Pending)) }},
+		{"Failures", func() error { return one(s.Failures(ctx, []int64{1, 2})) }},
 		{"Count", func() error { return one(s.Count(ctx, []row.Pair{{Tag: "a"}, {Tag: "b"}}, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},

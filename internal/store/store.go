@@ -138,6 +138,9 @@ type Lister interface {
 	// Rows is Get without a transaction. Without bodies it leaves them out.
 	Rows(ctx context.Context, ids []int64, bodies bool) (rows []row.Row, broken []row.Broken, err error)
 
+	// Failures returns the errors of those of the rows that exist, in the order of their ids.
+	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
+
 	// Count returns how many rows each pair has, at most most each. Tags that differ only in spaces at their ends may
 	// count as one.
 	Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error)

@@ -62,6 +62,25 @@ type Stats struct {
 	Tags []TagStats `json:"tags"`
 }
 
+// Failures are failed tasks, grouped by their errors.
+type Failures struct {
+	Groups []FailureGroup `json:"groups" doc:"The largest first"`
+	Tasks  int            `json:"tasks" doc:"That were looked at: the newest, at most 1,000"`
+	More   bool           `json:"more,omitempty" doc:"There are older ones"`
+}
+
+// FailureGroup is failed tasks of a tag whose errors are the same but for numbers, addresses and quoted texts.
+type FailureGroup struct {
+	ID        string `json:"id" doc:"The parameter group of a list"`
+	Tag       string `json:"tag"`
+	Error     string `json:"error" doc:"The first line, with * for what differs"`
+	Tasks     int    `json:"tasks"`
+	First     Time   `json:"first" doc:"When the first of them failed"`
+	Last      Time   `json:"last"`
+	ExampleID ID     `json:"example_id" doc:"The last of them"`
+	Example   string `json:"example" doc:"The beginning of its error"`
+}
+
 // Lateness tells in milliseconds how late first attempts started.
 type Lateness struct {
 	Samples int     `json:"samples"`

@@ -168,7 +168,9 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 			"an order without a part":       {list(processor.Filter{Order: "due"}), processor.ErrInvalidOption},
 			"an unknown order":              {list(processor.Filter{Order: "id"}), processor.ErrInvalidOption},
 			"a key without a tag":           {list(processor.Filter{Key: "k"}), processor.ErrInvalidOption},
-			"a negative lateness":           {list(processor.Filter{LateBy: -1}), processor.ErrInvalidOption},
+			"pending tasks of a group": {list(processor.Filter{Group: "g", Status: "pending"}),
+				processor.ErrInvalidOption},
+			"a negative lateness": {list(processor.Filter{LateBy: -1}), processor.ErrInvalidOption},
 		} {
 			wantError(t, name, c.err, c.want)
 		}

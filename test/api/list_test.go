@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -42,6 +44,42 @@ func TestListsComePageByPage(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+func TestFailuresAreGroupedAndListedByGroup(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ended := make(chan struct{}, 3)
+		start(t, s, "a", func(_ context.Context, task *processor.Task) error {
+			defer func() { ended <- struct{}{} }()
+			return processor.Permanent(fmt.Errorf("order %d is %s", task.ID, task.Body))
+		})
+		for _, body := range []string{"paid", "paid", "gone"} {
+			_, err := s.SaveDelayTask(t.Context(), "a", body, 0)
+			servertest.OK(t, err)
+		}
+		for range 3 {
+			wait(t, ended)
+		}
+		var found processor.Failures
+		for found.Tasks < 3 { // the results are stored in a moment
+			var err error
+			found, err = s.Failures(t.Context(), "a")
+			servertest.OK(t, err)
+		}
+		if len(found.Groups) != 2 || found.Groups[0].Tasks != 2 || found.Groups[0].Error != "order * is paid" ||
+			found.Groups[0].ExampleID == 0 || found.More {
+			t.Fatalf("got %+v", found)
+		}
+		page, err := s.List(t.Context(), processor.Filter{Tag: "a", Group: found.Groups[1].ID})
+		if err != nil || len(page.Tasks) != 1 || !strings.Contains(page.Tasks[0].ErrorStack, "gone") {
+			t.Errorf("of the second group there are %+v, %v", page.Tasks, err)
+		}
+		if none, err := s.Failures(t.Context(), "b"); err != nil || len(none.Groups) != 0 {
+			t.Errorf("another tag: %+v, %v", none, err)
+		}
+		_, err = s.Failures(t.Context(), "a b")
+		wantError(t, "a bad tag", err, processor.ErrInvalidTag)
 	})
 }
 

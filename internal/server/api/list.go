@@ -23,6 +23,7 @@ type listInput struct {
 	DueBefore string `query:"due_before" doc:"Due earlier; likewise"`
 	LateBy    string `query:"late_by" doc:"The first attempt began more than so late, or has not begun and is that late now"`
 	Error     string `query:"error" doc:"The last error contains it, byte by byte"`
+	Group     string `query:"group" doc:"Only failed tasks of this group, see /v1/failures"`
 	Order     string `query:"order" doc:"due, -due (the latest first) or -id (the newest saves first); by due it needs a status or a tag. Default: unfinished tasks by due, finished ones and those of a tag -due, all -id"`
 	Cursor    string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 	Limit     int    `query:"limit" doc:"Tasks in a page; default 100, at most 1,000, with bodies 100"`
@@ -37,15 +38,44 @@ func (a *API) listOperation() {
 			"one task. It also ends, and says stopped, after it has looked at 10,000 tasks.", groupTasks)
 	pages.Middlewares = append(pages.Middlewares, a.paged)
 	huma.Register(a.spec, pages, a.list)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/failures", "listFailures",
+		"Group failed tasks by their errors",
+		"It looks at the newest 1,000. Errors of a group are the same but for numbers, addresses and quoted texts.",
+		groupTasks), a.failures)
+}
+
+type failuresInput struct {
+	Tag string `query:"tag" doc:"Only tasks of this tag"`
+}
+
+type failuresOutput struct{ Body wire.Failures }
+
+func (a *API) failures(ctx context.Context, in *failuresInput) (*failuresOutput, error) {
+	if err := a.mayList(ctx, in.Tag); err != nil {
+		return nil, err
+	}
+	found, err := a.scheduler.Failures(ctx, in.Tag)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &failuresOutput{view.Failures(found)}, nil
+}
+
+// mayList reports whether the token may read tasks of the tag, or of all tags when it is "".
+func (a *API) mayList(ctx context.Context, tag string) error {
+	if err := allow(ctx, access.Read, tag); err != nil {
+		return a.problem(err)
+	}
+	if tag == "" && !access.From(ctx).AnyTag(access.Read) {
+		return problemOf(http.StatusForbidden, wire.CodeForbidden,
+			"this token may read some tags only: name one with tag=")
+	}
+	return nil
 }
 
 func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
-	if err := allow(ctx, access.Read, in.Tag); err != nil {
-		return nil, a.problem(err)
-	}
-	if in.Tag == "" && !access.From(ctx).AnyTag(access.Read) {
-		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
-			"this token may read some tags only: name one with tag=")
+	if err := a.mayList(ctx, in.Tag); err != nil {
+		return nil, err
 	}
 	if err := checkApp(in.App); err != nil {
 		return nil, err
@@ -76,6 +106,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 func (in *listInput) filter() (f delaytask.Filter, err error) {
 	f = delaytask.Filter{
 		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Error: in.Error,
+		Group: in.Group,
 		Order: delaytask.Order(in.Order), After: in.Cursor, Limit: in.Limit, Bodies: in.Bodies,
 	}
 	for _, t := range []struct {

@@ -150,6 +150,18 @@ func Stats(stats []delaytask.TagStats) []wire.TagStats {
 	return views
 }
 
+// Failures shows groups of failed tasks.
+func Failures(f delaytask.Failures) wire.Failures {
+	v := wire.Failures{Groups: make([]wire.FailureGroup, len(f.Groups)), Tasks: f.Tasks, More: f.More}
+	for i, g := range f.Groups {
+		v.Groups[i] = wire.FailureGroup{
+			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: wire.Time(g.First), Last: wire.Time(g.Last),
+			ExampleID: wire.ID(g.ExampleID), Example: g.Example,
+		}
+	}
+	return v
+}
+
 // Lateness is nil where nothing has run.
 func Lateness(l delaytask.Lateness) *wire.Lateness {
 	if l.Samples == 0 {

@@ -144,6 +144,12 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 	})
 }
 
+func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error) {
+	return call(ctx, s, "Failures", func(ctx context.Context) ([]row.Failure, error) {
+		return s.inner.Failures(ctx, ids)
+	})
+}
+
 func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
 	return call(ctx, s, "Count", func(ctx context.Context) ([]int64, error) { return s.inner.Count(ctx, pairs, most) })
 }

@@ -116,6 +116,27 @@ var listTests = []test{
 			t.unchanged(rows[0])
 		}
 	}},
+	{"The errors of rows are cut", func(t *tester) {
+		long := strings.Repeat("e", row.FailureSize-1) + "ü"
+		for id, text := range map[int64]string{1: "boom\nstack", 2: long, 3: ""} {
+			r := t.keyed(id, "a", "")
+			t.insert(r)
+			c := change(r, row.Failed)
+			c.ErrorStack = text
+			t.apply(c)
+		}
+		found, err := t.store.Failures(t.Context(), []int64{3, 2, 1, 9})
+		t.must(err)
+		if len(found) != 3 {
+			t.Fatalf("got %+v, want those of three rows", found)
+		}
+		for i, want := range []string{"boom\nstack", long[:row.FailureSize], ""} {
+			r := t.get(int64(i + 1))
+			if f := found[i]; f != (row.Failure{ID: r.ID, Tag: "a", At: r.Due, Error: want}) {
+				t.Errorf("got %+v, want %q", f, want)
+			}
+		}
+	}},
 	{"Rows are counted up to a bound", func(t *tester) {
 		t.insert(t.keyed(1, "a", ""), t.keyed(2, "A", ""), t.keyed(3, "a", ""), t.keyed(4, "a", ""))
 		t.insertAs(t.keyed(5, "a", ""), row.Failed, t.start)

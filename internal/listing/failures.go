@@ -1,0 +1,95 @@
+package listing
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Group is failed tasks of a tag whose errors are the same but for numbers, addresses and quoted texts.
+type Group struct {
+	ID          string // of the tag and the error
+	Tag         string
+	Error       string // the first line, with * for what differs
+	Tasks       int
+	First, Last row.Time // when these tasks failed
+	Example     row.Failure
+}
+
+// Groups are those of failed tasks, the largest first.
+type Groups struct {
+	Groups []Group
+	Looked int  // tasks that were looked at
+	More   bool // there are older ones
+}
+
+// MostGrouped is how many failed tasks ReadGroups looks at.
+const MostGrouped = 1000
+
+// ReadGroups groups the newest failed tasks of a tag, or of all.
+func ReadGroups(ctx context.Context, s Store, tag string) (Groups, error) {
+	q := Query{Order: ByDueDown, Status: new(row.Failed), Tag: tag}
+	w, err := q.walk(ctx, s)
+	if err != nil {
+		return Groups{}, err
+	}
+	places, err := w.next(ctx, MostGrouped+1)
+	if err != nil {
+		return Groups{}, err
+	}
+	ids := make([]int64, min(len(places), MostGrouped))
+	for i := range ids {
+		ids[i] = places[i].ID
+	}
+	failures, err := s.Failures(ctx, ids)
+	if err != nil {
+		return Groups{}, err
+	}
+	return Groups{group(failures), len(failures), len(places) > MostGrouped}, nil
+}
+
+func group(failures []row.Failure) (groups []Group) {
+	byID := map[string]*Group{}
+	for _, f := range failures {
+		text, id := groupOf(f)
+		g := byID[id]
+		if g == nil {
+			g = &Group{ID: id, Tag: f.Tag, Error: text, First: f.At, Last: f.At, Example: f}
+			byID[id] = g
+		}
+		g.Tasks++
+		g.First = min(g.First, f.At)
+		if f.At >= g.Last {
+			g.Last, g.Example = f.At, f
+		}
+	}
+	for _, g := range byID {
+		groups = append(groups, *g)
+	}
+	slices.SortFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), cmp.Compare(b.Last, a.Last), strings.Compare(a.ID, b.ID))
+	})
+	return groups
+}
+
+// differs is what tells errors of one cause apart: quoted texts, UUIDs, addresses, hexadecimal and other numbers.
+var differs = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'` + "|`[^`]*`" +
+	`|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b` +
+	`|\[[0-9a-fA-F:.%]*:[0-9a-fA-F:.%]*\](?::\d+)?` +
+	`|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b` +
+	`|\b(?:0[xX])[0-9a-fA-F]+\b|\b[0-9a-fA-F]*(?:\d[a-fA-F]|[a-fA-F]\d)[0-9a-fA-F]{6,}\b` +
+	`|\d+(?:\.\d+)?`)
+
+// groupOf returns what the failure has in common with others, and the id of their group.
+func groupOf(f row.Failure) (text, id string) {
+	line, _, _ := strings.Cut(f.Error, "\n")
+	text = differs.ReplaceAllString(strings.ToValidUTF8(strings.TrimSpace(line), "�"), "*")
+	sum := sha256.Sum256([]byte(f.Tag + "\n" + text))
+	return text, hex.EncodeToString(sum[:8])
+}
