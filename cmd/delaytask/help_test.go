@@ -86,7 +86,8 @@ func TestTheShellCompletes(t *testing.T) {
 	f("pending", "cancel", "--status", "")
 	f("failed", "retry", "--status", "")
 	f("mysql sqlite", "migrate", "sql", "--for", "")
-	f("save save_http read change work operate metrics register schedule all", "token", "create", "--verbs", "")
+	f("save save_http read bodies change work observe operate metrics register schedule all",
+		"token", "create", "--verbs", "")
 	f("", "get", "")
 	f("once skip both literal", "schedule", "preview", "--dst", "")
 	f("", "schedule", "preview", "")

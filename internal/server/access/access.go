@@ -29,10 +29,12 @@ type Verb string
 const (
 	Save     Verb = "save"      // save tasks, of any tag but "http"
 	SaveHTTP Verb = "save_http" // save tasks of the tag "http", whose addresses the server calls
-	Read     Verb = "read"      // see tasks
+	Read     Verb = "read"      // see tasks and schedules, without their bodies
+	Bodies   Verb = "bodies"    // see the bodies too, beside Read
 	Change   Verb = "change"    // cancel, reschedule and retry tasks, and change their bodies
 	Work     Verb = "work"      // pop tasks, and finish, fail, release and touch them
-	Operate  Verb = "operate"   // pause and resume tags, run and pause schedules, see nodes and statistics
+	Observe  Verb = "observe"   // see nodes, statistics and receivers
+	Operate  Verb = "operate"   // pause and resume tags, run and pause schedules; it includes Observe
 	Metrics  Verb = "metrics"   // read the metrics, which name all tags; Operate on all tags includes it
 	Schedule Verb = "schedule"  // save and delete schedules; those of the tag "http" also need SaveHTTP
 	Register Verb = "register"  // register receivers, whose addresses are called back with tasks
@@ -42,7 +44,7 @@ const (
 )
 
 // Verbs lists what a caller may do, without All.
-var Verbs = []Verb{Save, SaveHTTP, Read, Change, Work, Operate, Metrics, Register, Schedule}
+var Verbs = []Verb{Save, SaveHTTP, Read, Bodies, Change, Work, Observe, Operate, Metrics, Register, Schedule}
 
 // HTTPTag is the built-in tag whose tasks name the address to call.
 const HTTPTag = "http"

@@ -28,7 +28,10 @@ func (c Caller) SomeTag(v Verb) bool { return c.has(v) && len(c.tags) > 0 }
 // AnyTag reports whether the caller may do v with tasks of every tag.
 func (c Caller) AnyTag(v Verb) bool { return c.has(v) && slices.Contains(c.tags, anyTag) }
 
-func (c Caller) has(v Verb) bool { return slices.Contains(c.verbs, v) || slices.Contains(c.verbs, All) }
+func (c Caller) has(v Verb) bool {
+	return slices.Contains(c.verbs, v) || slices.Contains(c.verbs, All) ||
+		v == Observe && slices.Contains(c.verbs, Operate)
+}
 
 type contextKey struct{}
 

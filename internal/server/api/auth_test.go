@@ -180,15 +180,16 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 			{"POST", "/v1/wake", `{"tags":["t"]}`}},
 		access.SaveHTTP: {{"POST", "/v1/tasks", `{"tag":"http"}`}, {"POST", batchPath, `[{"tag":"http"}]`}},
 		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"},
-			{"GET", "/v1/tags"},
+			{"GET", "/v1/tags"}, {"GET", "/v1/failures"},
 			{"GET", "/v1/tags/t/lateness"}, {"GET", "/v1/schedules"}, {"GET", "/v1/schedules/s"},
 			{"GET", "/v1/schedules/s/ticks"}},
 		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
 		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
 			{"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
 			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
-		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"}, {"GET", "/v1/nodes"},
-			{"GET", "/v1/stats"}, {"POST", "/v1/schedules/s/pause"}, {"POST", "/v1/schedules/s/resume"},
+		access.Observe: {{"GET", "/v1/nodes"}, {"GET", "/v1/stats"}},
+		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"},
+			{"POST", "/v1/schedules/s/pause"}, {"POST", "/v1/schedules/s/resume"},
 			{"POST", "/v1/schedules/s/reset"}, {"POST", "/v1/schedules/s/skip"},
 			{"POST", "/v1/schedules/s/trigger"},
 			{"POST", "/v1/schedules/s/backfill", `{"from":1600000000,"to":1700000000}`}},
@@ -206,11 +207,43 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 			for _, c := range requests {
 				got := s.Call(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id),
 					tokens[may]...)
-				if (got.Status == 403) != (verb != may) {
+				seen := c[1] == "/v1/receivers" && c[0] == "GET" // by who observes, too
+				allowed := verb == may || (verb == access.Observe || seen) && may == access.Operate ||
+					seen && may == access.Observe
+				if (got.Status == 403) == allowed {
 					t.Errorf("%s with %s: %s %s: %d %.200s", verb, may, c[0], c[1], got.Status, got.Text)
 				}
 			}
 		}
+	}
+}
+
+func TestBodiesAreARightOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all, read := s.token("all", "*", access.All), s.token("read", "*", access.Read, access.Save)
+	both := s.token("both", "*", access.Read, access.Bodies)
+	some := s.token("some", "other.*", access.Read, access.Bodies)
+	id := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","key":"k","delay":"1h","body":"secret"}`,
+		all...).ID.String()
+	s.Want(200, "", "PUT", "/v1/schedules/s", `{"lines":["@yearly"],"tag":"t","body":"secret"}`, all...)
+	for _, path := range []string{
+		"/v1/tasks/" + id, "/v1/tasks/" + id + "/explain", "/v1/tasks?bodies=true", "/v1/tasks?tag=t&key=k&bodies=true",
+		"/v1/tags/t/keys/k", "/v1/schedules/s", "/v1/schedules?bodies=true", "/v1/schedules/s/explain",
+	} {
+		if got := s.Want(200, "", "GET", path, "", read...); strings.Contains(got.Text, "secret") {
+			t.Errorf("read sees %s: %s", path, got.Text)
+		}
+		hasBody := path != "/v1/tasks/"+id+"/explain" // which reads the task without its body
+		if got := s.Want(200, "", "GET", path, "", both...); strings.Contains(got.Text, "secret") != hasBody {
+			t.Errorf("bodies does not see %s: %s", path, got.Text)
+		}
+		if got := s.Call("GET", path, "", some...); strings.Contains(got.Text, "secret") {
+			t.Errorf("who may see bodies of other tags sees %s: %s", path, got.Text)
+		}
+	}
+	if got := s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, read...); strings.Contains(got.Text, "secret") {
+		t.Errorf("a save that meets the task sees %s", got.Text)
 	}
 }
 

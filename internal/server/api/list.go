@@ -100,7 +100,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		needed += int64(len(page.Tasks[i].Body) + len(page.Tasks[i].ErrorStack))
 	}
 	room.keep(needed)
-	return &listOutput{wire.Page{Tasks: view.Tasks(page.Tasks), Next: page.Next, Stopped: page.Stopped}}, nil
+	return &listOutput{wire.Page{Tasks: shownTasks(ctx, page.Tasks), Next: page.Next, Stopped: page.Stopped}}, nil
 }
 
 func (in *listInput) filter() (f delaytask.Filter, err error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -79,7 +78,7 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 				s.Body = nil
 			}
 			held += int64(len(s.Body))
-			out.Body.Schedules = append(out.Body.Schedules, view.Schedule(s))
+			out.Body.Schedules = append(out.Body.Schedules, shownSchedule(ctx, s))
 		}
 		if filter.AfterName = page.Next; page.Next == "" {
 			room.keep(held)

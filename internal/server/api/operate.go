@@ -133,11 +133,12 @@ func (a *API) clusterOperations() {
 		groupOperate), a.nodes)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats",
 		"Count tasks and show how punctual they are, per tag",
-		"It counts the whole table; for monitoring there is /metrics.", groupOperate), a.stats)
+		"It counts up to 10,000 tasks of a tag and status, and up to 100,000 in all. For monitoring there is /metrics.",
+		groupOperate), a.stats)
 }
 
 func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
-	if err := allow(ctx, access.Operate, ""); err != nil {
+	if err := allow(ctx, access.Observe, ""); err != nil {
 		return nil, a.problem(err)
 	}
 	nodes, err := a.scheduler.Nodes(ctx)
@@ -147,7 +148,7 @@ func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
 	out := &nodesOutput{wire.NodeList{Nodes: view.Nodes(nodes)}}
 	for i := range out.Body.Nodes {
 		n := &out.Body.Nodes[i]
-		hidden := func(tag string) bool { return !access.From(ctx).May(access.Operate, tag) }
+		hidden := func(tag string) bool { return !access.From(ctx).May(access.Observe, tag) }
 		n.Tags = slices.DeleteFunc(n.Tags, hidden)
 		n.Shares = slices.DeleteFunc(n.Shares, func(share wire.Share) bool { return hidden(share.Tag) })
 	}
@@ -155,7 +156,7 @@ func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
 }
 
 func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
-	if err := allow(ctx, access.Operate, ""); err != nil {
+	if err := allow(ctx, access.Observe, ""); err != nil {
 		return nil, a.problem(err)
 	}
 	stats, err := a.scheduler.Stats(ctx)
@@ -163,7 +164,7 @@ func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
 		return nil, a.problem(err)
 	}
 	stats = slices.DeleteFunc(stats, func(t delaytask.TagStats) bool {
-		return !access.From(ctx).May(access.Operate, t.Tag)
+		return !access.From(ctx).May(access.Observe, t.Tag)
 	})
 	return &statsOutput{wire.Stats{Tags: view.Stats(stats)}}, nil
 }

@@ -46,8 +46,7 @@ func (a *API) receiverOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "",
 		groupPush),
 		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
-			show := func(_ context.Context, w wire.Receiver) (wire.Receiver, error) { return w, nil }
-			return a.onReceiver(ctx, in, show)
+			return a.showReceiver(ctx, in)
 		})
 	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat",
 		"Say that a receiver is alive", "It stays registered for its ttl from now.", groupPush),
@@ -78,7 +77,7 @@ func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput,
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if there && !mayServe(ctx, before) {
+	if there && !mayServe(ctx, access.Register, before) {
 		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
 			"this app and address are registered for tags that this token may not register; remove it with a token "+
 				"that may, or wait until it is forgotten, an hour after its ttl")
@@ -91,7 +90,7 @@ func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput,
 }
 
 func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput, error) {
-	if err := allow(ctx, access.Register, ""); err != nil {
+	if err := seeReceivers(ctx); err != nil {
 		return nil, a.problem(err)
 	}
 	all, err := a.receivers.List(ctx)
@@ -100,11 +99,29 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput,
 	}
 	out := &receiversOutput{wire.ReceiverList{Receivers: []wire.Receiver{}}}
 	for _, w := range all {
-		if mayServe(ctx, w) {
+		if mayServe(ctx, access.Register, w) || mayServe(ctx, access.Observe, w) {
 			out.Body.Receivers = append(out.Body.Receivers, w)
 		}
 	}
 	return out, nil
+}
+
+func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
+	id, err := wire.ParseID(in.ID)
+	if err != nil {
+		return nil, invalidID(err)
+	}
+	if err := seeReceivers(ctx); err != nil {
+		return nil, a.problem(err)
+	}
+	receiver, err := a.receivers.Get(ctx, int64(id))
+	switch {
+	case err != nil:
+		return nil, a.problem(err)
+	case !mayServe(ctx, access.Register, receiver) && !mayServe(ctx, access.Observe, receiver):
+		return nil, push.NotFound()
+	}
+	return &receiverOutput{receiver}, nil
 }
 
 // onReceiver finds the named receiver, if the caller may register its tags.
@@ -122,7 +139,7 @@ func (a *API) onReceiver(
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if !mayServe(ctx, receiver) {
+	if !mayServe(ctx, access.Register, receiver) {
 		return nil, push.NotFound()
 	}
 	if receiver, err = do(ctx, receiver); err != nil {
@@ -131,9 +148,18 @@ func (a *API) onReceiver(
 	return &receiverOutput{receiver}, nil
 }
 
-func mayServe(ctx context.Context, w wire.Receiver) bool {
+// seeReceivers allows who registers receivers of some tags, or observes these.
+func seeReceivers(ctx context.Context) error {
+	if err := allow(ctx, access.Observe, ""); err == nil {
+		return nil
+	}
+	return allow(ctx, access.Register, "")
+}
+
+// mayServe reports whether the caller has the right to all tags of the receiver.
+func mayServe(ctx context.Context, v access.Verb, w wire.Receiver) bool {
 	for _, tag := range w.Tags {
-		if !access.From(ctx).May(access.Register, tag) {
+		if !access.From(ctx).May(v, tag) {
 			return false
 		}
 	}

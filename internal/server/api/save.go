@@ -95,6 +95,9 @@ func shownTo(ctx context.Context, task *delaytask.TaskRow, existing bool) wire.T
 		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
 			Status: string(task.Status)}
 	}
+	if existing {
+		return shownTask(ctx, task)
+	}
 	return view.Task(task)
 }
 

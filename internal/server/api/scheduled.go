@@ -167,7 +167,7 @@ func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutp
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &scheduleOutput{view.Schedule(&s)}, nil
+	return &scheduleOutput{shownSchedule(ctx, &s)}, nil
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
@@ -221,5 +221,7 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &scheduleExplainOutput{view.ScheduleExplanation(&e)}, nil
+	shown := view.ScheduleExplanation(&e)
+	shown.Schedule = shownSchedule(ctx, &e.Schedule)
+	return &scheduleExplainOutput{shown}, nil
 }

@@ -79,7 +79,7 @@ func TestASchedulesDefinitionIsARightOfItsOwn(t *testing.T) {
 	define := s.token("define", "*", access.Schedule)
 	both := s.token("both", "*", access.Schedule, access.SaveHTTP)
 	saver := s.token("saver", "*", access.Save, access.SaveHTTP, access.Change)
-	reader := s.token("reader", "*", access.Read)
+	reader := s.token("reader", "*", access.Read, access.Bodies)
 	const call = `{"lines":["@yearly"],"tag":"http","body":{"url":"https://example.com/"}}`
 	s.Want(403, wire.CodeForbidden, "PUT", at("call", ""), call, define...)
 	s.Want(403, wire.CodeForbidden, "PUT", at("call", ""), call, saver...)

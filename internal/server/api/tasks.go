@@ -9,7 +9,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -179,7 +178,7 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 	if err := seen(again, access.Read, delaytask.ID(task.ID), task.Tag); err != nil {
 		return nil, a.problem(err)
 	}
-	return &taskOutput{view.Task(&task)}, nil
+	return &taskOutput{shownTask(again, &task)}, nil
 }
 
 // getNow is get within the time of an operation that does not wait.
@@ -194,7 +193,7 @@ func (a *API) get(ctx context.Context, in named) (*taskOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &taskOutput{view.Task(&task)}, nil
+	return &taskOutput{shownTask(ctx, &task)}, nil
 }
 
 func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput, error) {
@@ -289,5 +288,5 @@ func (a *API) explain(ctx context.Context, in named) (*explainOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &explainOutput{wire.Explanation{Reason: string(e.Reason), Text: e.Text, Task: view.Task(&e.Task)}}, nil
+	return &explainOutput{wire.Explanation{Reason: string(e.Reason), Text: e.Text, Task: shownTask(ctx, &e.Task)}}, nil
 }
