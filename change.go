@@ -200,7 +200,9 @@ func (s *Scheduler) changeAll(
 		}
 		asOf = reading.Time
 	}
-	query.CreatedBy = asOf
+	if !b.DryRun || !b.AsOf.IsZero() { // what is saved within a dry run may count
+		query.CreatedBy = asOf
+	}
 	if from.Final() && (query.To.IsZero() || query.To > asOf) { // the due time of a final task is when it finished
 		query.To = asOf + 1
 	}

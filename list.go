@@ -141,9 +141,11 @@ func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 		return Page{}, fmt.Errorf("list tasks: %w", err)
 	}
 	page := Page{Tasks: tasksOf(found.Rows, found.Broken), Stopped: found.Stopped}
-	slices.SortFunc(page.Tasks, func(a, b TaskRow) int {
-		return cmp.Compare(slices.Index(found.IDs, a.ID), slices.Index(found.IDs, b.ID))
-	})
+	place := make(map[int64]int, len(found.IDs))
+	for i, id := range found.IDs {
+		place[id] = i
+	}
+	slices.SortFunc(page.Tasks, func(a, b TaskRow) int { return cmp.Compare(place[a.ID], place[b.ID]) })
 	if found.Next != nil {
 		page.Next = cursorOf(*found.Next, &f)
 	}

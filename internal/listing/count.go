@@ -21,7 +21,6 @@ const (
 // Count returns how many tasks match. When capped it is a lower bound: it is the largest number, or Count has looked at
 // so many rows that it left the others.
 func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error) {
-	q.Limit, q.MaxBytes = MostLooked, 0
 	w, err := q.walk(ctx, s)
 	if err != nil {
 		return 0, false, err
@@ -31,15 +30,27 @@ func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error
 		if err != nil {
 			return n, true, err
 		}
-		size, err := q.match(ctx, s, places)
-		if n += len(size); err != nil || n > MostCounted {
-			return min(n, MostCounted), true, err
+		matching := len(places)
+		if q.looksAtRows() {
+			size, err := q.match(ctx, w.store, places)
+			if err != nil {
+				return n, true, err
+			}
+			matching = len(size)
+		}
+		if n += matching; n > MostCounted {
+			return MostCounted, true, nil
 		}
 		if len(places) < mostMatched {
 			return n, false, nil
 		}
 	}
 	return n, true, nil
+}
+
+// looksAtRows reports whether the places alone do not tell what matches.
+func (q *Query) looksAtRows() bool {
+	return q.Order == NewestIDs || q.Key != "" || q.LateBy > 0 || q.Error != "" || q.Group != "" || !q.CreatedBy.IsZero()
 }
 
 // TagCount is how many rows a tag has in one status.

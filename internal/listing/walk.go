@@ -23,6 +23,7 @@ type track struct {
 	span  row.Span
 	ahead []row.Place // read, and not handed out
 	over  bool        // nothing comes behind them
+	size  int         // of the next read: twice that of the one before, because a span that is read again has more
 }
 
 const (
@@ -43,10 +44,10 @@ func (w *walk) next(ctx context.Context, n int) (places []row.Place, err error) 
 		return places, err
 	}
 	for len(places) < n {
-		first, empty := w.first()
+		first, known := w.first()
 		switch {
-		case len(empty) > 0:
-			if err := w.fill(ctx, empty, n-len(places)); err != nil {
+		case !known:
+			if err := w.fill(ctx, n-len(places)); err != nil {
 				return nil, err
 			}
 		case first == nil:
@@ -58,8 +59,9 @@ func (w *walk) next(ctx context.Context, n int) (places []row.Place, err error) 
 	return places, nil
 }
 
-// first returns the track whose next place comes first, and those that have to be read on before that is known.
-func (w *walk) first() (first *track, empty []*track) {
+// first returns the track whose next place comes first, nil when there is none. It is not known while a span has to be
+// read on.
+func (w *walk) first() (first *track, known bool) {
 	for _, t := range w.spans {
 		switch {
 		case len(t.ahead) > 0:
@@ -67,26 +69,33 @@ func (w *walk) first() (first *track, empty []*track) {
 				first = t
 			}
 		case !t.over:
-			empty = append(empty, t)
+			return nil, false
 		}
 	}
-	return first, empty
+	return first, true
 }
 
-func (w *walk) fill(ctx context.Context, tracks []*track, n int) error {
-	n = min(n, max(leastAhead, skew*n/len(tracks)))
-	spans := make([]row.Span, len(tracks))
-	for i, t := range tracks {
-		spans[i] = t.span
+// fill reads on in the spans that have nothing left, and in those that soon will.
+func (w *walk) fill(ctx context.Context, n int) error {
+	var tracks []*track
+	var spans []row.Span
+	size := 0
+	for _, t := range w.spans {
+		if t.size == 0 {
+			t.size = min(n, max(leastAhead, skew*n/len(w.spans)))
+		}
+		if !t.over && len(t.ahead) <= t.size/skew {
+			tracks, spans, size = append(tracks, t), append(spans, t.span), max(size, t.size)
+		}
 	}
-	found, err := w.store.Places(ctx, spans, n)
+	found, err := w.store.Places(ctx, spans, size)
 	if err != nil {
 		return err
 	}
 	for i, t := range tracks {
-		t.ahead, t.over = found[i], len(found[i]) < n
+		t.ahead, t.over, t.size = append(t.ahead, found[i]...), len(found[i]) < size, min(2*size, mostMatched)
 		if !t.over {
-			t.span.After = &found[i][n-1]
+			t.span.After = &found[i][size-1]
 		}
 	}
 	return nil
