@@ -50,7 +50,8 @@ func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error
 
 // looksAtRows reports whether the places alone do not tell what matches.
 func (q *Query) looksAtRows() bool {
-	return q.Order == NewestIDs || q.Key != "" || q.LateBy > 0 || q.Error != "" || q.Group != "" || !q.CreatedBy.IsZero()
+	return q.Order == NewestIDs || q.Key != "" || q.LateBy > 0 || q.Error != "" || q.Group != "" ||
+		!q.CreatedBy.IsZero()
 }
 
 // TagCount is how many rows a tag has in one status.
