@@ -15,5 +15,6 @@
 //   - change.go: the changes of a zone, and the four rules for them.
 //   - text.go: the stored form.
 //   - cost.go: the bound of what a search costs.
+//   - count.go: how many ticks there are, without a search for each.
 //   - preview.go: ticks with notes on what a clock change has done to them.
 package spec

@@ -42,6 +42,8 @@ func (s *Spec) horizon() int64 {
 type line interface {
 	// next returns the first tick in [from, until) that is not excluded. The seconds are those of UTC.
 	next(s *Spec, from, until int64) (int64, bool)
+	// seconds returns which seconds of a minute are ticks, where no clock change is near and nothing is excluded.
+	seconds(m *minute) uint64
 	// String returns the canonical form.
 	String() string
 }
