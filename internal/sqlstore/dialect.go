@@ -2,6 +2,9 @@ package sqlstore
 
 import (
 	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // Kind is a kind of database: which SQL dialect it speaks.
@@ -85,6 +88,11 @@ type dialect struct {
 	upsert                        string // after an INSERT into a table with the key tag, before the assignments
 
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
+
+	// Counts the rows of the cells of a grid, where it capsCells up to most of each, where it limits for so long.
+	countDue          func(d dialect, g row.DueGrid, most int, limit time.Duration) (string, []any)
+	capsCells, limits bool
+	estimates         bool // EXPLAIN tells how many entries a range of an index has, without reading them
 
 	counter string // selects the id of the next plain INSERT, as a counter
 	countOn string // makes the database number new rows from the largest id on

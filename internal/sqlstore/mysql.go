@@ -65,6 +65,10 @@ var mysqlDialect = dialect{
 	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table +
 		" WHERE status = ? GROUP BY status, tag",
 
+	countDue:  mysqlCountDue,
+	limits:    true,
+	estimates: true,
+
 	// The counter in information_schema of MySQL may be a day old.
 	counter: "SHOW CREATE TABLE " + table,
 	countOn: "ALTER TABLE " + table + " AUTO_INCREMENT = 1",

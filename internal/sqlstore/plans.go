@@ -94,6 +94,14 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
 	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
 	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
+	grid := row.DueGrid{Tags: []string{"big", "t3"}, Now: now.Add(time.Second), Start: now, Step: time.Minute,
+		Steps: 60}
+	add(dueKey, "due by minute")(d.countDue(d, grid, 100, time.Second))
+	if d.estimates {
+		add(dueKey, "estimate of what is due")(d.estimateDue(grid))
+	}
+	grid.Tags, grid.Steps = many, 0
+	add(dueKey, "overdue")(d.countDue(d, grid, 100, time.Second))
 	add(activeKey, "lock by key")(d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
 	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
 	return append(all, plannedLists(d, now)...)
@@ -153,6 +161,7 @@ func plannedScheduleStatements(d dialect) []planned {
 	add(primary, "delete of a schedule")(d.deleteSchedule(s))
 	add(lookKey, "look at schedules")(d.lookAt(at, 0, 0, 200))
 	add(lookKey, "look at schedules, next page")(d.lookAt(at.Add(time.Hour), at, 7, 200))
+	add(lookKey, "cursors of schedules")(d.upcoming(at.Add(time.Hour), 200))
 	add(nameKey, "all schedules")(d.schedules(row.ScheduleFilter{Limit: 10}))
 	add(nameKey, "schedules by name")(d.schedules(row.ScheduleFilter{Names: []string{"s7", "s8"}, Limit: 10}))
 	add(nameKey, "schedules by prefix")(d.schedules(row.ScheduleFilter{Prefix: "s7", AfterName: "s71", Limit: 10}))

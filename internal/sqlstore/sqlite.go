@@ -47,6 +47,9 @@ var sqliteDialect = dialect{
 		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m" +
 		" WHERE m.status = s.status AND m.tag = s.tag) AS due_time FROM s WHERE tag IS NOT NULL",
 
+	countDue:  sqliteCountDue,
+	capsCells: true,
+
 	counter: "SELECT seq AS last_id FROM sqlite_sequence WHERE name = '" + table + "'",
 	countOn: "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM " + table + ") WHERE name = '" + table + "'",
 

@@ -68,6 +68,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	rescued.LeaseOver, rescued.ErrorStack, rescued.Errors, rescued.Expected = true, "é", []byte("[]"), now
 	edited := change(4, row.Pending, row.Pending)
 	edited.Body, edited.SameExecutor = []byte("b"), true
+	grid := row.DueGrid{Tags: []string{"a", "b"}, Now: now, Start: now, Step: time.Hour, Steps: 1}
 	many := make([]string, maxBranches+1)
 	for i := range many {
 		many[i] = strings.Repeat("t", i+1)
@@ -157,6 +158,9 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Count", func() error { return one(s.Count(ctx, []row.Pair{{Tag: "a"}, {Tag: "b"}}, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},
+		{"CountDue", func() error { return two(s.CountDue(ctx, grid, 5, time.Second)) }},
+		{"EstimateDue", func() error { return two(s.EstimateDue(ctx, grid)) }},
+		{"Upcoming", func() error { return one(s.Upcoming(ctx, now, 5)) }},
 		{"Purge", func() error {
 			mustExec(t, plain, "UPDATE "+table+" SET status = 1, due_time = '2020-01-01' WHERE id = 3")
 			return one(s.Purge(ctx, row.Completed, now, 5))

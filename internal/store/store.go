@@ -30,6 +30,7 @@ type Store interface {
 	Lister
 	Nodes
 	Schedules
+	Forecaster
 }
 
 // Clock reads the time that decides.
@@ -193,4 +194,22 @@ type Schedules interface {
 	// TrimRuns deletes runs of a schedule that are not open and come after the newest keep, at most limit. It returns
 	// how many.
 	TrimRuns(ctx context.Context, schedule int64, keep, limit int) (deleted int, err error)
+}
+
+// Forecaster tells how many pending rows fall due when. Its reads take no lock and use the index (status, tag,
+// due_time).
+type Forecaster interface {
+	// CountDue counts the rows of the cells, and leaves out cells without rows. Where the database can it counts up to
+	// most rows of a cell, and then says that there are more. It returns false, and no counts, when it has worked for
+	// longer than the limit.
+	CountDue(ctx context.Context, g row.DueGrid, most int, limit time.Duration) (
+		counts []row.DueCount, complete bool, err error)
+
+	// EstimateDue returns about how many rows the cells have, as the database tells without reading them, and leaves
+	// out cells without rows. The cost is one of each cell. It returns false when the database cannot tell.
+	EstimateDue(ctx context.Context, g row.DueGrid) (counts []row.DueCount, known bool, err error)
+
+	// Upcoming returns active schedules whose cursor is before the moment, at most limit, without what only their runs
+	// need. It leaves out those that cannot be decoded. An account that may not read schedules gets none.
+	Upcoming(ctx context.Context, before row.Time, limit int) ([]row.Schedule, error)
 }

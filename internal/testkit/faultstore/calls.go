@@ -240,3 +240,36 @@ func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (
 		return s.inner.TrimRuns(ctx, schedule, keep, limit)
 	})
 }
+
+func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, limit time.Duration) (
+	[]row.DueCount, bool, error) {
+	return readDue(ctx, s, "CountDue", func(ctx context.Context) ([]row.DueCount, bool, error) {
+		return s.inner.CountDue(ctx, g, most, limit)
+	})
+}
+
+func (s *Store) EstimateDue(ctx context.Context, g row.DueGrid) ([]row.DueCount, bool, error) {
+	return readDue(ctx, s, "EstimateDue", func(ctx context.Context) ([]row.DueCount, bool, error) {
+		return s.inner.EstimateDue(ctx, g)
+	})
+}
+
+func readDue(
+	ctx context.Context, s *Store, method string, do func(context.Context) ([]row.DueCount, bool, error),
+) ([]row.DueCount, bool, error) {
+	type answer struct {
+		counts []row.DueCount
+		ok     bool
+	}
+	got, err := call(ctx, s, method, func(ctx context.Context) (answer, error) {
+		counts, ok, err := do(ctx)
+		return answer{counts, ok}, err
+	})
+	return got.counts, got.ok, err
+}
+
+func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) ([]row.Schedule, error) {
+	return call(ctx, s, "Upcoming", func(ctx context.Context) ([]row.Schedule, error) {
+		return s.inner.Upcoming(ctx, before, limit)
+	})
+}

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Nodes", nodesTests},
 		{"Tags", tagsTests},
 		{"Schedules", scheduleTests},
+		{"Forecast", forecastTests},
 		{"Bulk", bulkTests},
 	}
 	for _, topic := range topics {
