@@ -39,6 +39,7 @@ type Scheduler interface {
 	Nodes(ctx context.Context) ([]Node, error)
 	Stats(ctx context.Context) ([]TagStats, error)
 	Failures(ctx context.Context, tag string) (Failures, error)
+	Forecast(ctx context.Context, f ForecastFilter) (Forecast, error)
 
 	Schedules
 }

@@ -35,6 +35,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"cancel", "cancel 1 --tag t", "cancel x", "cancel 1 x", "cancel --status failed", "cancel --older x",
 		"cancel --key k", "cancel --tag t", "retry --tag t",
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more",
+		"forecast more", "forecast --span 2h", "forecast --span soon", "forecast --tag bad!",
 		"nodes more", "version more", "demo more", "health more", "health --timeout soon", "health --url ftp://h",
 		"config print --concurrency none", "config print --ttr 1ms",
 		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch",

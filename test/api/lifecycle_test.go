@@ -32,6 +32,7 @@ func calls(ctx context.Context, s form) map[string]error {
 	_, errs["List"] = s.List(ctx, processor.Filter{})
 	_, errs["Explain"] = s.Explain(ctx, ref)
 	_, errs["Stats"] = s.Stats(ctx)
+	_, errs["Forecast"] = s.Forecast(ctx, processor.ForecastFilter{})
 	_, errs["Tags"] = s.Tags(ctx)
 	_, errs["Nodes"] = s.Nodes(ctx)
 	_, errs["Pop"] = s.Pop(ctx, "t")

@@ -138,6 +138,7 @@ func (a *API) describe() {
 	a.leaseOperations()
 	a.tagOperations()
 	a.clusterOperations()
+	a.forecastOperation()
 	a.receiverOperations()
 	a.scheduleOperations()
 	completeDocument(a.spec.OpenAPI())

@@ -72,6 +72,7 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		{"POST", "/v1/tags/theirs/pop"}, {"POST", "/v1/pop?tag=mine&tag=theirs"},
 		{"POST", "/v1/tasks", `{"tag":"theirs"}`}, {"POST", batchPath, `[{"tag":"mine"},{"tag":"theirs"}]`},
 		{"POST", "/v1/tags/theirs/pause"}, {"POST", "/v1/tags/theirs/resume"}, {"GET", "/v1/tags/theirs/lateness"},
+		{"GET", "/v1/forecast?tag=theirs"},
 		{"GET", "/v1/tasks"}, {"GET", "/v1/tasks?tag=theirs"}, {"GET", "/v1/tasks?key=k"},
 		{"POST", "/v1/receivers", register}, {"POST", "/v1/receivers", takenOver},
 	} {
@@ -109,7 +110,7 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	servertest.Eventually(t, "the tag is seen to be served", func() bool {
 		return strings.Contains(s.Call("GET", "/v1/nodes", "", all...).Text, `"theirs"`)
 	})
-	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/nodes", "/v1/receivers"} {
+	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/forecast", "/v1/nodes", "/v1/receivers"} {
 		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") ||
 			strings.Contains(got.Text, "shop") {
 			t.Errorf("%s shows %s", list, got.Text)

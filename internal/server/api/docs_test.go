@@ -97,6 +97,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	f("TagList", "GET", "/v1/tags", "")
 	f("TagLateness", "GET", "/v1/tags/t/lateness", "")
 	f("Stats", "GET", "/v1/stats", "")
+	f("Forecast", "GET", "/v1/forecast?span=24h", "")
 	f("NodeList", "GET", "/v1/nodes", "")
 }
 

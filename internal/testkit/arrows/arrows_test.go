@@ -32,7 +32,7 @@ var floors = [][]string{
 	},
 	{"internal/lifecycle", "internal/listing", "internal/runqueue", "internal/schedule", "internal/wake",
 		"internal/sqlitedriver", "metrics"},
-	{"internal/save", "internal/planner", "internal/testkit/air", "internal/testkit/judge"},
+	{"internal/save", "internal/planner", "internal/forecast", "internal/testkit/air", "internal/testkit/judge"},
 	{"internal/engine", "client"},
 	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history",
 		"internal/testkit/storetest", "internal/bridge"},
@@ -67,6 +67,7 @@ var own = map[string][]string{
 	"internal/wire":             {},
 	"internal/spec":             {},
 	"internal/schedule":         {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
+	"internal/forecast":         {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
 	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/server/encrypted": {},
 	"internal/server/otlp":      {},

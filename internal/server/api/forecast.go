@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+type forecastInput struct {
+	Span string `query:"span" doc:"1h by the minute, 24h by the quarter of an hour, or 30d by six hours; default 1h"`
+	Tag  string `query:"tag" doc:"Only this tag"`
+}
+
+type forecastOutput struct{ Body wire.Forecast }
+
+func (a *API) forecastOperation() {
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/forecast", "forecast",
+		"Tell how many tasks are overdue and how many fall due",
+		"By tag, ticks of schedules included. It takes the database for 0.2 s at most: small tags are counted, and of "+
+			"large ones the number is about right, or at least so much.", groupOperate), a.forecast)
+}
+
+// forecast reads all tags, and shows those that the caller may see.
+func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput, error) {
+	if err := allow(ctx, access.Observe, in.Tag); err != nil {
+		return nil, a.problem(err)
+	}
+	filter := delaytask.ForecastFilter{Tag: in.Tag}
+	if in.Span != "" {
+		var span wire.Duration
+		if err := span.UnmarshalText([]byte(in.Span)); err != nil || span == 0 {
+			return nil, a.problem(fmt.Errorf("%w: span: want 1h, 24h or 30d, got %.40q", delaytask.ErrInvalidOption,
+				in.Span))
+		}
+		filter.Span = span.Std()
+	}
+	found, err := a.scheduler.Forecast(ctx, filter)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	found.Tags = slices.DeleteFunc(found.Tags, func(t delaytask.TagForecast) bool {
+		return !access.From(ctx).May(access.Observe, t.Tag)
+	})
+	return &forecastOutput{view.Forecast(&found)}, nil
+}
