@@ -14,12 +14,12 @@ import (
 // readTicks adds the ticks of schedules. A tick before the cursor has its task already, or never will. One that is due
 // and not decided is not in it: what becomes of it depends on the runs that are open.
 func (r *reader) readTicks(ctx context.Context, only string) error {
-	schedules, err := r.Upcoming(ctx, r.grid.End(), r.bounds.schedules+1)
+	schedules, err := r.Upcoming(ctx, r.grid.End(), r.schedules+1)
 	if err != nil {
 		return fmt.Errorf("read the schedules: %w", err)
 	}
-	if len(schedules) > r.bounds.schedules {
-		schedules, r.leftOut = schedules[:r.bounds.schedules], true
+	if len(schedules) > r.schedules {
+		schedules, r.leftOut = schedules[:r.schedules], true
 	}
 	began := time.Now()
 	for i := range schedules {
