@@ -69,6 +69,8 @@ var (
 	ErrScheduleState    = processor.ErrScheduleState
 	ErrNoRevision       = processor.ErrNoRevision
 
+	ErrNoSeries = processor.ErrNoSeries
+
 	ErrNotStarted = processor.ErrNotStarted
 	ErrStarted    = processor.ErrStarted
 	ErrOverloaded = processor.ErrOverloaded

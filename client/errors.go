@@ -87,6 +87,8 @@ var sentinels = map[string]error{
 	wire.CodeScheduleOwned:    processor.ErrScheduleOwned,
 	wire.CodeScheduleBusy:     processor.ErrScheduleBusy,
 	wire.CodeScheduleState:    processor.ErrScheduleState,
+
+	wire.CodeNoSeries: processor.ErrNoSeries,
 }
 
 // refusal is an answer about one of many. Its code may be "": then nothing was refused.

@@ -290,11 +290,13 @@ func latePolicy(name string) processor.LatePolicy {
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
+// exact rounds to the microsecond, which the milliseconds of an answer have as their third digit.
+func exact(ms float64) time.Duration { return time.Duration(ms*1000+0.5) * time.Microsecond }
+
 func lateness(l *wire.Lateness) processor.Lateness {
 	if l == nil {
 		return processor.Lateness{}
 	}
-	exact := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 	return processor.Lateness{Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99),
 		Max: exact(l.Max)}
 }

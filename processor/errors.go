@@ -108,6 +108,9 @@ var (
 	// ErrInvalidRange is returned when a range without a tick is to be backfilled, with more than 100,000, or with
 	// ticks that are to come.
 	ErrInvalidRange = errors.New("delaytask: the range cannot be backfilled")
+	// ErrNoSeries is returned by Series when the schema has no table for it, or the account of the database lacks
+	// privileges on the table.
+	ErrNoSeries = errors.New("delaytask: lateness and results over time are not kept; delaytask doctor says why")
 	// ErrNoRevision is returned by Start when schedules are declared, and neither Config.Revision nor the build says
 	// which version of the program this is.
 	ErrNoRevision = errors.New("delaytask: schedules are declared, and the revision of the program is not known: " +

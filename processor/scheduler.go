@@ -40,6 +40,7 @@ type Scheduler interface {
 	Stats(ctx context.Context) ([]TagStats, error)
 	Failures(ctx context.Context, tag string) (Failures, error)
 	Forecast(ctx context.Context, f ForecastFilter) (Forecast, error)
+	Series(ctx context.Context, f SeriesFilter) (Series, error)
 
 	Schedules
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"regexp"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -17,6 +19,7 @@ import (
 type screen struct {
 	width  int  // columns; 0: lines may have any length
 	colour bool // obeys NO_COLOR (https://no-color.org) and TERM=dumb
+	blocks bool // shows characters beyond ASCII, by the locale
 }
 
 func (a *app) screenOf(stdout io.Writer) screen {
@@ -27,7 +30,13 @@ func (a *app) screenOf(stdout io.Writer) screen {
 	if err != nil {
 		width = 0
 	}
-	return screen{width: width, colour: a.hasColour()}
+	return screen{width: width, colour: a.hasColour(), blocks: a.hasBlocks()}
+}
+
+// hasBlocks reports whether the locale of a terminal is one of UTF-8. The first variable that is set counts.
+func (a *app) hasBlocks() bool {
+	locale := strings.ToUpper(cmp.Or(a.getenv("LC_ALL"), a.getenv("LC_CTYPE"), a.getenv("LANG")))
+	return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 }
 
 // hasColour reports whether a terminal shows colours. The old console of Windows shows their codes.

@@ -17,16 +17,25 @@ import (
 )
 
 func (a *app) statsCommand() *cobra.Command {
-	return a.withJSON(&cobra.Command{
+	var over seriesFlags
+	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count tasks and show how punctual they are, per tag",
+		Short: "Count tasks and show how punctual they are, per tag or over time",
 		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed tasks
 started (at most 1,000 of them, fewer where there are many tags). It counts up to 10,000 tasks of a tag and status, and up
-to 100,000 in all: "10,000+" says that there are more. For monitoring there are metrics.`,
+to 100,000 in all: "10,000+" says that there are more. For monitoring there are metrics.
+
+With --since or --tag, show results and lateness over time instead, and what may explain them: by the minute for the
+last 6 h, by the hour for 30 days. That reads few rows.`,
 		Example: `  delaytask stats
-  delaytask stats --json | jq '.items[] | select(.served | not) | .tag'`,
+  delaytask stats --json | jq '.items[] | select(.served | not) | .tag'
+  delaytask stats --since 1h
+  delaytask stats --since 7d --tag order.close`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if over.given(cmd) {
+				return a.showSeries(cmd, &over)
+			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				stats, err := s.Stats(ctx)
 				if err != nil {
@@ -38,7 +47,9 @@ to 100,000 in all: "10,000+" says that there are more. For monitoring there are 
 				return a.printStats(stats)
 			})
 		},
-	})
+	}
+	over.addFlags(cmd)
+	return a.withJSON(cmd)
 }
 
 func (a *app) printStats(stats []delaytask.TagStats) error {

@@ -14,6 +14,7 @@ import (
 type census struct {
 	*deps
 	token string // of this node
+	name  string
 	gone  func(row.Node) bool
 	last  atomic.Pointer[count]
 }
@@ -22,6 +23,7 @@ type census struct {
 type count struct {
 	view   *cluster.View
 	living map[int]row.Node // by number
+	silent []row.Node       // the others
 	self   bool             // this node is among them
 	number int              // of this node, if it is
 	pops   map[string][]int // the nodes where a tag was popped lately, this one left out
@@ -52,7 +54,9 @@ func (c *census) read(ctx context.Context) (*count, error) {
 			for _, tag := range popped(node) {
 				n.pops[tag] = append(n.pops[tag], node.Number)
 			}
+			continue
 		}
+		n.silent = append(n.silent, node)
 	}
 	c.Metrics.SetNodes(len(n.living))
 	c.last.Store(n)

@@ -22,6 +22,8 @@ type dbClock struct {
 	held       hindrance     // the clock has no anchor
 	unread     hindrance     // readings fail
 	skewed     sync.Once     // the log says that this machine's clock is off
+	answering  answering
+	moved      func(row.Reading) // is told that another server answers; nil before the engine is wired
 }
 
 // newDBClock makes the clock of an engine whose leases have the given length.
@@ -155,6 +157,9 @@ func (c *dbClock) takeReading(ctx context.Context, of store.Clock) error {
 // clock its anchor.
 func (c *dbClock) observe(reading row.Reading, sent, received time.Time) {
 	c.answered(received)
+	if c.answering.another(reading.Server, received) && c.moved != nil {
+		c.moved(reading)
+	}
 	if !c.clock.Add(reading, sent, received) {
 		c.loseAnchor()
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/save"
@@ -95,6 +96,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	c.Go(func() { e.heartbeat(life.Life) })
 	c.Go(func() { e.commits.loop(life.Life) })
 	c.Go(func() { e.notifier.loop(life.Life) })
+	c.Go(func() { e.rollup.Loop(life.Life, e.running) })
 	e.findersDone.Go(func() { e.measureTable(e.finders) })
 	return e, nil
 }
@@ -113,9 +115,15 @@ func (e *Engine) wire(process cluster.Process) {
 	e.finders, e.endFinders = context.WithCancel(c.Life)
 	e.sources, e.endSources = context.WithCancel(c.Life)
 
+	c.rollup = rollup.NewWriter(rollup.Config{
+		Counts: c.counts, Store: c.store, Life: c.Lifecycle, Now: c.clock.AtLeast, Node: process.Token,
+	})
+	c.moved = func(r row.Reading) {
+		c.rollup.Mark(r.Time, "", process.Token, row.Mark{Kind: row.MarkFailover, Name: r.Server})
+	}
 	e.ids = newIDs(e.member, c.clock)
 	e.beatSoon = make(chan struct{}, 1)
-	e.census = &census{deps: c, token: process.Token, gone: process.Gone}
+	e.census = &census{deps: c, token: process.Token, name: process.Name, gone: process.Gone}
 	e.notifier = newNotifier(c, e.census, process.Token)
 	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
 	e.tags.notify = e.notifier
@@ -173,7 +181,9 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.cfg.Waker.Listen(e.census.token, e.wakeups.hear)
 	}
 	e.describe(true)
+	e.markNode(row.MarkJoined)
 	e.tags.run(true)
+	e.Go(func() { e.tellOfStart(e.Life) })
 	e.Go(func() { e.dispatcher.loop(e.Life) })
 	e.Go(func() { e.renewer.loop(e.Life, &e.renewer.short) })
 	e.Go(func() { e.renewer.loop(e.Life, &e.renewer.long) })
@@ -263,6 +273,8 @@ type deps struct {
 	*table
 	*hooks
 	watch    *watch
+	counts   *rollup.Counts
+	rollup   *rollup.Writer
 	cfg      Config
 	runqueue *runqueue.Queue
 	atOnce   bool // what becomes of an attempt is written before its goroutine goes on: see Manual
@@ -270,10 +282,12 @@ type deps struct {
 
 func newDeps(c *dbClock, cfg Config) *deps {
 	limits := runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}
+	counts := rollup.NewCounts()
 	return &deps{
 		table:    newTable(c, cfg.Store),
 		hooks:    &hooks{life: c.Lifecycle, failed: cfg.OnFailed, rescued: cfg.OnRescued},
-		watch:    newWatch(c.now),
+		watch:    newWatch(c.now, counts),
+		counts:   counts,
 		cfg:      cfg,
 		runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, limits),
 	}

@@ -30,6 +30,7 @@ func (r *runner) measure(a *attempt, started row.Time) row.LateReason {
 		queue: max(sent.Sub(fired), 0) + began.Sub(ready), claim: max(ready.Sub(max(sent, a.due)), 0),
 		receiver: started.Sub(began),
 	}
+	r.counts.Late(a.row.Tag, parts.total)
 	r.Metrics.Late(a.row.Tag, metrics.Lateness{
 		Total: parts.total, Timer: parts.found, Claim: parts.claim, Pool: parts.queue,
 		Receiver: parts.retry + parts.receiver,

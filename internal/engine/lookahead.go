@@ -17,6 +17,7 @@ type lookahead struct {
 	arm      *armer
 	attempts *attempts
 	census   *census
+	silences silences
 
 	adopting atomic.Bool
 }
@@ -99,6 +100,7 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	// as they were. Otherwise no node would have a share, and each would leave all rows to the others first.
 	if count.self {
 		l.arm.look(count.view)
+		l.markLost(count)
 	}
 	return nil
 }

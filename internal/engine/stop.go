@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -60,11 +61,22 @@ func (e *Engine) stop(ctx context.Context) error {
 		e.cfg.Waker.Close()
 	}
 	err = errors.Join(err, e.member.Leave(last))
+	e.closeRollup()
 	e.waitForHooks(last)
 	e.End()
 	e.watch.waits.close()
 	e.watch.close()
 	return errors.Join(drainErr, err)
+}
+
+// closeRollup writes what was counted. It is no reason for a stop to fail.
+func (e *Engine) closeRollup() {
+	if e.started {
+		e.markNode(row.MarkLeft)
+	}
+	ctx, cancel := context.WithTimeout(e.Life, leaveTimeout)
+	defer cancel()
+	e.rollup.Close(ctx)
 }
 
 func (e *Engine) waitForHooks(ctx context.Context) {

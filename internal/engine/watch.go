@@ -5,15 +5,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // watch tells subscribers and those who wait for a task what this process has stored. Without a watcher, each event
-// costs the read of one counter.
+// costs a count and the read of one counter.
 type watch struct {
 	watchers atomic.Int64 // subscriptions and waits
 	now      func() row.Time
+	counts   *rollup.Counts
 	runEnded func(schedule string) // told of the ends of runs of schedules
 
 	mu            sync.RWMutex // guards what follows; innermost
@@ -23,12 +25,13 @@ type watch struct {
 	waits waits
 }
 
-func newWatch(now func() row.Time) *watch {
-	return &watch{now: now, waits: waits{tasks: map[int64]*awaited{}, kick: make(chan struct{}, 1)}}
+func newWatch(now func() row.Time, counts *rollup.Counts) *watch {
+	return &watch{now: now, counts: counts, waits: waits{tasks: map[int64]*awaited{}, kick: make(chan struct{}, 1)}}
 }
 
 // tell reports what has become of a task. Its row is stored.
 func (w *watch) tell(kind processor.EventKind, r *row.Row, err error) {
+	w.counts.Event(r.Tag, kind)
 	if r.TickOf != nil && kind.Ends() {
 		w.runEnded(r.TickOf.Schedule)
 	}

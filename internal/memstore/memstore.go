@@ -27,6 +27,7 @@ type Store struct {
 	tags     map[string]row.TagState
 	nodes    []row.Node // by number
 	planned  schedules
+	rollups  []row.Rollup  // ordered
 	locked   map[int64]int // how many calls of Lock hold the row
 	unlocked chan struct{} // closed, and replaced, whenever a lock ends
 }

@@ -102,6 +102,7 @@ var schema = map[string][]string{
 
 	scheduleTable: append(namesOf(allScheduleColumns), "version", "create_time", "update_time"),
 	runTable:      runColumns,
+	rollupTable:   rollupColumns,
 
 	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
 	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
@@ -113,11 +114,12 @@ var schema = map[string][]string{
 var (
 	tables         = []string{table, nodeTable, tagTable}
 	scheduleTables = []string{scheduleTable, runTable}
+	rollupTables   = []string{rollupTable}
 	serviceTables  = []string{requestTable, tokenTable, workerTable}
 )
 
 // Tables returns the names of all tables of the schema.
-func Tables() []string { return slices.Concat(tables, scheduleTables, serviceTables) }
+func Tables() []string { return slices.Concat(tables, scheduleTables, rollupTables, serviceTables) }
 
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
@@ -195,10 +197,38 @@ func (s *Store) checkSchedules(ctx context.Context) ([]Warning, error) {
 	return nil, nil
 }
 
+// checkRollups checks the table of lateness and results like the others, but only warns of what is missing: neither an
+// older schema nor an older account keeps a process from its tasks.
+func (s *Store) checkRollups(ctx context.Context) ([]Warning, error) {
+	for _, check := range []check{s.checkSchema(rollupTables), s.checkPrivileges(rollupTables)} {
+		_, err := check(ctx)
+		if err == nil {
+			continue
+		}
+		const means = "lateness and results over time are not kept"
+		e, refused := errors.AsType[*row.Error](classify("check the database", err))
+		switch {
+		case IsDenied(err):
+			s.rollupsRefused.Store(true)
+			return []Warning{{"rollup", "the user may not read and write " + rollupTable, means,
+				grantOn(rollupTables)}}, nil
+		case refused && e.Class == row.ClassOperator:
+			s.rollupsRefused.Store(true)
+			return []Warning{{"rollup", fmt.Sprint(e.Err), means, e.Hint}}, nil
+		default:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
 func grantOn(tables []string) string {
 	last := len(tables) - 1
-	return "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
-		" and " + tables[last]
+	list := "the table " + tables[last]
+	if last > 0 {
+		list = "the tables " + strings.Join(tables[:last], ", ") + " and " + tables[last]
+	}
+	return "grant the user SELECT, INSERT, UPDATE and DELETE on " + list
 }
 
 func (s *Store) tryWrites(ctx context.Context, table string) error {

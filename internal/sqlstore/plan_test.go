@@ -131,6 +131,25 @@ func TestEveryStatementOnSchedulesEntersByItsIndex(t *testing.T) {
 	})
 }
 
+func TestEveryStatementOnRollupsEntersByItsIndex(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db := withNumbers(t, d)
+		for _, size := range []int{0, 20, 20_000} {
+			fill(t, db, rollupTable, "span, bucket, tag, node",
+				"SELECT IF(n % 10 = 0, 60, 1), '2026-11-01' + INTERVAL n DIV 200 MINUTE, CONCAT('t', n % 200), 'n'"+
+					fmt.Sprintf(" FROM numbers WHERE n < %d", size))
+			for _, p := range plannedRollupStatements(mysqlDialect) {
+				if keys := explain(t, db, p); !slices.Equal(keys, []string{primary}) {
+					t.Errorf("%d rows: %s enters by %q, want %s\n%.400s", size, p.name, keys, p.key, p.query)
+				}
+			}
+		}
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		entersOnSQLite(t, plannedRollupStatements(sqliteDialect), map[string]string{primary: "PRIMARY KEY"})
+	})
+}
+
 // A read may scan an empty or small table, but a write locks what it scans. When a unique key finds no row, a server
 // knows it while planning, and the plan enters no table.
 func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {

@@ -178,6 +178,27 @@ func plannedScheduleStatements(d dialect) []planned {
 	return all
 }
 
+// plannedRollupStatements is plannedStatements for lateness and results over time.
+func plannedRollupStatements(d dialect) []planned {
+	at := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	many := make([]string, 300)
+	for i := range many {
+		many[i] = fmt.Sprint("t", i)
+	}
+	var all []planned
+	add := func(name string) func(query string, args []any) {
+		return func(query string, args []any) { all = append(all, planned{name, query, args, primary}) }
+	}
+	add("series of all tags")(d.rollups(row.SpanMinute, []string{row.EveryTag}, at, at.Add(time.Hour)))
+	add("series of a tag")(d.rollups(row.SpanHour, []string{"t7"}, at, at.Add(720*time.Hour)))
+	add("series of each tag")(d.rollups(row.SpanMinute, nil, at, at.Add(time.Hour)))
+	add("series of many tags")(d.rollups(row.SpanMinute, many, at, at.Add(time.Hour)))
+	add("marks")(d.rollups(row.SpanMark, nil, at, at.Add(time.Hour)))
+	add("old rollups")(d.oldRollups(row.SpanMinute, at.Add(time.Hour), 10))
+	add("delete of old rollups")(d.deleteRollups(row.SpanMinute, at))
+	return all
+}
+
 // Plan says how a statement enters the table of tasks, or those of schedules.
 type Plan struct {
 	Statement string   // its name
@@ -192,14 +213,14 @@ func (p Plan) Good() bool { return len(p.Entered) == 0 || slices.Equal(p.Entered
 // unusable is left out.
 func (i Inspector) Plans(ctx context.Context, unusable []Unusable) ([]Plan, error) {
 	var plans []Plan
-	ofSchedules := plannedScheduleStatements(i.s.dialect)
-	for n, p := range append(ofSchedules, plannedStatements(i.s.dialect)...) {
+	younger := append(plannedScheduleStatements(i.s.dialect), plannedRollupStatements(i.s.dialect)...)
+	for n, p := range append(younger, plannedStatements(i.s.dialect)...) {
 		if slices.ContainsFunc(unusable, func(u Unusable) bool { return u.Name == p.key }) {
 			continue
 		}
 		entered, _, err := i.s.dialect.explain(ctx, i.s.db, p)
-		if n < len(ofSchedules) && IsDenied(err) {
-			continue // the account may be older than schedules
+		if n < len(younger) && isWithout(err) {
+			continue // the account, or the schema, may be older than schedules and rollups
 		}
 		if err != nil {
 			return nil, classify("explain the statement "+p.name, err)

@@ -67,7 +67,7 @@ var sqliteDialect = dialect{
 	checks: func(s *Store, _ int) []StartCheck {
 		return []StartCheck{
 			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
-			{"schedules", s.checkSchedules}, {"time", s.checkTime},
+			{"schedules", s.checkSchedules}, {"rollup", s.checkRollups}, {"time", s.checkTime},
 			{"settings", s.checkSQLite}, {"counter", s.checkCounter},
 		}
 	},

@@ -186,6 +186,16 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Runs", func() error { return one(s.Runs(ctx, 1, 0, 5)) }},
 		{"Runs", func() error { return one(s.Runs(ctx, 1, now, 5)) }},
 		{"TrimRuns", func() error { return one(s.TrimRuns(ctx, 4, 0, 5)) }},
+		{"PutRollups", func() error {
+			return s.PutRollups(ctx, []row.Rollup{{Span: row.SpanMinute, Begin: row.SpanMinute.Begin(now), Tag: "a",
+				Node: "n", Completed: 1, Late: row.Histogram{{Class: 7, N: 1}}}, {Begin: now, Node: "n",
+				Mark: row.Mark{Kind: row.MarkJoined, Name: "é"}}})
+		}},
+		{"Rollups", func() error {
+			return one(s.Rollups(ctx, row.SpanMinute, []string{"a"}, now, now.Add(time.Minute)))
+		}},
+		{"Rollups", func() error { return one(s.Rollups(ctx, row.SpanMark, nil, now, now.Add(time.Minute))) }},
+		{"TrimRollups", func() error { return one(s.TrimRollups(ctx, row.SpanMinute, now.Add(time.Hour), 5)) }},
 		{"Join", func() error { return one(s.Join(ctx, node, time.Second)) }},
 		{"Beat", func() error { return one(s.Beat(ctx, node)) }},
 		{"Nodes", func() error { return two(s.Nodes(ctx)) }},

@@ -35,6 +35,8 @@ type Store struct {
 
 	lookDenied atomic.Pointer[time.Time] // when the account was last seen to lack privileges on schedules
 
+	rollupsRefused atomic.Bool // the caller was told that the account may not use the table, or that there is none
+
 	version atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
 

@@ -31,6 +31,7 @@ type Store interface {
 	Nodes
 	Schedules
 	Forecaster
+	Rollups
 }
 
 // Clock reads the time that decides.
@@ -212,4 +213,19 @@ type Forecaster interface {
 	// Upcoming returns active schedules whose cursor is before the moment, at most limit, without what only their runs
 	// need. It leaves out those that cannot be decoded. An account that may not read schedules gets none.
 	Upcoming(ctx context.Context, before row.Time, limit int) ([]row.Schedule, error)
+}
+
+// Rollups keeps lateness and results over time (delay_task_rollup). An account may lack privileges on the table, and an
+// older schema lacks the table. Then the writes are dropped, and the first says so with an error of row.ClassOperator.
+type Rollups interface {
+	// PutRollups stores the rows, each in place of the one with its span, begin, tag and node.
+	PutRollups(ctx context.Context, rows []row.Rollup) error
+
+	// Rollups returns the rows of a span that begin from a moment on and before another, of these tags, or of all where
+	// tags is nil. They are ordered by begin, tag and node.
+	Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) ([]row.Rollup, error)
+
+	// TrimRollups deletes rows of a span that begin before the moment, the oldest first, about limit of them at most.
+	// It returns how many.
+	TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (deleted int, err error)
 }

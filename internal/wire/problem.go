@@ -87,6 +87,9 @@ const (
 	CodeScheduleBusy     = "schedule_busy"
 	CodeScheduleState    = "schedule_state"
 
+	// The database lacks something that an operator can add.
+	CodeNoSeries = "no_series"
+
 	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"
 	CodeOverloaded     = "overloaded"

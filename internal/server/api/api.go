@@ -139,6 +139,7 @@ func (a *API) describe() {
 	a.tagOperations()
 	a.clusterOperations()
 	a.forecastOperation()
+	a.seriesOperation()
 	a.receiverOperations()
 	a.scheduleOperations()
 	completeDocument(a.spec.OpenAPI())

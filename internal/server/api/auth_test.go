@@ -116,6 +116,12 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 			t.Errorf("%s shows %s", list, got.Text)
 		}
 	}
+	// All tags together would show what others do.
+	s.Want(403, wire.CodeForbidden, "GET", "/v1/series", "", mine...)
+	s.Want(403, wire.CodeForbidden, "GET", "/v1/series?tag=theirs", "", mine...)
+	s.Want(403, wire.CodeForbidden, "GET", "/v1/series?tag=(other)", "", mine...)
+	s.Want(200, "", "GET", "/v1/series?tag=my.own", "", mine...)
+	s.Want(200, "", "GET", "/v1/series", "", all...)
 	own := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"my.own"}`, mine...)
 	token = ok[wire.PopReply](s, 200, "POST", "/v1/tags/my.own/pop?wait=20s", "", mine...).Tasks[0].Token
 	s.Want(204, "", "POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
@@ -188,7 +194,7 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
 			{"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
 			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
-		access.Observe: {{"GET", "/v1/nodes"}, {"GET", "/v1/stats"}},
+		access.Observe: {{"GET", "/v1/nodes"}, {"GET", "/v1/stats"}, {"GET", "/v1/series"}},
 		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"},
 			{"POST", "/v1/schedules/s/pause"}, {"POST", "/v1/schedules/s/resume"},
 			{"POST", "/v1/schedules/s/reset"}, {"POST", "/v1/schedules/s/skip"},

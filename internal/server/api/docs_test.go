@@ -98,6 +98,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	f("TagLateness", "GET", "/v1/tags/t/lateness", "")
 	f("Stats", "GET", "/v1/stats", "")
 	f("Forecast", "GET", "/v1/forecast?span=24h", "")
+	f("Series", "GET", "/v1/series", "")
 	f("NodeList", "GET", "/v1/nodes", "")
 }
 

@@ -201,6 +201,7 @@ var problems = []struct {
 	{delaytask.ErrScheduleOwned, http.StatusConflict, wire.CodeScheduleOwned},
 	{delaytask.ErrScheduleBusy, http.StatusConflict, wire.CodeScheduleBusy},
 	{delaytask.ErrScheduleState, http.StatusConflict, wire.CodeScheduleState},
+	{delaytask.ErrNoSeries, http.StatusNotImplemented, wire.CodeNoSeries},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},

@@ -273,3 +273,20 @@ func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) ([]row
 		return s.inner.Upcoming(ctx, before, limit)
 	})
 }
+
+func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
+	return s.do(ctx, "PutRollups", func(ctx context.Context) error { return s.inner.PutRollups(ctx, rows) })
+}
+
+func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) (
+	[]row.Rollup, error) {
+	return call(ctx, s, "Rollups", func(ctx context.Context) ([]row.Rollup, error) {
+		return s.inner.Rollups(ctx, span, tags, from, to)
+	})
+}
+
+func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (int, error) {
+	return call(ctx, s, "TrimRollups", func(ctx context.Context) (int, error) {
+		return s.inner.TrimRollups(ctx, span, before, limit)
+	})
+}

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Tags", tagsTests},
 		{"Schedules", scheduleTests},
 		{"Forecast", forecastTests},
+		{"Rollups", rollupTests},
 		{"Bulk", bulkTests},
 	}
 	for _, topic := range topics {

@@ -1,0 +1,58 @@
+package rollup
+
+import (
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Merge adds up the rows of all processes by the time that they are about. Rows come in its order. Times without rows
+// are left out.
+func Merge(rows []row.Rollup) (merged []row.Rollup) {
+	var all *sum
+	flush := func(begin row.Time) {
+		r := all.rollup()
+		r.Begin = begin
+		merged = append(merged, r)
+	}
+	for i := range rows {
+		if i > 0 && rows[i].Begin != rows[i-1].Begin {
+			flush(rows[i-1].Begin)
+			all = nil
+		}
+		if all == nil {
+			all = new(sum)
+		}
+		all.add(&rows[i])
+	}
+	if all != nil {
+		flush(rows[len(rows)-1].Begin)
+	}
+	return merged
+}
+
+// sameMark is within what time several processes mark the same.
+const sameMark = time.Minute
+
+// Marks returns the marks that are about no tag or about this one, or all where tag is "". What several processes have
+// marked is there once.
+func Marks(rows []row.Rollup, tag string) (marks []row.Rollup) {
+	type about struct {
+		mark row.Mark
+		tag  string
+	}
+	last := map[about]row.Time{}
+	for _, r := range rows {
+		if tag != "" && r.Tag != "" && r.Tag != tag {
+			continue
+		}
+		this := about{r.Mark, r.Tag}
+		at, again := last[this]
+		last[this] = r.Begin
+		if r.Mark.Kind == row.MarkFailover && again && r.Begin.Sub(at) < sameMark {
+			continue
+		}
+		marks = append(marks, r)
+	}
+	return marks
+}

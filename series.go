@@ -1,0 +1,113 @@
+package delaytask
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/rollup"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Lateness and results over time.
+type (
+	SeriesFilter = processor.SeriesFilter
+	Series       = processor.Series
+	SeriesPoint  = processor.SeriesPoint
+	SeriesMark   = processor.SeriesMark
+	MarkKind     = processor.MarkKind
+)
+
+// OtherTags stands for the tags that a process does not count apart: those beyond the first 200 in an hour.
+const OtherTags = processor.OtherTags
+
+// The kinds of marks of a [Series].
+const (
+	MarkJoined   = processor.MarkJoined
+	MarkLeft     = processor.MarkLeft
+	MarkLost     = processor.MarkLost
+	MarkPaused   = processor.MarkPaused
+	MarkResumed  = processor.MarkResumed
+	MarkFailover = processor.MarkFailover
+)
+
+// Series returns results and lateness over time, of all processes together, and what may explain them: nodes that came
+// and went, pauses, failovers of the database. It reads few rows, however many tasks there are.
+//
+// It returns [ErrInvalidTag], [ErrInvalidOption] for a time that is none, and [ErrNoSeries] where the account of the
+// database lacks privileges on delay_task_rollup, or the schema lacks the table. The text says what to do.
+func (s *Scheduler) Series(ctx context.Context, f SeriesFilter) (Series, error) {
+	if err := s.enter(ctx); err != nil {
+		return Series{}, err
+	}
+	if f.Tag != "" && f.Tag != OtherTags && !processor.ValidTag(f.Tag) {
+		return Series{}, fmt.Errorf("%w: got %.140q", ErrInvalidTag, f.Tag)
+	}
+	reading, err := s.store.Now(ctx)
+	if err != nil {
+		return Series{}, fmt.Errorf("read the database's clock: %w", err)
+	}
+	from, to, err := seriesTimes(f, reading.Time)
+	if err != nil {
+		return Series{}, err
+	}
+	span := row.SpanMinute
+	if reading.Time.Sub(from) > rollup.KeepMinutes {
+		span = row.SpanHour
+	}
+	from = span.Begin(from)
+	rows, err := s.store.Rollups(ctx, span, []string{f.Tag}, from, to)
+	if row.ClassOf(err) == row.ClassOperator {
+		return Series{}, fmt.Errorf("%w: %w", ErrNoSeries, err)
+	}
+	if err != nil {
+		return Series{}, fmt.Errorf("read lateness and results over time: %w", err)
+	}
+	marks, err := s.store.Rollups(ctx, row.SpanMark, nil, from, to)
+	if err != nil {
+		return Series{}, fmt.Errorf("read marks: %w", err)
+	}
+	series := Series{Span: span.Length(), From: from.Std(), To: to.Std()}
+	for _, r := range rollup.Merge(rows) {
+		series.Points = append(series.Points, SeriesPoint{
+			Start: r.Begin.Std(), Completed: r.Completed, Retried: r.Retried, Failed: r.Failed, Lost: r.Lost,
+			Started: r.Late.Count(), P50: r.Late.Quantile(0.5, r.Max), P99: r.Late.Quantile(0.99, r.Max), Max: r.Max,
+		})
+	}
+	for _, r := range rollup.Marks(marks, f.Tag) {
+		series.Marks = append(series.Marks, SeriesMark{
+			Time: r.Begin.Std(), Kind: MarkKind(r.Mark.Kind), Name: r.Mark.Name, Tag: r.Tag,
+		})
+	}
+	return series, nil
+}
+
+// seriesSince is how far back a series goes where nothing is said.
+const seriesSince = time.Hour
+
+func seriesTimes(f SeriesFilter, now row.Time) (from, to row.Time, err error) {
+	wrong := func(format string, args ...any) (row.Time, row.Time, error) {
+		return 0, 0, fmt.Errorf("%w: "+format, append([]any{ErrInvalidOption}, args...)...)
+	}
+	to = now
+	if !f.To.IsZero() {
+		to = min(row.At(f.To), now)
+	}
+	switch {
+	case f.Since < 0:
+		return wrong("since is %v, want more than 0", f.Since)
+	case f.Since > 0 && !f.From.IsZero():
+		return wrong("since and from exclude each other")
+	case !f.From.IsZero():
+		from = row.At(f.From)
+	case f.Since > 0:
+		from = to.Add(-f.Since)
+	default:
+		from = to.Add(-seriesSince)
+	}
+	if from >= to {
+		return wrong("the series ends at %v, before it begins at %v", to.Std(), from.Std())
+	}
+	return min(max(from, row.SpanHour.Begin(now.Add(-rollup.KeepHours))), to), to, nil
+}

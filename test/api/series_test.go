@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// A process writes what it has counted when it stops, at the latest. The library and the service show it.
+func TestSeriesShowsWhatProcessesHaveCounted(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t, dbtest.SQLite)
+	before := time.Now()
+	worker := open(t, d)
+	start(t, worker, "a", func(_ context.Context, task *processor.Task) error {
+		if task.Key == "bad" {
+			return processor.Permanent(errors.New("boom"))
+		}
+		return nil
+	})
+	settled(t, worker, save(t, worker, "a", 0))
+	settled(t, worker, save(t, worker, "a", 0, processor.WithKey("bad")))
+	servertest.OK(t, worker.Pause(t.Context(), "b"))
+	stop(t, worker)
+	for name, s := range map[string]processor.Scheduler{"library": open(t, d), "client": dial(t, serveOn(t, d))} {
+		for tag, want := range map[string]processor.SeriesPoint{
+			"": {Completed: 1, Failed: 1, Started: 2}, "a": {Completed: 1, Failed: 1, Started: 2}, "b": {},
+		} {
+			series, err := s.Series(t.Context(), processor.SeriesFilter{Tag: tag})
+			servertest.OK(t, err)
+			var got processor.SeriesPoint
+			for _, p := range series.Points { // of two minutes, where one has just ended
+				if p.Start.Before(before.Truncate(time.Minute)) || p.Max <= 0 || p.P50 > p.P99 || p.P99 > p.Max {
+					t.Errorf("%s: a point is %+v", name, p)
+				}
+				got.Completed += p.Completed
+				got.Failed += p.Failed
+				got.Started += p.Started
+			}
+			if got != want || series.Span != time.Minute {
+				t.Errorf("%s: of tag %q %+v, want %+v", name, tag, series, want)
+			}
+			var kinds []processor.MarkKind
+			for _, m := range series.Marks {
+				kinds = append(kinds, m.Kind)
+			}
+			paused := slices.Contains(kinds, processor.MarkPaused)
+			if !slices.Contains(kinds, processor.MarkJoined) || !slices.Contains(kinds, processor.MarkLeft) ||
+				paused != (tag != "a") {
+				t.Errorf("%s: the marks of tag %q are %+v", name, tag, series.Marks)
+			}
+		}
+		long, err := s.Series(t.Context(), processor.SeriesFilter{Tag: "a", Since: 7 * 24 * time.Hour})
+		servertest.OK(t, err)
+		if n := len(long.Points); long.Span != time.Hour || n == 0 || long.Points[n-1].Completed != 1 {
+			t.Errorf("%s: of a week %+v", name, long)
+		}
+	}
+}
+
+func TestSeriesRefusesTimesThatAreNone(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		at := time.Now()
+		for _, f := range []processor.SeriesFilter{
+			{Since: -time.Second}, {Since: time.Hour, From: at.Add(-time.Hour)}, {From: at.Add(time.Hour)},
+			{From: at.Add(-time.Minute), To: at.Add(-time.Hour)},
+		} {
+			if _, err := s.Series(t.Context(), f); !errors.Is(err, processor.ErrInvalidOption) {
+				t.Errorf("%+v: %v, want %v", f, err, processor.ErrInvalidOption)
+			}
+		}
+		if _, err := s.Series(t.Context(), processor.SeriesFilter{Tag: "no tag"}); !errors.Is(err,
+			processor.ErrInvalidTag) {
+			t.Errorf("%v, want %v", err, processor.ErrInvalidTag)
+		}
+	})
+}
+
+// A program may be newer than the schema. Only the series is missing then.
+func TestTasksRunWithoutTheTableOfSeries(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t, dbtest.SQLite)
+	stop(t, open(t, d))
+	servertest.Exec(t, d.DSN, "DROP TABLE delay_task_rollup")
+	var log strings.Builder
+	s := open(t, d, func(c *delaytask.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	start(t, s, "a", nothing)
+	if got := settled(t, s, save(t, s, "a", 0)); got.Status != processor.Completed {
+		t.Errorf("the task is %+v", got)
+	}
+	for name, s := range map[string]processor.Scheduler{"library": s, "client": dial(t, serveOn(t, d))} {
+		_, err := s.Series(t.Context(), processor.SeriesFilter{})
+		if !errors.Is(err, processor.ErrNoSeries) || !strings.Contains(err.Error(), "delaytask doctor") ||
+			name == "library" != strings.Contains(err.Error(), "delaytask migrate up") {
+			t.Errorf("%s: %v does not say what to do, or too much", name, err)
+		}
+	}
+	stop(t, s)
+	if n := strings.Count(log.String(), "delay_task_rollup"); n != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, log.String())
+	}
+}
