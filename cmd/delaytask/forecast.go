@@ -107,8 +107,7 @@ func tasksDue(d delaytask.DueTasks) string {
 
 const plotHeight = 8 // lines
 
-// forecastPlot draws a bar for each step, or for several together where the screen is too narrow. Where there are no
-// colours it is drawn in ASCII.
+// forecastPlot draws a bar for each step, or for several together where the screen is too narrow.
 func forecastPlot(f *delaytask.Forecast, due []delaytask.DueTasks, s screen) string {
 	together := 1
 	for s.width > 0 && len(due)/together+1 > max(s.width, leastBar) {
@@ -126,7 +125,7 @@ func forecastPlot(f *delaytask.Forecast, due []delaytask.DueTasks, s screen) str
 		highest = max(highest, bar)
 	}
 	parts := []rune(" ▁▂▃▄▅▆▇█")
-	if !s.colour {
+	if !s.blocks {
 		parts = []rune(" #")
 	}
 	full := int64(len(parts) - 1)

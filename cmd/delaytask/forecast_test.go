@@ -39,7 +39,7 @@ func TestThePlotOfAForecastFitsTheTerminal(t *testing.T) {
 	due := make([]delaytask.DueTasks, f.Steps)
 	due[1].Tasks, due[60].Tasks, due[119].Tasks = 800, 1, 400
 	for _, width := range []int{0, 20, 61, 120, 121, 200} {
-		out := forecastPlot(&f, due, screen{width: width, colour: true})
+		out := forecastPlot(&f, due, screen{width: width, blocks: true})
 		for line := range strings.Lines(out) {
 			if w := runewidth.StringWidth(line) - 1; width > 0 && w > width && !strings.HasPrefix(line, "from ") {
 				t.Errorf("%d of %d columns: %s", w, width, line)
