@@ -177,6 +177,24 @@ func TestAPageLooksAtABoundedNumberOfRows(t *testing.T) {
 	}
 }
 
+// leaving changes a task between the match and the read of its row.
+type leaving struct{ *memstore.Store }
+
+func (l leaving) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, []row.Broken, error) {
+	r := l.All()[0]
+	r.Status = row.Executing
+	l.Plant(r)
+	return l.Store.Rows(ctx, ids, bodies)
+}
+
+func TestATaskThatLeavesTheListMeanwhileIsNotInIt(t *testing.T) {
+	s := leaving{plant(2, func(i int, r *row.Row) { r.Due = at(i) })}
+	page, err := listing.Read(t.Context(), s, listing.Query{Status: new(row.Pending), Limit: 10})
+	if err != nil || len(page.Rows) != 1 || page.Rows[0].ID != 2 {
+		t.Errorf("%+v, %v", page.Rows, err)
+	}
+}
+
 func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 	s := plant(5, func(_ int, r *row.Row) { r.Body = []byte(strings.Repeat("b", 10_000)) })
 	q := listing.Query{Tag: "a", Limit: 10, MaxBytes: 25_000, Bodies: true}
