@@ -70,6 +70,7 @@ type dialect struct {
 	bindName string // placeholder for text that is looked for by an index, whatever the character set of the connection
 
 	exactTag string // condition: rules out tags that are equal only because spaces at the end do not count
+	hasPlace string // condition: rules out rows written by hand whose due time has no place in the order of moments
 
 	byID  string // hint: enter by primary key
 	byDue string // hint: enter by the index (status, tag, due_time)

@@ -25,6 +25,9 @@ var sqliteDialect = dialect{
 	sameText: "%s = CAST(? AS TEXT)",
 	bindName: "CAST(? AS TEXT)",
 
+	hasPlace: " AND (due_time IS NULL OR strftime('%Y-%m-%d %H:%M:%S', due_time) = substr(due_time, 1, 19)" +
+		" AND substr(due_time, 20) NOT GLOB '*[^.0-9]*')",
+
 	byID:  " NOT INDEXED",
 	byDue: " INDEXED BY delay_task_message_due",
 	by:    " INDEXED BY %s",
