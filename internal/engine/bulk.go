@@ -51,6 +51,7 @@ func (e *Engine) changeWhere(
 	}
 	tags := []string{q.Tag}
 	if q.Tag == "" {
+		q.Padded = true
 		if tags, err = listing.Tags(ctx, e.store, from); err != nil {
 			return 0, false, err
 		}

@@ -33,6 +33,9 @@ type Query struct {
 	Order  Order
 	Status *row.Status
 	Tag    string
+	// Padded means the Tag as [Tags] has it: the list also has tags that differ from it only in spaces at their ends,
+	// and an empty one is a tag.
+	Padded bool
 	// Key finds the unfinished task by its unique key, and ended ones among the newest of the tag. It needs a Tag and
 	// ByDueDown.
 	Key       string
@@ -79,7 +82,7 @@ func Read(ctx context.Context, s Store, q Query) (Page, error) {
 	page.Rows, page.Broken, err = s.Rows(ctx, found.ids, q.Bodies)
 	kept := page.Rows[:0]
 	for _, r := range page.Rows { // those that have left the list since they were matched
-		if (q.Status == nil || r.Status == *q.Status) && (q.Tag == "" || r.Tag == q.Tag) {
+		if (q.Status == nil || r.Status == *q.Status) && (q.exactTag() == "" || r.Tag == q.Tag) {
 			kept = append(kept, r)
 		}
 	}
@@ -134,7 +137,7 @@ func (q *Query) match(ctx context.Context, s store.Lister, places []row.Place) (
 		ids[i] = at.ID
 	}
 	sized, err := s.Match(ctx, ids, row.Match{
-		Status: q.Status, Tag: q.Tag, Key: q.Key, From: q.From, To: q.To, LateBy: q.LateBy, Error: q.Error,
+		Status: q.Status, Tag: q.exactTag(), Key: q.Key, From: q.From, To: q.To, LateBy: q.LateBy, Error: q.Error,
 		CreatedBy: q.CreatedBy,
 	}, q.Bodies)
 	size := make(map[int64]int, len(sized))
@@ -187,7 +190,8 @@ func (q *Query) walk(ctx context.Context, s Store) (*walk, error) {
 		}
 		for _, tag := range tags {
 			w.spans = append(w.spans, &track{span: row.Span{
-				Status: status, Tag: tag, Padded: q.Tag == "", From: q.From, To: q.To, Down: w.down, After: q.After,
+				Status: status, Tag: tag, Padded: q.exactTag() == "", From: q.From, To: q.To, Down: w.down,
+				After: q.After,
 			}})
 		}
 	}
@@ -204,10 +208,18 @@ func (w *walk) findActive(ctx context.Context, s Store, q *Query) error {
 }
 
 func (q *Query) tags(ctx context.Context, s Store, status row.Status) ([]string, error) {
-	if q.Tag != "" {
+	if q.Tag != "" || q.Padded {
 		return []string{q.Tag}, nil
 	}
 	return Tags(ctx, s, status)
+}
+
+// exactTag returns the tag that all tasks of the list have, "" for none.
+func (q *Query) exactTag() string {
+	if q.Padded {
+		return ""
+	}
+	return q.Tag
 }
 
 // Tags returns the tags that have rows of the status.

@@ -133,6 +133,22 @@ func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 	})
 }
 
+// A server takes tags for one that differ only in spaces at their ends.
+func TestABulkChangeReachesTagsThatDifferInSpaces(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time)"+
+			" VALUES ('t ', '', 90000000), ('t', '', 90000000), ('only ', '', 90000000), ('T', '', 90000000)")
+		filter := delaytask.Filter{Status: delaytask.Pending}
+		counted, err := s.CancelAll(t.Context(), delaytask.Bulk{Filter: filter, DryRun: true})
+		servertest.OK(t, err)
+		changed, err := s.CancelAll(t.Context(), delaytask.Bulk{Filter: filter, AsOf: counted.AsOf})
+		if counted.Tasks != 4 || changed.Tasks != 4 || err != nil {
+			t.Errorf("counted %d and cancelled %d tasks, want 4 (%v)", counted.Tasks, changed.Tasks, err)
+		}
+	})
+}
+
 // Plain SQL moves an armed task to the end of all time, without a new version. A server that cannot add a lease to that
 // refuses the claim, and the row stays. SQLite writes the year 10000 as text, which is no time: the row fails like
 // others that cannot be decoded.
