@@ -30,8 +30,14 @@ func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 // given reports whether any of the flags narrows the tasks.
 func (f *filterFlags) given() bool { return *f != filterFlags{} }
 
-// filter returns a filter of tasks by the database's clock.
+// filter returns a filter of tasks by the database's clock. It refuses a flag that would not filter: a variable of a
+// script may be empty, and all tasks would match.
 func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.Filter, error) {
+	for _, name := range []string{"tag", "status", "key", "app", "error", "group"} {
+		if flag := cmd.Flag(name); flag.Changed && flag.Value.String() == "" {
+			return nil, misusedf("--%s is empty: give it a value, or leave it out", name)
+		}
+	}
 	status, err := parseStatus(f.status)
 	if err != nil {
 		return nil, err
@@ -47,6 +53,9 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 		if *flag.to, err = parseDuration(flag.name, flag.text); err != nil {
 			return nil, err
 		}
+	}
+	if cmd.Flags().Changed("late-by") && lateBy == 0 {
+		return nil, misusedf("--late-by 0: want more than 0")
 	}
 	byAge, byStart := cmd.Flags().Changed("older"), cmd.Flags().Changed("newer")
 	return func(now time.Time) delaytask.Filter {

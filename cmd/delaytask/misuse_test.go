@@ -33,6 +33,8 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"list --key k --app bad!", "cancel 1 --app a",
 		"explain", "explain 0", "reschedule 1", "reschedule --delay 1s", "reschedule 1 --delay later",
 		"cancel", "cancel 1 --tag t", "cancel x", "cancel 1 x", "cancel --status failed", "cancel --older x",
+		"list --tag=", "list --late-by 0", "list --group=", "cancel --tag= --older 0 --yes", "cancel --late-by 0 --yes",
+		"cancel --tag t --error= --yes", "retry --status= --older 0 --yes",
 		"cancel --key k", "cancel --tag t", "retry --tag t",
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more",
 		"forecast more", "forecast --span 2h", "forecast --span soon", "forecast --tag bad!",
