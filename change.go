@@ -192,7 +192,7 @@ func (s *Scheduler) changeAll(
 	if err != nil {
 		return result, err
 	}
-	asOf := row.At(b.AsOf)
+	asOf := bound(b.AsOf)
 	if asOf.IsZero() {
 		reading, err := s.store.Now(ctx)
 		if err != nil {

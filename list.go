@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask/internal/engine"
@@ -40,7 +41,7 @@ const (
 // queryOf checks the filter and translates it.
 func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
 	q = listing.Query{
-		Tag: f.Tag, Key: row.ScopedKey(f.App, f.Key), From: row.At(f.DueFrom), To: row.At(f.DueBefore),
+		Tag: f.Tag, Key: row.ScopedKey(f.App, f.Key), From: bound(f.DueFrom), To: bound(f.DueBefore),
 		LateBy: f.LateBy, Error: f.Error, Group: f.Group, Bodies: f.Bodies, MaxBytes: maxBytes,
 	}
 	if f.Tag != "" && !processor.ValidTag(f.Tag) {
@@ -83,6 +84,21 @@ func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
 	}
 	q.Limit, err = limitOf(f.Limit, defaultLimit)
 	return q, err
+}
+
+// bound returns the moment that a filter asks for, within what a database stores. Only the zero time is none: the Unix
+// epoch is not, which is row.Time's zero.
+func bound(t time.Time) row.Time {
+	switch {
+	case t.IsZero():
+		return 0
+	case t.Before(row.MinTime.Std()):
+		return row.MinTime
+	case t.After(row.MaxTime.Std()):
+		return row.MaxTime
+	default:
+		return row.At(t)
+	}
 }
 
 // maxErrorPart is how long the text may be that an error is to contain.

@@ -94,8 +94,8 @@ func (d dialect) places(number int, s row.Span, limit int) []clause {
 	return branches
 }
 
-// validID rules out ids written by hand, in the statement: a read that is not full ends a list. Renumber gives such rows
-// another id.
+// validID rules out ids written by hand in the statement itself, because a read that is not full ends a list. Renumber
+// gives such rows another id.
 var validID = fmt.Sprintf(" AND id BETWEEN 1 AND %d", math.MaxInt64)
 
 func dueWithin(from, to row.Time) (limits []clause) {

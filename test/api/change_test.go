@@ -226,6 +226,16 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 	if matched.Tasks != 5 || matched.Capped || matched.AsOf.IsZero() || err != nil {
 		t.Errorf("dry run: %+v, %v", matched, err)
 	}
+	for _, none := range []delaytask.Bulk{
+		{Filter: delaytask.Filter{DueBefore: time.Unix(0, 0)}}, {AsOf: time.Unix(0, 0)},
+		{Filter: delaytask.Filter{DueFrom: time.Unix(1<<40, 0)}},
+		{Filter: delaytask.Filter{DueBefore: time.Unix(-1<<40, 0)}},
+	} {
+		none.DryRun = true
+		if matched, err := s.CancelAll(t.Context(), none); matched.Tasks != 0 || err != nil {
+			t.Errorf("%+v: %+v, %v, want none", none, matched, err)
+		}
+	}
 	later := save(t, s, "t", time.Hour)
 	bulk.DryRun, bulk.AsOf = false, matched.AsOf
 	for _, want := range []int{5, 0} {
