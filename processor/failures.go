@@ -13,7 +13,7 @@ type Failures struct {
 type FailureGroup struct {
 	ID          string // Filter.Group of these tasks; it does not change
 	Tag         string
-	Error       string // the first line, with * for what differs
+	Error       string // the first line, with * for what differs; of a long one the beginning
 	Tasks       int
 	First, Last time.Time // when these tasks failed
 	ExampleID   int64     // the last of them

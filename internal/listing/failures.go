@@ -16,7 +16,7 @@ import (
 type Group struct {
 	ID          string // of the tag and the error
 	Tag         string
-	Error       string // the first line, with * for what differs
+	Error       string // the first line, with * for what differs; of a long one the beginning
 	Tasks       int
 	First, Last row.Time // when these tasks failed
 	Example     row.Failure
@@ -86,10 +86,20 @@ var differs = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'` + "|`[^`]*`" +
 	`|\b(?:0[xX])[0-9a-fA-F]+\b|\b[0-9a-fA-F]*(?:\d[a-fA-F]|[a-fA-F]\d)[0-9a-fA-F]{6,}\b` +
 	`|\d+(?:\.\d+)?`)
 
+// openQuote is a quoted text whose end is cut.
+var openQuote = regexp.MustCompile("[\"`][^\"`]*$")
+
+// mostOfCut is how many bytes of a cut line are compared. How much follows depends on the length of what differs.
+const mostOfCut = 150
+
 // groupOf returns what the failure has in common with others, and the id of their group.
 func groupOf(f row.Failure) (text, id string) {
-	line, _, _ := strings.Cut(f.Error, "\n")
+	line, _, whole := strings.Cut(f.Error, "\n")
 	text = differs.ReplaceAllString(strings.ToValidUTF8(strings.TrimSpace(line), "�"), "*")
+	if !whole && len(f.Error) == row.FailureSize {
+		text = openQuote.ReplaceAllString(text, "*")
+		text = strings.ToValidUTF8(text[:min(len(text), mostOfCut)], "")
+	}
 	sum := sha256.Sum256([]byte(f.Tag + "\n" + text))
 	return text, hex.EncodeToString(sum[:8])
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/memstore"
@@ -284,6 +285,20 @@ func TestFailuresOfOneCauseAreOneGroup(t *testing.T) {
 	}
 	if n, _, err := listing.Count(t.Context(), s, q); n != 3 || err != nil {
 		t.Errorf("%d are counted, %v", n, err)
+	}
+}
+
+// A store cuts an error at a number of bytes, and what differs may be of any length.
+func TestLongErrorsOfOneCauseAreOneGroup(t *testing.T) {
+	for _, format := range []string{"user %s " + strings.Repeat("ü", 300), "decode \"" + "%s " + strings.Repeat("x", 300)} {
+		s := plant(8, func(i int, r *row.Row) {
+			r.Status, r.Due, r.ErrorStack = row.Failed, at(i), fmt.Sprintf(format, strings.Repeat("7", 1+4*i))
+		})
+		found, err := listing.ReadGroups(t.Context(), s, "a")
+		if err != nil || len(found.Groups) != 1 || found.Groups[0].Tasks != 8 ||
+			!utf8.ValidString(found.Groups[0].Error) {
+			t.Errorf("%.12s: %+v, %v", format, found, err)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ type Failures struct {
 type FailureGroup struct {
 	ID        string `json:"id" doc:"The parameter group of a list"`
 	Tag       string `json:"tag"`
-	Error     string `json:"error" doc:"The first line, with * for what differs"`
+	Error     string `json:"error" doc:"The first line, with * for what differs; of a long one the beginning"`
 	Tasks     int    `json:"tasks"`
 	First     Time   `json:"first" doc:"When the first of them failed"`
 	Last      Time   `json:"last"`
