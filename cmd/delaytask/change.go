@@ -61,6 +61,9 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		bar := a.newBar(matched.Tasks, time.Now)
 		changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: bar.set})
 		bar.end()
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = errInterrupted
+		}
 		if err != nil {
 			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed.Tasks, "task"), err)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -192,4 +193,35 @@ func TestAnInterruptedCommandFails(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	contains(t, stderr.String(), "interrupted")
+}
+
+// interrupter ends a command once it has written the text.
+type interrupter struct {
+	strings.Builder
+	text   string
+	cancel func()
+}
+
+func (w *interrupter) Write(p []byte) (int, error) {
+	if n, err := w.Builder.Write(p); !strings.Contains(w.String(), w.text) || err != nil {
+		return n, err
+	}
+	w.cancel()
+	return len(p), nil
+}
+
+func TestAnInterruptedBulkChangeTellsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	s.exec("WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)" +
+		" INSERT INTO delay_task_message (tag, message_body, delay_time) SELECT 't', 'x', 90000000 FROM n")
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := &interrupter{text: "500 of 1,200", cancel: cancel}
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: stderr, watched: true,
+		environ: []string{"DELAYTASK_DSN=" + s.dsn}}
+	if code := a.run(ctx, []string{"cancel", "--tag", "t", "--yes"}); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, stderr.String(), "cancelled 500 tasks, then: interrupted")
 }

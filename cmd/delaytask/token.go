@@ -148,10 +148,12 @@ within 2 seconds; with server.auth: auto, one on loopback that was started while
 A tag ends in * to stand for all tags that begin so; * alone stands for all. The verbs are
   save       save tasks
   save_http  save tasks of the built-in tag "http": whoever may, chooses where the server sends requests
-  read       see tasks
+  read       see tasks and schedules, without their bodies
+  bodies     see the bodies too, beside read
   change     cancel, reschedule and retry tasks, and change their bodies
   work       pop tasks, and finish, fail, release and touch them
-  operate    pause and resume tags and schedules, trigger and backfill schedules, see nodes and statistics
+  observe    see nodes, statistics, forecasts and receivers
+  operate    pause and resume tags and schedules, trigger and backfill schedules; it includes observe
   metrics    read /metrics; it takes the tags '*'
   register   register receivers: addresses that the server calls with tasks
   schedule   save and delete schedules; those of the tag "http" also take save_http

@@ -8,9 +8,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/server/access"
 )
 
 var tokenShape = regexp.MustCompile(`^dt_[A-Za-z0-9_-]{43}$`)
+
+func TestTheHelpSaysWhatEachVerbAllows(t *testing.T) {
+	t.Parallel()
+	help := newShell(t).ok("token", "create", "--help")
+	for _, verb := range append(access.Verbs, access.All) {
+		contains(t, help, "\n  "+string(verb)+" ")
+	}
+}
 
 func TestTokensAreCreatedListedAndRevoked(t *testing.T) {
 	t.Parallel()
