@@ -72,7 +72,9 @@ func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
 	if f.Status != "" {
 		status, known := statusOf(f.Status)
 		if !known {
-			return q, fmt.Errorf("%w: there is no status %.20q", ErrInvalidOption, f.Status)
+			return q, fmt.Errorf(
+				"%w: there is no status %.20q; want pending, executing, completed, failed or cancelled",
+				ErrInvalidOption, f.Status)
 		}
 		q.Status = &status
 	}

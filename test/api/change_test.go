@@ -174,6 +174,9 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 		} {
 			wantError(t, name, c.err, c.want)
 		}
+		if err := list(processor.Filter{Status: "done"}); !strings.Contains(err.Error(), "want pending, ") {
+			t.Errorf("an unknown status: %v, which names none", err)
+		}
 		if task := get(t, s, id); task.Status != processor.Pending || task.Version != 0 {
 			t.Errorf("the task was changed: %+v", task)
 		}
