@@ -103,14 +103,15 @@ func newReader(from Source, q Query, b bounds) *reader {
 	}
 }
 
-// tags returns the tags of which something is due before the end, those with the earliest due time if there are many.
+// tags returns the tags of which something is due before the end, those with the earliest due time if there are many. A
+// due time that is no moment hides those after it, so such a tag is among them.
 func (r *reader) tags(ctx context.Context, only string) (tags []string, err error) {
 	oldest, err := r.Oldest(ctx, row.Pending)
 	if err != nil {
 		return nil, err
 	}
 	oldest = slices.DeleteFunc(oldest, func(c row.TagCount) bool {
-		return c.Oldest.IsZero() || c.Oldest >= r.grid.End() || only != "" && c.Tag != only
+		return c.Oldest >= r.grid.End() || only != "" && c.Tag != only
 	})
 	slices.SortFunc(oldest, func(a, b row.TagCount) int {
 		return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), cmp.Compare(a.Tag, b.Tag))

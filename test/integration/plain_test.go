@@ -149,6 +149,19 @@ func TestABulkChangeReachesTagsThatDifferInSpaces(t *testing.T) {
 	})
 }
 
+func TestAForecastCountsBesideARowWithoutAMoment(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, lenient := open(t, d), pool(t, d, "sql_mode=%27%27")
+		save(t, s, "t", 30*time.Minute)
+		execute(t, lenient,
+			"INSERT INTO delay_task_message (tag, message_body, due_time) VALUES ('t', '', '0000-00-00')")
+		f, err := s.Forecast(t.Context(), delaytask.ForecastFilter{})
+		if total := f.Total(); err != nil || total.Sum().Tasks != 1 {
+			t.Errorf("%+v, %v, want one task", total, err)
+		}
+	})
+}
+
 // Plain SQL moves an armed task to the end of all time, without a new version. A server that cannot add a lease to that
 // refuses the claim, and the row stays. SQLite writes the year 10000 as text, which is no time: the row fails like
 // others that cannot be decoded.
