@@ -82,12 +82,18 @@ func Read(ctx context.Context, s Store, q Query) (Page, error) {
 	page.Rows, page.Broken, err = s.Rows(ctx, found.ids, q.Bodies)
 	kept := page.Rows[:0]
 	for _, r := range page.Rows { // those that have left the list since they were matched
-		if (q.Status == nil || r.Status == *q.Status) && (q.exactTag() == "" || r.Tag == q.Tag) {
+		if q.holds(&r) {
 			kept = append(kept, r)
 		}
 	}
 	page.Rows = kept
 	return page, err
+}
+
+// holds reports whether the row has a place in the list.
+func (q *Query) holds(r *row.Row) bool {
+	return (q.Status == nil || r.Status == *q.Status) && (q.exactTag() == "" || r.Tag == q.Tag) &&
+		(q.From.IsZero() || r.Due >= q.From) && (q.To.IsZero() || !r.Due.IsZero() && r.Due < q.To)
 }
 
 // found is what a page has.

@@ -288,9 +288,32 @@ func TestFailuresOfOneCauseAreOneGroup(t *testing.T) {
 	}
 }
 
+// moving moves each row that was matched to an hour later.
+type moving struct{ *memstore.Store }
+
+func (m moving) Match(ctx context.Context, ids []int64, cond row.Match, bodies bool) ([]row.Sized, error) {
+	found, err := m.Store.Match(ctx, ids, cond, bodies)
+	for _, r := range m.All() {
+		r.Due = at(3600)
+		m.Plant(r)
+	}
+	return found, err
+}
+
+// A bulk change would change it.
+func TestARowThatLeavesTheListWhileItIsReadIsNotInIt(t *testing.T) {
+	s := moving{plant(1, func(int, *row.Row) {})}
+	page, err := listing.Read(t.Context(), s, listing.Query{Tag: "a", Status: new(row.Pending), To: at(60), Limit: 5})
+	if err != nil || len(page.Rows) != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
 // A store cuts an error at a number of bytes, and what differs may be of any length.
 func TestLongErrorsOfOneCauseAreOneGroup(t *testing.T) {
-	for _, format := range []string{"user %s " + strings.Repeat("ü", 300), "decode \"" + "%s " + strings.Repeat("x", 300)} {
+	for _, format := range []string{
+		"user %s " + strings.Repeat("ü", 300), "decode \"%s " + strings.Repeat("x", 300),
+	} {
 		s := plant(8, func(i int, r *row.Row) {
 			r.Status, r.Due, r.ErrorStack = row.Failed, at(i), fmt.Sprintf(format, strings.Repeat("7", 1+4*i))
 		})
