@@ -93,8 +93,8 @@ func (a *app) printBulk(b bulk, matched delaytask.BulkResult, changed int, dryRu
 	case dryRun:
 		return a.printf("%s would be %s.\n", title(matching(matched, string(b.status)+" task")), b.past)
 	case changed < matched.Tasks:
-		return a.printf("%s %s of %s; the others changed meanwhile.\n", title(b.past), grouped(changed),
-			matching(matched, "task"))
+		return a.printf("%s %s of %s. The others changed meanwhile, or delaytask %s ID says why not.\n", title(b.past),
+			grouped(changed), matching(matched, "task"), b.verb)
 	default:
 		return a.printf("%s %s.\n", title(b.past), counted(changed, "task"))
 	}
@@ -186,8 +186,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [ID...]",
 		Short: "Cancel tasks that are not finished",
-		Long: `Cancel tasks by id, one task by --tag and --key, or all pending tasks that match --tag, --key, --status
-and --older.
+		Long: `Cancel tasks by id, one task by --tag and --key, or all pending tasks that match --tag, --older and
+other filters.
 
 A pending task will not start. A task that is executing may have done its work already: its context ends within 3 seconds and
 its result is refused. The bulk form counts first and asks; where there is no terminal it wants --yes or --dry-run.`,
@@ -230,8 +230,8 @@ func (a *app) retryCommand() *cobra.Command {
 		Use:   "retry [ID...]",
 		Short: "Run failed tasks again",
 		Long: `Run failed tasks again, now: with all their attempts, and with the errors of the old ones kept. They are named
-by their ids, or are all that match --tag, --key, --status and --older. The bulk form counts first and asks; where there is no
-terminal it wants --yes or --dry-run.
+by their ids, or are all that match --tag, --error, --group and other filters. The bulk form counts first and asks; where
+there is no terminal it wants --yes or --dry-run.
 
 A task whose key another unfinished task carries by now stays failed.`,
 		Example: `  delaytask retry 911619959676096449

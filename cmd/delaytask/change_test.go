@@ -107,6 +107,10 @@ func TestRetryRunsFailedTasksAgain(t *testing.T) {
 	if r := s.run("retry", ids[0]); r.code != exitFailed {
 		t.Errorf("retried twice: code %d", r.code)
 	}
+	s.exec("UPDATE delay_task_message SET task_key = 'k' WHERE id = " + ids[1])
+	s.save("print", "x", "--key", "k")
+	contains(t, s.ok("retry", "--tag", "print", "--key", "k", "--yes"), "Retried 0 of 1 task.", "retry ID says why")
+	s.exec("UPDATE delay_task_message SET task_key = NULL")
 	var b bulkResult
 	if s.decode(&b, "retry", "--status", "failed", "--tag", "print", "--yes"); b != (bulkResult{2, 2, false}) {
 		t.Errorf("it gave %+v", b)
