@@ -256,6 +256,7 @@ A task whose key another unfinished task carries by now stays failed.`,
 		},
 	}
 	f.addFlags(cmd, "only tasks that failed longer ago")
+	f.addGroup(cmd)
 	values(cmd, "status", string(delaytask.Failed))
 	return a.withJSON(cmd)
 }

@@ -23,12 +23,17 @@ func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags.StringVar(&f.newer, "newer", "", strings.Replace(older, "longer ago", "since then", 1))
 	flags.StringVar(&f.lateBy, "late-by", "", "only tasks that began more than so late, or have not begun")
 	flags.StringVar(&f.err, "error", "", "only tasks whose last error contains it")
-	flags.StringVar(&f.group, "group", "", "only failed tasks of this group, see failures")
-	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error", "group")
+	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error")
 }
 
 // given reports whether any of the flags narrows the tasks.
 func (f *filterFlags) given() bool { return *f != filterFlags{} }
+
+// addGroup adds the flag for commands that may name failed tasks.
+func (f *filterFlags) addGroup(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.group, "group", "", "only failed tasks of this group, see failures")
+	noFiles(cmd, "group")
+}
 
 // filter returns a filter of tasks by the database's clock. It refuses a flag that would not filter: a variable of a
 // script may be empty, and all tasks would match.
@@ -107,6 +112,7 @@ looked at 10,000 tasks, and says where to go on.`,
 		},
 	}
 	f.addFlags(cmd, "only tasks that were due, or have finished, longer ago")
+	f.addGroup(cmd)
 	values(cmd, "status", statuses...)
 	flags := cmd.Flags()
 	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
