@@ -39,7 +39,7 @@ func (f *filterFlags) addGroup(cmd *cobra.Command) {
 // script may be empty, and all tasks would match.
 func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.Filter, error) {
 	for _, name := range []string{"tag", "status", "key", "app", "error", "group"} {
-		if flag := cmd.Flag(name); flag.Changed && flag.Value.String() == "" {
+		if cmd.Flags().Changed(name) && cmd.Flag(name).Value.String() == "" {
 			return nil, misusedf("--%s is empty: give it a value, or leave it out", name)
 		}
 	}

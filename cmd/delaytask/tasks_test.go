@@ -137,7 +137,7 @@ func TestGetShowsTheErrorsOfTheAttempts(t *testing.T) {
 	s := newShell(t)
 	id := s.serve("print", 1, errOnFire)[0]
 	contains(t, s.ok("get", id), "failed", "1 of 20", "unsuccessful attempts", "the printer is on fire", `{"n":1}`,
-		"late)")
+		" late") // and why, on a slow machine
 	var v taskView
 	s.decode(&v, "get", id)
 	if len(v.FailedAttempts) != 1 || v.FailedAttempts[0].Error != "the printer is on fire" || v.LatenessMS == nil ||

@@ -35,10 +35,11 @@ func TestACountEndsAtItsLimit(t *testing.T) {
 	g := row.DueGrid{Tags: []string{"a"}, Now: start, Start: start, Step: time.Minute, Steps: 600}
 	check := func(t *testing.T, s *Store, limit time.Duration) {
 		t.Helper()
-		if counts, complete, err := s.CountDue(t.Context(), g, 1e6, limit); len(counts) > 0 || complete || err != nil {
+		counts, complete, err := s.CountDue(t.Context(), g, 1e6, limit)
+		if (len(counts) > 0) != complete || err != nil { // a server may be so quick, or notice the limit late
 			t.Errorf("after %v: %d counts, %v, %v", limit, len(counts), complete, err)
 		}
-		_, complete, err := s.CountDue(t.Context(), g, 1e6, time.Minute)
+		_, complete, err = s.CountDue(t.Context(), g, 1e6, time.Minute)
 		if must(t, err); !complete {
 			t.Error("it is not complete after a minute")
 		}
