@@ -124,7 +124,9 @@ func (in *listInput) filter() (f delaytask.Filter, err error) {
 		if err := late.UnmarshalText([]byte(in.LateBy)); err != nil {
 			return f, fmt.Errorf("%w: late_by: %w", delaytask.ErrInvalidOption, err)
 		}
-		f.LateBy = late.Std()
+		if f.LateBy = late.Std(); f.LateBy == 0 {
+			return f, fmt.Errorf("%w: late_by: want more than 0", delaytask.ErrInvalidOption)
+		}
 	}
 	return f, nil
 }

@@ -16,12 +16,13 @@ func list(s *site, query string) wire.Page {
 	return ok[wire.Page](s, http.StatusOK, "GET", "/v1/tasks?"+query, "")
 }
 
-func TestACursorOfAnotherListIsRefused(t *testing.T) {
+func TestAFilterOrCursorThatIsNoneIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for range 3 {
 		s.Save(`{"tag":"t","delay":"1h"}`)
 	}
+	s.Want(400, wire.CodeInvalidOption, "GET", "/v1/tasks?tag=t&late_by=0", "")
 	cursor := list(s, "tag=t&limit=1").Next
 	if got := list(s, "tag=t&limit=2&bodies=true&cursor="+cursor); len(got.Tasks) != 2 {
 		t.Errorf("another size of pages: %d tasks", len(got.Tasks))

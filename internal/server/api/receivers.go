@@ -150,10 +150,10 @@ func (a *API) onReceiver(
 
 // seeReceivers allows who registers receivers of some tags, or observes these.
 func seeReceivers(ctx context.Context) error {
-	if err := allow(ctx, access.Observe, ""); err == nil {
+	if err := allow(ctx, access.Register, ""); err == nil {
 		return nil
 	}
-	return allow(ctx, access.Register, "")
+	return allow(ctx, access.Observe, "")
 }
 
 // mayServe reports whether the caller has the right to all tags of the receiver.
