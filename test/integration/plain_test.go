@@ -125,6 +125,11 @@ func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 		execute(t, db, insert+beyond+")")
 		servertest.Receive(t, ran, "one of the rows runs")
 		servertest.Receive(t, ran, "the other one runs")
+		servertest.Eventually(t, "both have other ids, which a row that runs gets when it has ended", func() bool {
+			var last int64
+			err := db.QueryRowContext(t.Context(), "SELECT MAX(id) FROM delay_task_message").Scan(&last)
+			return err == nil && last <= 1<<62
+		})
 		execute(t, db, mend)
 		execute(t, db, insert+"NULL)")
 		if id := servertest.Receive(t, ran, "a row runs that got its id afterwards"); id > 1<<62 {
