@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/memstore"
@@ -98,98 +99,112 @@ func shows(t *testing.T, of processor.TagForecast, overdue, sum string, steps ma
 }
 
 func TestOverdueTasksComeFirstAndTicksAreInTheSteps(t *testing.T) {
-	s := memstore.New()
-	fill(t, s, "mail", 5, now-5, 0)
-	fill(t, s, "mail", 60, now, time.Minute)
-	fill(t, s, "later", 3, now.Add(time.Hour), time.Minute)
-	every := row.Schedule{Name: "s", Tag: "report", Spec: "@every 30s", Next: now.Add(time.Minute)}
-	plan(t, s, every)
-	last := row.Schedule{Name: "last", Tag: "mail", Spec: "* * * * *", Next: now - 1, MaxRuns: 10, Runs: 7}
-	plan(t, s, last)
-	paused := every
-	paused.Name, paused.State = "paused", row.SchedulePaused
-	plan(t, s, paused)
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		s := memstore.New()
+		fill(t, s, "mail", 5, now-5, 0)
+		fill(t, s, "mail", 60, now, time.Minute)
+		fill(t, s, "later", 3, now.Add(time.Hour), time.Minute)
+		every := row.Schedule{Name: "s", Tag: "report", Spec: "@every 30s", Next: now.Add(time.Minute)}
+		plan(t, s, every)
+		last := row.Schedule{Name: "last", Tag: "mail", Spec: "* * * * *", Next: now - 1, MaxRuns: 10, Runs: 7}
+		plan(t, s, last)
+		paused := every
+		paused.Name, paused.State = "paused", row.SchedulePaused
+		plan(t, s, paused)
 
-	f := forecastOf(t, s, "", processor.ForecastHour, usual)
-	if f.At != now.Std() || f.Start.Second() != 0 || f.Step != time.Minute || f.Steps != 60 || len(f.Tags) != 2 {
-		t.Fatalf("got %+v", f)
-	}
-	shows(t, f.Tags[0], "5/0", "63/3", map[int]string{0: "1/0", 1: "2/1", 3: "2/1", 4: "1/0", 59: "1/0"})
-	shows(t, f.Tags[1], "0/0", "117/117", map[int]string{0: "0/0", 1: "1/1", 2: "2/2", 59: "2/2"})
-	shows(t, f.Total(), "5/0", "180/120", nil)
-	if one := forecastOf(t, s, "report", processor.ForecastDay, usual); len(one.Tags) != 1 || one.Steps != 96 {
-		t.Errorf("got %+v", one)
-	}
+		f := forecastOf(t, s, "", processor.ForecastHour, usual)
+		if f.At != now.Std() || f.Start.Second() != 0 || f.Step != time.Minute || f.Steps != 60 || len(f.Tags) != 2 {
+			t.Fatalf("got %+v", f)
+		}
+		shows(t, f.Tags[0], "5/0", "63/3", map[int]string{0: "1/0", 1: "2/1", 3: "2/1", 4: "1/0", 59: "1/0"})
+		shows(t, f.Tags[1], "0/0", "117/117", map[int]string{0: "0/0", 1: "1/1", 2: "2/2", 59: "2/2"})
+		shows(t, f.Total(), "5/0", "180/120", nil)
+		if one := forecastOf(t, s, "report", processor.ForecastDay, usual); len(one.Tags) != 1 || one.Steps != 96 {
+			t.Errorf("got %+v", one)
+		}
+	})
 }
 
 func TestSmallTagsAreCountedAndLargeOnesEstimated(t *testing.T) {
-	s := &estimating{Store: memstore.New()}
-	fill(t, s.Store, "large", 590, now, 6*time.Second)
-	fill(t, s.Store, "late", 1, now-1, 0)
-	fill(t, s.Store, "late", 120, now, 30*time.Second)
-	fill(t, s.Store, "small", 20, now, time.Minute)
-	b := bounds{tags: 9, schedules: 9, rows: 100, ranges: 100}
-	f := forecastOf(t, s, "", processor.ForecastHour, b)
-	shows(t, f.Tags[0], "0/0", "≈1180/0", map[int]string{10: "≈20/0"})
-	shows(t, f.Tags[1], "1/0", "≈240/0", nil) // what is overdue is counted all the same
-	shows(t, f.Tags[2], "0/0", "20/0", nil)
-	shows(t, f.Total(), "1/0", "≈1440/0", nil)
-	if s.ranges > 200 {
-		t.Errorf("%d ranges were estimated, want 3 * 2 and at most 100", s.ranges)
-	}
-	s.slow = true
-	shows(t, forecastOf(t, s, "small", processor.ForecastHour, b).Tags[0], "≈0/0", "≈40/0", nil)
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		s := &estimating{Store: memstore.New()}
+		fill(t, s.Store, "large", 590, now, 6*time.Second)
+		fill(t, s.Store, "late", 1, now-1, 0)
+		fill(t, s.Store, "late", 120, now, 30*time.Second)
+		fill(t, s.Store, "small", 20, now, time.Minute)
+		b := bounds{tags: 9, schedules: 9, rows: 100, ranges: 100}
+		f := forecastOf(t, s, "", processor.ForecastHour, b)
+		shows(t, f.Tags[0], "0/0", "≈1180/0", map[int]string{10: "≈20/0"})
+		shows(t, f.Tags[1], "1/0", "≈240/0", nil) // what is overdue is counted all the same
+		shows(t, f.Tags[2], "0/0", "20/0", nil)
+		shows(t, f.Total(), "1/0", "≈1440/0", nil)
+		if s.ranges > 200 {
+			t.Errorf("%d ranges were estimated, want 3 * 2 and at most 100", s.ranges)
+		}
+		s.slow = true
+		shows(t, forecastOf(t, s, "small", processor.ForecastHour, b).Tags[0], "≈0/0", "≈40/0", nil)
+	})
 }
 
 func TestWithoutEstimatesLargeCellsAreCountedToABound(t *testing.T) {
-	s := memstore.New()
-	fill(t, s, "burst", 500, now.Add(10*time.Minute), 0)
-	fill(t, s, "burst", 30, now-1, 0)
-	fill(t, s, "small", 10, now, time.Minute)
-	f := forecastOf(t, s, "", processor.ForecastHour, bounds{tags: 9, schedules: 9, capped: 2 * 61 * 2})
-	if burst := f.Tags[0].Due[10]; burst.Precision != processor.AtLeast || burst.Tasks < 100 || burst.Tasks > 250 {
-		t.Errorf("got %+v of 500", burst)
-	}
-	shows(t, f.Tags[0], "30/0", show(f.Tags[0].Due[10]), map[int]string{9: "0/0"})
-	shows(t, f.Tags[1], "0/0", "10/0", nil)
-	if f = forecastOf(t, s, "", processor.ForecastHour, usual); show(f.Tags[0].Due[10]) != "500/0" {
-		t.Errorf("got %+v", f.Tags[0].Due[10])
-	}
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		s := memstore.New()
+		fill(t, s, "burst", 500, now.Add(10*time.Minute), 0)
+		fill(t, s, "burst", 30, now-1, 0)
+		fill(t, s, "small", 10, now, time.Minute)
+		f := forecastOf(t, s, "", processor.ForecastHour, bounds{tags: 9, schedules: 9, capped: 2 * 61 * 2})
+		if burst := f.Tags[0].Due[10]; burst.Precision != processor.AtLeast || burst.Tasks < 100 || burst.Tasks > 250 {
+			t.Errorf("got %+v of 500", burst)
+		}
+		shows(t, f.Tags[0], "30/0", show(f.Tags[0].Due[10]), map[int]string{9: "0/0"})
+		shows(t, f.Tags[1], "0/0", "10/0", nil)
+		if f = forecastOf(t, s, "", processor.ForecastHour, usual); show(f.Tags[0].Due[10]) != "500/0" {
+			t.Errorf("got %+v", f.Tags[0].Due[10])
+		}
+	})
 }
 
 func TestWhatIsLeftOutIsSaid(t *testing.T) {
-	s := memstore.New()
-	fill(t, s, "b", 1, now-2, 0)
-	fill(t, s, "a", 1, now-1, 0)
-	b := usual
-	b.tags = 1
-	if f := forecastOf(t, s, "", processor.ForecastHour, b); !f.LeftOut || len(f.Tags) != 1 || f.Tags[0].Tag != "b" ||
-		show(f.Total().Overdue) != "≥1/0" {
-		t.Errorf("got %+v", f)
-	}
-	plan(t, s, row.Schedule{Name: "new", Tag: "c", Spec: "@some newer line", Next: now})
-	f := forecastOf(t, s, "c", processor.ForecastHour, usual)
-	shows(t, f.Tags[0], "0/0", "≥0/0", nil)
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		s := memstore.New()
+		fill(t, s, "b", 1, now-2, 0)
+		fill(t, s, "a", 1, now-1, 0)
+		b := usual
+		b.tags = 1
+		f := forecastOf(t, s, "", processor.ForecastHour, b)
+		if !f.LeftOut || len(f.Tags) != 1 || f.Tags[0].Tag != "b" ||
+			show(f.Total().Overdue) != "≥1/0" {
+			t.Errorf("got %+v", f)
+		}
+		plan(t, s, row.Schedule{Name: "new", Tag: "c", Spec: "@some newer line", Next: now})
+		f = forecastOf(t, s, "c", processor.ForecastHour, usual)
+		shows(t, f.Tags[0], "0/0", "≥0/0", nil)
+	})
 }
 
 func TestATickThatIsPutOffIsCountedWhenItIsDue(t *testing.T) {
-	s := row.Schedule{Name: "n", Spec: "@hourly", Jitter: time.Hour, Next: now - now%row.Time(time.Hour.Microseconds())}
-	g := newReader(nil, Query{Now: s.Next, Span: time.Hour, Step: time.Minute}, usual).grid
-	counts, complete := ticksOf(&s, g.Cells()[1:])
-	at := int(schedule.Jitter(s.Name, s.Jitter).Minutes())
-	if !complete || counts[at] != 1 || slices.Max(counts) != 1 || slices.Index(counts, 1) != at {
-		t.Errorf("got %v, want a tick in %d", counts, at)
-	}
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		full := now - now%row.Time(time.Hour.Microseconds())
+		s := row.Schedule{Name: "n", Spec: "@hourly", Jitter: time.Hour, Next: full}
+		g := newReader(nil, Query{Now: s.Next, Span: time.Hour, Step: time.Minute}, usual).grid
+		counts, complete := ticksOf(&s, g.Cells()[1:])
+		at := int(schedule.Jitter(s.Name, s.Jitter).Minutes())
+		if !complete || counts[at] != 1 || slices.Max(counts) != 1 || slices.Index(counts, 1) != at {
+			t.Errorf("got %v, want a tick in %d", counts, at)
+		}
+	})
 }
 
 func TestEstimatesOfSeveralStepsAreSpreadByTheirLength(t *testing.T) {
-	g := newReader(nil, Query{Now: now, Span: time.Hour, Step: time.Minute}, usual).grid
-	if got := spread(100, g.Cells()[1:4]); !slices.Equal(got, []int64{21, 39, 40}) {
-		t.Errorf("got %v", got)
-	}
-	for tags, want := range map[int][2]int{0: {0, 120}, 20: {20, 120}, 85: {12, 12}, 400: {11, 2}, 5000: {0, 1}} {
-		if fine, steps := resolution(tags, 120, 2500); [2]int{fine, steps} != want {
-			t.Errorf("%d tags: %d by each step, the others by %d, want %v", tags, fine, steps, want)
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		g := newReader(nil, Query{Now: now, Span: time.Hour, Step: time.Minute}, usual).grid
+		if got := spread(100, g.Cells()[1:4]); !slices.Equal(got, []int64{21, 39, 40}) {
+			t.Errorf("got %v", got)
 		}
-	}
+		for tags, want := range map[int][2]int{0: {0, 120}, 20: {20, 120}, 85: {12, 12}, 400: {11, 2}, 5000: {0, 1}} {
+			if fine, steps := resolution(tags, 120, 2500); [2]int{fine, steps} != want {
+				t.Errorf("%d tags: %d by each step, the others by %d, want %v", tags, fine, steps, want)
+			}
+		}
+	})
 }

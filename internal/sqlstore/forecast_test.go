@@ -22,8 +22,8 @@ func TestEstimatesOfLargeRangesAreNotDoubled(t *testing.T) {
 				Steps: 1}
 			counts, known, err := s.EstimateDue(t.Context(), g)
 			must(t, err)
-			if n := hours * hour; len(counts) != 1 || !known || counts[0].Rows < int64(n*3/4) ||
-				counts[0].Rows > int64(n*4/3) {
+			if n := hours * hour; len(counts) != 1 || !known || counts[0].Rows < int64(n*2/3) ||
+				counts[0].Rows > int64(n*3/2) {
 				t.Errorf("%d rows: got %+v, %v", n, counts, known)
 			}
 		}
