@@ -22,8 +22,8 @@ func TestEstimatesOfLargeRangesAreNotDoubled(t *testing.T) {
 				Steps: 1}
 			counts, known, err := s.EstimateDue(t.Context(), g)
 			must(t, err)
-			if n := hours * hour; len(counts) != 1 || !known || counts[0].Rows < int64(n*2/3) ||
-				counts[0].Rows > int64(n*3/2) {
+			if n := hours * hour; len(counts) != 1 || !known || counts[0].Rows < int64(n*3/4) ||
+				counts[0].Rows > int64(n*4/3) {
 				t.Errorf("%d rows: got %+v, %v", n, counts, known)
 			}
 		}
@@ -35,11 +35,17 @@ func TestACountEndsAtItsLimit(t *testing.T) {
 	g := row.DueGrid{Tags: []string{"a"}, Now: start, Start: start, Step: time.Minute, Steps: 600}
 	check := func(t *testing.T, s *Store, limit time.Duration) {
 		t.Helper()
-		counts, complete, err := s.CountDue(t.Context(), g, 1e6, limit)
-		if (len(counts) > 0) != complete || err != nil { // a server may be so quick, or notice the limit late
-			t.Errorf("after %v: %d counts, %v, %v", limit, len(counts), complete, err)
+		for n := 0; ; n++ { // a server may be so quick, or notice the limit late
+			counts, complete, err := s.CountDue(t.Context(), g, 1e6, limit)
+			must(t, err)
+			if !complete && len(counts) == 0 {
+				break
+			}
+			if !complete || n == 1000 {
+				t.Fatalf("after %v: %d counts, %v", limit, len(counts), complete)
+			}
 		}
-		_, complete, err = s.CountDue(t.Context(), g, 1e6, time.Minute)
+		_, complete, err := s.CountDue(t.Context(), g, 1e6, time.Minute)
 		if must(t, err); !complete {
 			t.Error("it is not complete after a minute")
 		}

@@ -63,23 +63,23 @@ var forecastTests = []test{
 		g := row.DueGrid{Tags: []string{"a", "none", "b"}, Now: t.start, Start: t.start, Step: time.Hour, Steps: 2}
 		t.fillDue(g, 400, "a")
 		t.fillDue(g, 50, "b")
-		counts, known, err := t.store.EstimateDue(t.Context(), g)
-		t.must(err)
-		if !known {
-			return
-		}
 		about := map[cell]int64{}
-		for _, c := range counts {
-			about[cell{c.Tag, c.Cell}] = c.Rows
-		}
-		if a, b := about[cell{"a", 1}], about[cell{"b", 1}]; a < 100 || a > 1600 || b < 10 || b > 200 {
-			t.Errorf("about %d and %d rows of 400 and 50: %+v", a, b, counts)
-		}
-		for _, empty := range []cell{{"a", 0}, {"b", row.OverdueCell}, {"none", 1}} {
-			if n := about[empty]; n > 200 { // a server may tell the mean of a tag
-				t.Errorf("about %d rows in the empty cell %+v", n, empty)
+		for range 1000 { // an estimate that meets a change of the index is far off, and the next one is not
+			counts, known, err := t.store.EstimateDue(t.Context(), g)
+			if t.must(err); !known {
+				return
+			}
+			clear(about)
+			for _, c := range counts {
+				about[cell{c.Tag, c.Cell}] = c.Rows
+			}
+			a, b := about[cell{"a", 1}], about[cell{"b", 1}]
+			empty := max(about[cell{"a", 0}], about[cell{"b", row.OverdueCell}], about[cell{"none", 1}])
+			if a >= 200 && a <= 800 && b >= 25 && b <= 100 && empty <= 25 { // a server may tell the mean of a tag
+				return
 			}
 		}
+		t.Errorf("of 400 rows of a and 50 of b there are about %v", about)
 	}},
 	{"Cursors of active schedules before the moment come by their look", func(t *tester) {
 		for id, change := range map[int64]func(*row.Schedule){
