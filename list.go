@@ -70,7 +70,7 @@ func queryOf(f *Filter, defaultLimit int) (q listing.Query, err error) {
 		f.Status = Failed
 	}
 	if f.Status != "" {
-		status, known := statusOf(f.Status)
+		status, known := row.ParseStatus(string(f.Status))
 		if !known {
 			return q, fmt.Errorf(
 				"%w: there is no status %.20q; want pending, executing, completed, failed or cancelled",

@@ -32,16 +32,6 @@ type TaskRow = processor.TaskRow
 // FailedAttempt is an attempt that did not succeed.
 type FailedAttempt = processor.FailedAttempt
 
-// statusOf is the status as the table has it, and whether there is such a status.
-func statusOf(s Status) (row.Status, bool) {
-	for n := row.Pending; n <= row.Cancelled; n++ {
-		if n.String() == string(s) {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
 func taskOf(r *row.Row) TaskRow {
 	headers := row.DecodeHeaders(r.Headers)
 	return TaskRow{

@@ -57,7 +57,7 @@ func ReadGroups(ctx context.Context, s Store, tag string) (Groups, error) {
 func group(failures []row.Failure) (groups []Group) {
 	byID := map[string]*Group{}
 	for _, f := range failures {
-		text, id := groupOf(f)
+		text, id := GroupOf(f)
 		g := byID[id]
 		if g == nil {
 			g = &Group{ID: id, Tag: f.Tag, Error: text, First: f.At, Last: f.At, Example: f}
@@ -92,8 +92,9 @@ var openQuote = regexp.MustCompile("[\"`][^\"`]*$")
 // mostOfCut is how many bytes of a cut line are compared. How much follows depends on the length of what differs.
 const mostOfCut = 150
 
-// groupOf returns what the failure has in common with others, and the id of their group.
-func groupOf(f row.Failure) (text, id string) {
+// GroupOf returns what the failure has in common with others, and the id of their group. It takes the first
+// row.FailureSize bytes of an error.
+func GroupOf(f row.Failure) (text, id string) {
 	line, _, whole := strings.Cut(f.Error, "\n")
 	text = differs.ReplaceAllString(strings.ToValidUTF8(strings.TrimSpace(line), "�"), "*")
 	if !whole && len(f.Error) == row.FailureSize {

@@ -38,6 +38,16 @@ func (s Status) String() string {
 	}
 }
 
+// ParseStatus returns the status with the name.
+func ParseStatus(name string) (Status, bool) {
+	for s := Pending; s <= Cancelled; s++ {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
 // LatePolicy says what happens to a task whose claim comes later than its max lateness.
 type LatePolicy uint8
 

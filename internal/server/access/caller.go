@@ -15,6 +15,15 @@ type Caller struct {
 // Everyone may do everything: the caller of a server that asks for no tokens. It has no name.
 func Everyone() Caller { return Caller{verbs: []Verb{All}, tags: []string{anyTag}} }
 
+// NewCaller returns a caller with these rights. Patterns of tags are as [ParseTags] takes them.
+func NewCaller(name string, verbs []Verb, tags []string) Caller { return Caller{name, verbs, tags} }
+
+// Verbs lists what the caller may do with tasks of its tags.
+func (c Caller) Verbs() []Verb { return slices.Clone(c.verbs) }
+
+// Tags lists the patterns of the caller's tags.
+func (c Caller) Tags() []string { return slices.Clone(c.tags) }
+
 // Name is the name of the caller's token.
 func (c Caller) Name() string { return c.name }
 

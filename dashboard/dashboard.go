@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// Options configures a dashboard.
+type Options struct {
+	// Who returns the user that a request comes from, or [ErrSignIn]. Any other error is logged and answered with 503.
+	// It must be set.
+	Who func(*http.Request) (User, error)
+	// SignIn is where a reader without a user is sent, as a URL or relative to the dashboard. The path of the page is
+	// added as the parameter next. Default "": such requests are answered with 401.
+	SignIn string
+	// SignOut is where the form behind the user's name is sent by POST. Default "": there is none.
+	SignOut string
+	// ReadOnly takes all actions away from all users.
+	ReadOnly bool
+	// Notice is shown at the top of each page, such as that no login protects it. Default "": nothing.
+	Notice string
+	// FrameAncestors lists the origins that may show the pages in a frame, as Content-Security-Policy takes them.
+	// Default: none.
+	FrameAncestors []string
+	// Log gets what goes wrong. Default [slog.Default].
+	Log *slog.Logger
+}
+
+// ErrSignIn is returned by Options.Who for a request without a user.
+var ErrSignIn = errors.New("sign in first")
+
+// ErrNoWho is returned by [New] where Options.Who is missing.
+var ErrNoWho = errors.New("dashboard: Options.Who is missing; without it everybody could do everything")
+
+// dashboard is the handler.
+type dashboard struct {
+	scheduler *delaytask.Scheduler
+	store     store.Store
+	o         Options
+	log       *slog.Logger
+	templates templates
+	files     files
+	reads     *reads
+	policy    string // the Content-Security-Policy
+	handler   http.Handler
+}
+
+// New returns the pages of the scheduler, which may but need not be started. The caller stops it after the last
+// request. New returns [ErrNoWho], and an error for an unusable option.
+func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
+	if o.Who == nil {
+		return nil, ErrNoWho
+	}
+	if s == nil {
+		return nil, errors.New("dashboard: there is no scheduler")
+	}
+	d := &dashboard{scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads()}
+	if d.log == nil {
+		d.log = slog.Default()
+	}
+	var err error
+	if d.policy, err = policyOf(o.FrameAncestors); err != nil {
+		return nil, err
+	}
+	if d.files, err = newFiles(); err != nil {
+		return nil, err
+	}
+	if d.templates, err = newTemplates(d.files); err != nil {
+		return nil, err
+	}
+	d.handler = d.routes()
+	return d, nil
+}
+
+func (d *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
+
+// routes maps what is asked for to pages and actions. A GET changes nothing.
+func (d *dashboard) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/{name}", d.files)
+	mux.Handle("GET /find", d.guarded(http.HandlerFunc(d.find)))
+	mux.Handle("POST /settings", d.guarded(http.HandlerFunc(d.settings)))
+	for pattern, p := range pages {
+		mux.Handle("GET "+pattern, d.guarded(d.page(p)))
+	}
+	for pattern, a := range actions {
+		mux.Handle("POST "+pattern, d.guarded(d.action(a)))
+	}
+	mux.Handle("/", d.guarded(d.page(page{template: "error", show: notThere})))
+	return mux
+}
+
+// pages lists the pages by their paths. Links between them count slashes, see view.Root.
+var pages = map[string]page{
+	"/tasks":      {template: "tasks", show: (*view).tasks},
+	"/tasks/{id}": {template: "task", show: (*view).task},
+}
+
+// actions lists what changes something.
+var actions = map[string]action{
+	"/tasks":             {do: (*view).changeTasks},
+	"/tasks/{id}/{verb}": {do: (*view).changeTask},
+}
+
+// notThere answers for a path without a page.
+func notThere(v *view) (any, error) { return nil, errNoPage }

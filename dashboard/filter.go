@@ -1,0 +1,117 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// canonical is the address that a page has in truth. The reader is sent there.
+type canonical string
+
+func (canonical) Error() string { return "this page has another address" }
+
+var (
+	errZone  = errors.New("want a name such as UTC or Europe/Berlin")
+	errWhen  = errors.New("want a time such as 2027-01-31T09:00:00Z")
+	errTwice = errors.New("it comes more than once")
+)
+
+// filterNames are the parameters of a list, as the service has them.
+var filterNames = []string{"tag", "status", "key", "app", "due_from", "due_before", "late_by", "error", "group",
+	"order", "cursor"}
+
+// filterOf reads the filter of a list from the query. It returns the canonical address where the query has empty
+// parameters, as a form sends them, or times without a zone, which are those of the reader.
+func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values, err error) {
+	clean = url.Values{}
+	for _, name := range filterNames {
+		values := query[name]
+		if len(values) > 1 {
+			return f, nil, invalid{name, errTwice}
+		}
+		if len(values) == 1 && values[0] != "" {
+			clean.Set(name, values[0])
+		}
+	}
+	f = delaytask.Filter{
+		Tag: clean.Get("tag"), Status: delaytask.Status(clean.Get("status")), Key: clean.Get("key"),
+		App: clean.Get("app"), Error: clean.Get("error"), Group: clean.Get("group"),
+		Order: delaytask.Order(clean.Get("order")), After: clean.Get("cursor"),
+	}
+	for name, to := range map[string]*time.Time{"due_from": &f.DueFrom, "due_before": &f.DueBefore} {
+		text := clean.Get(name)
+		if text == "" {
+			continue
+		}
+		if *to, err = v.timeOf(text); err != nil {
+			return f, nil, invalid{name, err}
+		}
+		clean.Set(name, to.UTC().Format(time.RFC3339Nano))
+	}
+	if text := clean.Get("late_by"); text != "" {
+		if f.LateBy, err = wire.ParseDuration(text); err == nil && f.LateBy == 0 {
+			err = fmt.Errorf("want more than 0")
+		}
+		if err != nil {
+			return f, nil, invalid{"late_by", err}
+		}
+	}
+	return f, clean, nil
+}
+
+// timeOf reads a time with its zone, or one of the reader's zone as a browser's field for times has it.
+func (v *view) timeOf(text string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05.999", "2006-01-02T15:04", "2006-01-02 15:04:05.999",
+		"2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, v.zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errWhen
+}
+
+// Field formats a time for a field of a form.
+func (v *view) Field(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(v.zone).Format("2006-01-02T15:04:05")
+}
+
+// canonically returns the clean address when the query is another one.
+func (v *view) canonically(clean url.Values) error {
+	given := v.r.URL.Query()
+	for _, name := range filterNames {
+		if given.Has(name) != clean.Has(name) || given.Get(name) != clean.Get(name) {
+			to := v.lastPart()
+			for other, values := range given {
+				if isFilter(other) {
+					continue
+				}
+				clean[other] = values
+			}
+			if q := clean.Encode(); q != "" {
+				to += "?" + q
+			}
+			return canonical(to)
+		}
+	}
+	return nil
+}
+
+func isFilter(name string) bool {
+	for _, known := range filterNames {
+		if name == known {
+			return true
+		}
+	}
+	return false
+}

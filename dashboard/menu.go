@@ -1,0 +1,82 @@
+package dashboard
+
+import (
+	"strings"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+// entry is a link of the menu.
+type entry struct {
+	Path, Text string
+	Key        string // goes there after "g"
+	Current    bool
+	verb       access.Verb
+}
+
+// menu lists the pages in the order of an operator's questions.
+var menu = []entry{
+	{Path: "./", Text: "menu.overview", Key: "o", verb: access.Observe},
+	{Path: "tasks", Text: "menu.tasks", Key: "t", verb: access.Read},
+	{Path: "tags", Text: "menu.tags", Key: "a", verb: access.Observe},
+	{Path: "load", Text: "menu.load", Key: "l", verb: access.Observe},
+	{Path: "failures", Text: "menu.failures", Key: "f", verb: access.Read},
+	{Path: "nodes", Text: "menu.nodes", Key: "n", verb: access.Observe},
+	{Path: "receivers", Text: "menu.receivers", Key: "r", verb: access.Observe},
+	{Path: "schedules", Text: "menu.schedules", Key: "s", verb: access.Read},
+	{Path: "audit", Text: "menu.audit", Key: "u", verb: "audit"},
+}
+
+// Menu is the menu as the user may use it.
+func (v *view) Menu() []entry {
+	var shown []entry
+	first, _, _ := strings.Cut(v.Path, "/")
+	for _, e := range menu {
+		if v.Caller.SomeTag(e.verb) {
+			e.Current = e.Path == first || e.Path == "./" && v.Path == ""
+			shown = append(shown, e)
+		}
+	}
+	return shown
+}
+
+// Here is the page with its query, from the root of the dashboard.
+func (v *view) Here() string {
+	if v.r.URL.RawQuery == "" {
+		return v.Path
+	}
+	return v.Path + "?" + v.r.URL.RawQuery
+}
+
+// Version is that of this program.
+func (*view) Version() string { return delaytask.Version }
+
+// key is a line of the help.
+type key struct{ Key, Text string }
+
+// KeyHelp lists the keys.
+func (v *view) KeyHelp() []key {
+	keys := []key{
+		{"/", "keys.search"}, {"?", "keys.help"}, {"j k", "keys.move"}, {"Enter", "keys.open"}, {"x", "keys.select"},
+		{"e", "keys.explain"}, {"p", "keys.pause"}, {"u", "keys.utc"},
+	}
+	for _, e := range v.Menu() {
+		keys = append(keys, key{"g " + e.Key, e.Text})
+	}
+	return keys
+}
+
+// shapes stand beside the colours, which some readers cannot tell apart.
+var shapes = map[string]string{
+	"pending": "○", "executing": "▶", "completed": "✓", "failed": "✕", "cancelled": "⊘", "overdue": "!", "paused": "‖",
+}
+
+// Shape is the sign of a status.
+func (*view) Shape(status any) string {
+	if s, ok := status.(delaytask.Status); ok {
+		return shapes[string(s)]
+	}
+	name, _ := status.(string)
+	return shapes[name]
+}

@@ -1,0 +1,115 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// mostReads is how many pages are read at once, each over one connection.
+	mostReads = 2
+	// refreshEvery is how often a page refreshes itself.
+	refreshEvery = 5 * time.Second
+	// keptFor is how long viewers of the same page share one reading.
+	keptFor = refreshEvery - time.Second
+	// refreshRate is how many readings for refreshes begin in a second. A reading is up to three statements.
+	refreshRate  = 1.5
+	refreshBurst = 6
+	// mostKept bounds how many readings are remembered.
+	mostKept = 200
+)
+
+// errLater is returned for a refresh that has to wait for its turn. The page stays as it is.
+var errLater = errors.New("refresh later")
+
+// reads bounds what all viewers of a dashboard read together.
+type reads struct {
+	room  *semaphore.Weighted
+	turns *rate.Limiter
+
+	mu   sync.Mutex
+	kept map[string]*reading
+}
+
+// reading is what was read for a page, for all who may see the same.
+type reading struct {
+	done  chan struct{} // closed when the rest is set
+	at    time.Time
+	shown any
+	err   error
+}
+
+func newReads() *reads {
+	return &reads{
+		room: semaphore.NewWeighted(mostReads), turns: rate.NewLimiter(refreshRate, refreshBurst),
+		kept: map[string]*reading{},
+	}
+}
+
+// do reads a page. A refresh may get what another viewer's refresh has read, or errLater.
+func (r *reads) do(v *view, p page, again bool) (any, error) {
+	if !again {
+		return r.now(v, p)
+	}
+	key := fmt.Sprintf("%s\n%s\n%q\n%q", v.Path, v.r.URL.RawQuery, v.Caller.Tags(), v.Caller.Verbs())
+	r.mu.Lock()
+	last := r.kept[key]
+	if last == nil || time.Since(last.at) > keptFor {
+		if !r.turns.Allow() {
+			r.mu.Unlock()
+			return nil, errLater
+		}
+		last = &reading{done: make(chan struct{}), at: time.Now()}
+		r.keep(key, last)
+		r.mu.Unlock()
+		shared := *v
+		shared.r = v.r.WithContext(context.WithoutCancel(v.r.Context())) // others wait for it too
+		func() {
+			defer close(last.done)
+			last.err = errSlow // unless it ends
+			last.shown, last.err = r.now(&shared, p)
+		}()
+		return last.shown, last.err
+	}
+	r.mu.Unlock()
+	select {
+	case <-last.done:
+		return last.shown, last.err
+	case <-v.r.Context().Done():
+		return nil, context.Cause(v.r.Context())
+	}
+}
+
+// keep remembers a reading, and forgets old ones.
+func (r *reads) keep(key string, last *reading) {
+	if len(r.kept) >= mostKept {
+		for k, old := range r.kept {
+			if time.Since(old.at) > keptFor {
+				delete(r.kept, k)
+			}
+		}
+	}
+	if len(r.kept) >= mostKept {
+		clear(r.kept)
+	}
+	r.kept[key] = last
+}
+
+// now reads a page once there is room.
+func (r *reads) now(v *view, p page) (any, error) {
+	ctx, cancel := within(v.r.Context())
+	defer cancel()
+	if err := r.room.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer r.room.Release(1)
+	read := *v
+	read.r = v.r.WithContext(ctx)
+	return p.show(&read)
+}

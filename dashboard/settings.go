@@ -1,0 +1,131 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// settings are how a person likes to see the pages. A cookie keeps them, so a page is right before any script runs.
+type settings struct {
+	Lang  string // en or zh
+	Theme string // light, dark, or auto as the system has it
+	Zone  string // a name of the IANA database
+	Fresh bool   // pages refresh themselves
+	Keys  bool   // single keys do something
+
+	zone *time.Location
+}
+
+const settingsCookie = "delaytask_view"
+
+// settingsOf reads the cookie. What it says wrong is as if it did not say it.
+func settingsOf(r *http.Request) settings {
+	lang := languageOf(r.Header.Get("Accept-Language"))
+	s := settings{Lang: lang, Theme: "auto", Zone: "UTC", Fresh: true, Keys: true}
+	var kept url.Values
+	if cookie, err := r.Cookie(settingsCookie); err == nil {
+		kept, _ = url.ParseQuery(cookie.Value)
+	}
+	s.take(kept)
+	return s
+}
+
+// take takes what is valid.
+func (s *settings) take(from url.Values) {
+	if lang := from.Get("lang"); languages[lang] != "" {
+		s.Lang = lang
+	}
+	if theme := from.Get("theme"); theme == "light" || theme == "dark" || theme == "auto" {
+		s.Theme = theme
+	}
+	if from.Has("fresh") {
+		s.Fresh = from.Get("fresh") != "off"
+	}
+	if from.Has("keys") {
+		s.Keys = from.Get("keys") != "off"
+	}
+	s.zone = time.UTC
+	// Local is the zone of this machine, which tells a reader nothing.
+	if name := from.Get("zone"); name != "" && name != "Local" && len(name) < 64 {
+		if zone, err := time.LoadLocation(name); err == nil {
+			s.Zone, s.zone = name, zone
+		}
+	}
+}
+
+// values is the other way round.
+func (s *settings) values() url.Values {
+	word := func(on bool) string {
+		if on {
+			return "on"
+		}
+		return "off"
+	}
+	return url.Values{
+		"lang": {s.Lang}, "theme": {s.Theme}, "zone": {s.Zone}, "fresh": {word(s.Fresh)}, "keys": {word(s.Keys)},
+	}
+}
+
+// languages are those that the texts exist in, by their own names.
+var languages = map[string]string{"en": "English", "zh": "中文"}
+
+// Languages lists the languages by their own names.
+func (settings) Languages() map[string]string { return languages }
+
+// Zones lists what is offered. Others may be typed.
+func (settings) Zones() []string {
+	return []string{"UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles",
+		"America/Sao_Paulo", "Asia/Shanghai", "Asia/Tokyo", "Asia/Kolkata", "Asia/Singapore", "Australia/Sydney"}
+}
+
+// languageOf returns the first language of the header that there are texts in.
+func languageOf(accept string) string {
+	for _, part := range strings.Split(accept, ",") {
+		tag, _, _ := strings.Cut(strings.TrimSpace(part), ";")
+		base, _, _ := strings.Cut(strings.ToLower(tag), "-")
+		if languages[base] != "" {
+			return base
+		}
+	}
+	return "en"
+}
+
+// settings keeps what the form says, and goes back to its page.
+func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
+	v, known := d.who(w, r)
+	if !known {
+		return
+	}
+	if err := r.ParseForm(); err != nil {
+		d.fail(w, v, errForm)
+		return
+	}
+	s := v.settings
+	if zone := r.PostForm.Get("zone"); zone != "" {
+		if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+			d.fail(w, v, invalid{"zone", errZone})
+			return
+		}
+	}
+	s.take(r.PostForm)
+	// Without a path the cookie belongs to the folder of this page, which is the dashboard.
+	http.SetCookie(w, &http.Cookie{
+		Name: settingsCookie, Value: s.values().Encode(), MaxAge: int((365 * 24 * time.Hour).Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+	})
+	seeOther(w, pathWithin(r.PostForm.Get("back")))
+}
+
+// pathWithin returns the path of a page of this dashboard, relative to it. Anything that could lead elsewhere is the
+// overview.
+func pathWithin(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(path, "/") ||
+		strings.ContainsAny(path, "\\:\x00\r\n\t") || strings.Contains(u.Path, "..") {
+		return "./"
+	}
+	return "./" + path
+}

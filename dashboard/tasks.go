@@ -1,0 +1,244 @@
+package dashboard
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// tasksPage is a list of tasks.
+type tasksPage struct {
+	Filter   delaytask.Filter
+	Query    url.Values
+	Tags     []string // that are known without a read of tasks
+	Tasks    []delaytask.TaskRow
+	Next     string // the query of the next page
+	Stopped  bool
+	First    bool // no page is before it; only this one refreshes
+	NeedsTag bool // nothing was read: the user sees some tags only
+	Count    int64
+	Counted  bool // Count is known
+	Capped   bool // and there are more
+	Command  string
+	Change   bool // some of the tasks can be changed by the user
+	Done     int  // that the action before has changed
+	Left     int  // that it has not
+}
+
+// Narrowed reports whether the list has more filters than a status and a tag.
+func (p tasksPage) Narrowed() bool {
+	f := p.Filter
+	f.After, f.Tag, f.Status = "", "", ""
+	return f != delaytask.Filter{}
+}
+
+// Moment is the key of what the due time of these tasks means.
+func (p tasksPage) Moment() string {
+	switch {
+	case p.Filter.Status.Final():
+		return "task.due.failed"
+	case p.Filter.Status == delaytask.Executing:
+		return "task.due.executing"
+	default:
+		return "field.due"
+	}
+}
+
+// Statuses lists the statuses in the order of a task's life.
+func (*view) Statuses() []delaytask.Status {
+	return []delaytask.Status{delaytask.Pending, delaytask.Executing, delaytask.Completed, delaytask.Failed,
+		delaytask.Cancelled}
+}
+
+const (
+	tasksOfPage  = 50
+	mostOfSelect = 10_000 // that the number above a list counts up to
+)
+
+// tasks shows a list.
+func (v *view) tasks() (any, error) {
+	query := v.r.URL.Query()
+	f, clean, err := v.filterOf(query)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.canonically(clean); err != nil {
+		return nil, err
+	}
+	shown := tasksPage{Filter: f, Query: clean, First: f.After == "", Command: listCommand(&f)}
+	shown.Done, _ = strconv.Atoi(query.Get("done"))
+	shown.Left, _ = strconv.Atoi(query.Get("left"))
+	if shown.Tags, err = v.knownTags(); err != nil {
+		return nil, err
+	}
+	if f.Tag != "" {
+		if err := v.allow(access.Read, f.Tag); err != nil {
+			return nil, err
+		}
+	} else if !v.allTags(access.Read) {
+		shown.NeedsTag = true
+		return shown, nil
+	}
+	f.Limit = tasksOfPage
+	page, err := v.scheduler.List(v.r.Context(), f)
+	if err != nil {
+		return nil, err
+	}
+	shown.Tasks, shown.Stopped = page.Tasks, page.Stopped
+	if page.Next != "" {
+		next := maps.Clone(clean)
+		next.Set("cursor", page.Next)
+		shown.Next = next.Encode()
+	}
+	for i := range shown.Tasks {
+		t := &shown.Tasks[i]
+		shown.Change = shown.Change || (t.Status == delaytask.Pending || t.Status == delaytask.Failed) &&
+			v.allow(access.Change, t.Tag) == nil
+	}
+	return shown, v.count(&shown)
+}
+
+// count counts a whole list, where that is a read of an index alone.
+func (v *view) count(shown *tasksPage) error {
+	f := shown.Filter
+	f.After, f.Limit = "", 0
+	status, known := row.ParseStatus(string(f.Status))
+	if f.Tag == "" || !known || f != (delaytask.Filter{Tag: f.Tag, Status: f.Status, Order: f.Order}) {
+		return nil
+	}
+	counts, err := v.store.Count(v.r.Context(), []row.Pair{{Tag: f.Tag, Status: status}}, mostOfSelect+1)
+	if err != nil {
+		return err
+	}
+	shown.Count, shown.Capped, shown.Counted = min(counts[0], mostOfSelect), counts[0] > mostOfSelect, true
+	return nil
+}
+
+// knownTags lists the tags that are served or paused and that the user sees.
+func (v *view) knownTags() ([]string, error) {
+	states, err := v.scheduler.Tags(v.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	for _, s := range states {
+		if v.Caller.May(access.Read, s.Tag) {
+			tags = append(tags, s.Tag)
+		}
+	}
+	return tags, nil
+}
+
+// FirstLine is the beginning of an error.
+func (v *view) FirstLine(t delaytask.TaskRow) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(t.LastError()), "\n")
+	return row.Clip(v.redacted(t.Tag, line), 160)
+}
+
+// Group is the id of the group of failures that a failed task belongs to.
+func (*view) Group(t *delaytask.TaskRow) string {
+	text := t.ErrorStack
+	_, id := listing.GroupOf(row.Failure{Tag: t.Tag, Error: text[:min(len(text), row.FailureSize)]})
+	return id
+}
+
+// mostSelected is how many tasks one form changes.
+const mostSelected = 1000
+
+// FirstPage is the query of the list's first page.
+func (*view) FirstPage(q url.Values) string {
+	first := maps.Clone(q)
+	first.Del("cursor")
+	return first.Encode()
+}
+
+// Segment makes a text one part of a path.
+func (*view) Segment(s string) string { return url.PathEscape(s) }
+
+// changeTasks cancels or retries the tasks that were selected in a list.
+func (v *view) changeTasks() (result, error) {
+	ids := v.r.PostForm["id"]
+	if len(ids) == 0 || len(ids) > mostSelected {
+		return result{}, invalid{"id", fmt.Errorf("%w: select 1 to %d tasks", errForm, mostSelected)}
+	}
+	verb := v.r.PostForm.Get("verb")
+	if verb != "cancel" && verb != "retry" {
+		return result{}, errNoPage
+	}
+	done, left := 0, 0
+	for _, text := range ids {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return result{}, invalid{"id", errForm}
+		}
+		switch err := v.change(id, verb); {
+		case err == nil:
+			done++
+		case isMistake(err):
+			left++
+		default:
+			return result{}, err
+		}
+	}
+	back := pathWithin(v.r.PostForm.Get("back"))
+	return result{to: outcome(strings.TrimPrefix(back, "./"), done, left)}, nil
+}
+
+// isMistake reports whether the error is about the task, so that the others can go on.
+func isMistake(err error) bool {
+	status, _ := statusOf(err)
+	return status < 500
+}
+
+// outcome adds what an action has done to the page that it came from.
+func outcome(back string, done, left int) string {
+	path, query, _ := strings.Cut(back, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		values = url.Values{}
+	}
+	values.Set("done", strconv.Itoa(done))
+	values.Set("left", strconv.Itoa(left))
+	return path + "?" + values.Encode()
+}
+
+// listCommand is the command that shows the same list.
+func listCommand(f *delaytask.Filter) string {
+	b := strings.Builder{}
+	b.WriteString("delaytask list")
+	add := func(flag, value string) {
+		if value != "" {
+			b.WriteString(" --" + flag + " " + quoted(value))
+		}
+	}
+	add("status", string(f.Status))
+	add("tag", f.Tag)
+	add("key", f.Key)
+	add("app", f.App)
+	add("error", f.Error)
+	add("group", f.Group)
+	add("order", string(f.Order))
+	if f.LateBy > 0 {
+		add("late-by", wire.FormatDuration(f.LateBy))
+	}
+	return b.String()
+}
+
+// quoted makes a text one word of a shell.
+func quoted(s string) string {
+	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/", r)
+	}) < 0
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,54 @@
+package dashboard
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// templates are the templates of each page, by its name.
+type templates map[string]*template.Template
+
+// newTemplates parses every page beside the layout and the parts that pages share, whose names begin with "_".
+func newTemplates(f files) (templates, error) {
+	funcs := template.FuncMap{"static": f.named, "list": func(values ...any) []any { return values }}
+	shared, err := template.New("").Funcs(funcs).ParseFS(templateFiles, "templates/_*.html")
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	all := templates{}
+	for _, name := range names {
+		base := strings.TrimSuffix(path.Base(name), ".html")
+		if strings.HasPrefix(base, "_") {
+			continue
+		}
+		page, err := shared.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if all[base], err = page.ParseFS(templateFiles, name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// part executes a part of a page.
+func (t templates) part(w io.Writer, page, name string, p part) error {
+	found := t[page]
+	if found == nil {
+		return fmt.Errorf("there is no template %s", page)
+	}
+	return found.ExecuteTemplate(w, name, p)
+}

@@ -1,0 +1,57 @@
+package dashboard
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// The texts of all pages, a file for each page, with every language beside the others.
+//
+//go:embed texts/*.json
+var textFiles embed.FS
+
+// texts are the texts by key and language.
+var texts = mustTexts()
+
+func mustTexts() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	entries, err := textFiles.ReadDir("texts")
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	for _, entry := range entries {
+		b, err := textFiles.ReadFile("texts/" + entry.Name())
+		if err != nil {
+			panic(err)
+		}
+		var file map[string]map[string]string
+		if err := json.Unmarshal(b, &file); err != nil {
+			panic(fmt.Sprintf("texts/%s: %v", entry.Name(), err))
+		}
+		for key, text := range file {
+			all[key] = text
+		}
+	}
+	return all
+}
+
+// T returns a text in the reader's language. A text with a "|" has a form for one and a form for other numbers; the
+// first argument says which.
+func (v *view) T(key string, args ...any) string {
+	text, known := texts[key][v.Lang]
+	if !known {
+		return key
+	}
+	if one, many, counted := strings.Cut(text, "|"); counted {
+		text = many
+		if len(args) > 0 && fmt.Sprint(args[0]) == "1" {
+			text = one
+		}
+	}
+	if len(args) == 0 || !strings.Contains(text, "%") {
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}

@@ -1,0 +1,107 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+// view is one request: who looks, how that person likes to see times, and what a template may ask for. Templates know
+// it as $.
+type view struct {
+	*dashboard
+	settings
+	Caller access.Caller
+	Root   string // leads from the path of the page to that of the dashboard
+	Path   string // of the page, from Root
+	Now    time.Time
+
+	r *http.Request
+}
+
+func (d *dashboard) viewOf(r *http.Request, caller access.Caller) *view {
+	v := &view{dashboard: d, settings: settingsOf(r), Caller: caller, r: r, Now: d.scheduler.Now()}
+	if v.Now.IsZero() { // the database's clock is not known; nothing better is
+		v.Now = time.Now()
+	}
+	v.Path = strings.TrimPrefix(r.URL.EscapedPath(), "/")
+	v.Root = strings.Repeat("../", strings.Count(v.Path, "/"))
+	return v
+}
+
+// May reports whether the user may do it with tasks of the tag, for a template that offers it. Actions check it again.
+func (v *view) May(verb, tag string) bool {
+	return v.allow(access.Verb(verb), tag) == nil
+}
+
+// readingVerbs change nothing.
+var readingVerbs = map[access.Verb]bool{access.Read: true, access.Observe: true, access.Bodies: true, "audit": true}
+
+// allow returns an error when the user may not do it with tasks of the tag, or of some tag when that is "".
+func (v *view) allow(verb access.Verb, tag string) error {
+	switch {
+	case v.o.ReadOnly && !readingVerbs[verb]:
+		return errReadOnly
+	case v.Caller.May(verb, tag), tag == "" && v.Caller.SomeTag(verb):
+		return nil
+	default:
+		return errForbidden
+	}
+}
+
+// allTags reports whether the user may read tasks of every tag.
+func (v *view) allTags(verb access.Verb) bool { return v.Caller.AnyTag(verb) }
+
+// seen is allow for a task that was named by its id: a task of another tag is not there for the user.
+func (v *view) seen(verb access.Verb, t *delaytask.TaskRow) error {
+	if !v.Caller.May(access.Read, t.Tag) {
+		return delaytask.ErrNotFound
+	}
+	return v.allow(verb, t.Tag)
+}
+
+// With hands a part of a page what it needs: the view, and the value.
+func (v *view) With(values ...any) part {
+	p := part{view: v}
+	if len(values) > 0 {
+		p.P = values[0]
+	}
+	if len(values) > 1 {
+		p.Q = values[1]
+	}
+	return p
+}
+
+// part is what a template is executed with.
+type part struct {
+	*view
+	P any // what the page or the part shows
+	Q any // more of it
+}
+
+// Notice is the text that the program shows on all pages.
+func (v *view) Notice() string { return v.o.Notice }
+
+// SignOut is where the form behind the user's name is sent, "" where there is none.
+func (v *view) SignOut() string {
+	if v.o.SignOut == "" || strings.HasPrefix(v.o.SignOut, "/") || strings.Contains(v.o.SignOut, "://") {
+		return v.o.SignOut
+	}
+	return v.Root + v.o.SignOut
+}
+
+// Self is the page with its query, from the page itself.
+func (v *view) Self() string {
+	if v.r.URL.RawQuery == "" {
+		return v.lastPart()
+	}
+	return v.lastPart() + "?" + v.r.URL.RawQuery
+}
+
+// lastPart is the page without its query, from the page itself.
+func (v *view) lastPart() string {
+	return "./" + v.Path[strings.LastIndexByte(v.Path, '/')+1:]
+}
