@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -19,6 +20,7 @@ func init() {
 		return withEngine(cfg.(Config), st, build)
 	}
 	bridge.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
+	bridge.Bulks = func(scheduler any) *bulk.Runs { return &scheduler.(*Scheduler).bulks }
 	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
 	bridge.Save = func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error) {
 		i := item.(Item)

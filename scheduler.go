@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
@@ -34,6 +35,7 @@ type Scheduler struct {
 	heartbeat  time.Duration
 	tracing    tracing
 	declared   declared
+	bulks      bulk.Runs // that a dashboard or the service has started
 
 	release func(context.Context) error // frees what the scheduler holds of the database
 	stop    sync.Once
@@ -127,6 +129,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		return ErrNilContext
 	}
 	s.stop.Do(func() {
+		s.bulks.Close()
 		err := s.engine.Stop(ctx)
 		s.closed.Store(true) // not before: tasks that still run may save others
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)

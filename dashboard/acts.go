@@ -22,9 +22,13 @@ func query(pairs ...string) string {
 // Query writes the parameters of a link, for templates.
 func (*view) Query(pairs ...string) string { return query(pairs...) }
 
-// audited does what a user asked for.
-func (v *view) audited(action, target, tag string, do func(context.Context) error) error {
-	return do(v.r.Context())
+// act is what a user asks for, as the audit log has it.
+type act struct{ action, target, tag, filter string }
+
+// audited does what a user asked for. It returns the error of do, which also tells how many tasks it has changed.
+func (v *view) audited(ctx context.Context, a act, do func(context.Context) (int, error)) error {
+	_, err := do(ctx)
+	return err
 }
 
 // redacted is a text of a task without what looks like a secret.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
 )
 
@@ -97,14 +98,18 @@ func (d *dashboard) routes() http.Handler {
 
 // pages lists the pages by their paths. Links between them count slashes, see view.Root.
 var pages = map[string]page{
-	"/tasks":      {template: "tasks", show: (*view).tasks},
-	"/tasks/{id}": {template: "task", show: (*view).task},
+	"/tasks":      {template: "tasks", verb: access.Read, show: (*view).tasks},
+	"/tasks/{id}": {template: "task", verb: access.Read, show: (*view).task},
+	"/bulk":       {template: "bulk", verb: access.Change, show: (*view).preview},
+	"/bulk/{id}":  {template: "run", verb: access.Read, show: (*view).run},
 }
 
 // actions lists what changes something.
 var actions = map[string]action{
 	"/tasks":             {do: (*view).changeTasks},
 	"/tasks/{id}/{verb}": {do: (*view).changeTask},
+	"/bulk":              {do: (*view).startBulk},
+	"/bulk/{id}/stop":    {do: (*view).stopRun},
 }
 
 // notThere answers for a path without a page.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bulk"
 )
 
 var (
@@ -37,7 +38,7 @@ var mistakes = []error{
 // conflicts are changes that a task does not allow now.
 var conflicts = []error{
 	delaytask.ErrFinished, delaytask.ErrNotPending, delaytask.ErrNotFailed, delaytask.ErrDuplicate,
-	delaytask.ErrContended, delaytask.ErrBroken,
+	delaytask.ErrContended, delaytask.ErrBroken, bulk.ErrTooMany,
 }
 
 // statusOf returns the status of an answer with the error, and the key of its text; the text's argument is the error.

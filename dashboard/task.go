@@ -188,7 +188,13 @@ func (v *view) change(id int64, verb string) error {
 	if err := v.seen(access.Change, &task); err != nil {
 		return err
 	}
-	return v.audited("task."+verb, strconv.FormatInt(id, 10), task.Tag, do)
+	a := act{action: "task." + verb, target: strconv.FormatInt(id, 10), tag: task.Tag}
+	return v.audited(ctx, a, func(ctx context.Context) (int, error) {
+		if err := do(ctx); err != nil {
+			return 0, err
+		}
+		return 1, nil
+	})
 }
 
 // moment reads when a task is to run: after a delay, or at a time.
@@ -236,7 +242,8 @@ func (v *view) showBody(id int64) (result, error) {
 		return result{}, err
 	}
 	shown := bodyPage{Task: task, Bytes: len(task.Body), All: v.r.PostForm.Get("all") != ""}
-	err = v.audited("task."+verbReveal, strconv.FormatInt(id, 10), task.Tag, func(context.Context) error {
+	a := act{action: "task." + verbReveal, target: strconv.FormatInt(id, 10), tag: task.Tag}
+	err = v.audited(v.r.Context(), a, func(context.Context) (int, error) {
 		text := v.redacted(task.Tag, string(task.Body))
 		shown.Edit = text == string(task.Body) && len(text) <= mostToEdit && utf8.ValidString(text) &&
 			!bytes.ContainsFunc(task.Body, deceives) && !strings.Contains(text, "\r") &&
@@ -245,7 +252,7 @@ func (v *view) showBody(id int64) (result, error) {
 		if shown.Text = text; !shown.All {
 			shown.Text = row.Clip(text, firstOfBody)
 		}
-		return nil
+		return 1, nil
 	})
 	return result{template: "body", shown: shown}, err
 }

@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 
+	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -19,6 +20,9 @@ var NewScheduler func(
 
 // Store returns the store of a *delaytask.Scheduler.
 var Store func(scheduler any) store.Store
+
+// Bulks returns the bulk changes of a *delaytask.Scheduler. Its Stop ends them.
+var Bulks func(scheduler any) *bulk.Runs
 
 // Warning returns what an operator has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string

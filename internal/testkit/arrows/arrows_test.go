@@ -22,7 +22,7 @@ const module = "github.com/delaytask/delaytask"
 var floors = [][]string{
 	{"processor", "internal/row", "internal/spec", "internal/timer/offheap", "internal/testkit/journal",
 		"internal/store/sabotage"},
-	{"internal/testkit/linear"},
+	{"internal/testkit/linear", "internal/bulk"},
 	{
 		"internal/server/access", "internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
 		"internal/cluster", "internal/testkit/dbtest", "internal/metrics",
@@ -66,6 +66,7 @@ var own = map[string][]string{
 	"internal/testkit/history":  {"internal/row", "internal/store", "internal/testkit/journal"},
 	"internal/store/sabotage":   {},
 	"internal/wire":             {},
+	"internal/bulk":             {},
 	"internal/spec":             {},
 	"internal/schedule":         {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
 	"internal/forecast":         {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
