@@ -1,0 +1,144 @@
+package dashboard_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
+)
+
+// Each action is tried by every role on a tag of its own and on a foreign one. What is refused changes nothing.
+func TestEveryActionAsksForItsRight(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	const own, foreign = "order.close", "mail.send"
+	bulk := func(tag string) url.Values {
+		return url.Values{"verb": {"cancel"}, "filter": {"status=pending&tag=" + tag},
+			"as_of": {"2040-01-01T00:00:00Z"}, "wanted": {"1"}, "typed": {"1"}}
+	}
+	acts := []struct {
+		name string
+		form func(id int64, tag string) (path string, form url.Values)
+		done int // status of success
+		may  []dashboard.Role
+	}{
+		{"cancel", func(id int64, _ string) (string, url.Values) { return fmt.Sprintf("/tasks/%d/cancel", id), nil },
+			http.StatusSeeOther, []dashboard.Role{dashboard.Operator, dashboard.Admin}},
+		{"reschedule", func(id int64, _ string) (string, url.Values) {
+			return fmt.Sprintf("/tasks/%d/reschedule", id), url.Values{"delay": {"2h"}}
+		}, http.StatusSeeOther, []dashboard.Role{dashboard.Operator, dashboard.Admin}},
+		{"body", func(id int64, _ string) (string, url.Values) {
+			return fmt.Sprintf("/tasks/%d/body", id), url.Values{"body": {"x"}, "version": {"0"}}
+		}, http.StatusSeeOther, []dashboard.Role{dashboard.Operator, dashboard.Admin}},
+		{"show", func(id int64, _ string) (string, url.Values) { return fmt.Sprintf("/tasks/%d/show", id), nil },
+			http.StatusOK, []dashboard.Role{dashboard.Operator, dashboard.Admin}},
+		{"selected", func(id int64, _ string) (string, url.Values) {
+			return "/tasks", url.Values{"id": {fmt.Sprint(id)}, "verb": {"cancel"}}
+		}, http.StatusSeeOther, []dashboard.Role{dashboard.Operator, dashboard.Admin}},
+		{"bulk", func(_ int64, tag string) (string, url.Values) { return "/bulk", bulk(tag) },
+			http.StatusSeeOther, []dashboard.Role{dashboard.Operator, dashboard.Admin}},
+	}
+	for _, act := range acts {
+		for _, role := range []dashboard.Role{"", dashboard.Viewer, dashboard.Operator, dashboard.Admin} {
+			for _, tag := range []string{own, foreign} {
+				id := s.save(tag)
+				before, err := s.Get(t.Context(), delaytask.ID(id))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.user = dashboard.User{Name: "bob", Role: role, Tags: []string{"order.*"}}
+				path, form := act.form(id, tag)
+				got := s.post(path, form)
+				after, err := s.Get(t.Context(), delaytask.ID(id))
+				if err != nil {
+					t.Fatal(err)
+				}
+				allowed := tag == own && strings.Contains(fmt.Sprint(act.may), string(role)) && role != ""
+				left := act.name == "selected" && strings.Contains(got.header.Get("Location"), "left=1")
+				switch {
+				case allowed && got.status != act.done:
+					t.Errorf("%s by %q on %s: %d", act.name, role, tag, got.status)
+				case !allowed && !left && got.status != http.StatusForbidden && got.status != http.StatusNotFound:
+					t.Errorf("%s by %q on %s: %d, want a refusal", act.name, role, tag, got.status)
+				case !allowed && (after.Version != before.Version || string(after.Body) != string(before.Body)):
+					t.Errorf("%s by %q on %s was refused and has changed the task", act.name, role, tag)
+				case tag == foreign && strings.Contains(got.body, "4711"):
+					t.Errorf("%s by %q on %s shows the body", act.name, role, tag)
+				}
+			}
+		}
+	}
+}
+
+func TestAForeignTagDoesNotAppear(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	own, foreign := s.save("order.close"), s.save("mail.send")
+	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"order.*"}}
+	s.get(fmt.Sprintf("/tasks/%d", own)).has(t, http.StatusOK, "order.close")
+	s.get(fmt.Sprintf("/tasks/%d", foreign)).has(t, http.StatusNotFound)
+	s.get("/tasks").has(t, http.StatusOK, "You see some tags only")
+	s.get("/tasks?tag=mail.send").has(t, http.StatusForbidden)
+	s.get("/bulk?verb=cancel&status=pending").has(t, http.StatusBadRequest)
+	s.get("/bulk?verb=cancel&status=pending&tag=mail.send").has(t, http.StatusForbidden)
+	for _, path := range []string{"/tasks", "/tasks?tag=order.close", "/find?q=mail.send"} {
+		if a := s.get(path); strings.Contains(a.body, "mail.send") {
+			t.Errorf("%s names the foreign tag", path)
+		}
+	}
+}
+
+func TestAReadOnlyDashboardHasNoActions(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *dashboard.Options) { o.ReadOnly = true })
+	id := s.save("order.close")
+	if a := s.get(fmt.Sprintf("/tasks/%d", id)); strings.Contains(a.body, "/cancel") || a.status != http.StatusOK {
+		t.Error("it offers to cancel")
+	}
+	s.post(fmt.Sprintf("/tasks/%d/cancel", id), nil).has(t, http.StatusForbidden, "only shows")
+	s.post(fmt.Sprintf("/tasks/%d/show", id), nil).has(t, http.StatusOK, "4711")
+}
+
+func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("order.close")
+	path := fmt.Sprintf("/tasks/%d/cancel", id)
+	for _, header := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", ""},
+		{"Sec-Fetch-Site", "", "Origin", "http://evil.example"}, {"Sec-Fetch-Site", "", "Origin", "null"},
+	} {
+		s.post(path, nil, header...).has(t, http.StatusForbidden, "another site")
+		s.post("/settings", url.Values{"theme": {"dark"}}, header...).has(t, http.StatusForbidden)
+	}
+	if s.status(id) != delaytask.Pending {
+		t.Fatal("a refused form has cancelled the task")
+	}
+	s.post(path, nil, "Sec-Fetch-Site", "", "Origin", "http://example.com").has(t, http.StatusSeeOther)
+}
+
+func TestWithoutAUserThereIsNoPage(t *testing.T) {
+	t.Parallel()
+	if _, err := dashboard.New(nil, dashboard.Options{}); !errors.Is(err, dashboard.ErrNoWho) {
+		t.Errorf("without Who: %v", err)
+	}
+	s := open(t, func(o *dashboard.Options) { o.SignIn = "login" })
+	id := s.save("order.close")
+	s.err = dashboard.ErrSignIn
+	a := s.get(fmt.Sprintf("/tasks/%d?did=cancel", id))
+	a.has(t, http.StatusSeeOther)
+	if to := a.header.Get("Location"); to != fmt.Sprintf("../login?next=tasks%%2F%d%%3Fdid%%3Dcancel", id) {
+		t.Errorf("it leads to %s", to)
+	}
+	s.get("/tasks", "HX-Request", "true").has(t, http.StatusUnauthorized)
+	s.post(fmt.Sprintf("/tasks/%d/cancel", id), nil).has(t, http.StatusUnauthorized)
+	s.err = errors.New("the sessions cannot be read")
+	s.get("/tasks").has(t, http.StatusServiceUnavailable)
+	s.err, s.user = nil, dashboard.User{Name: "eve", Role: "owner", Tags: []string{"*"}}
+	s.get("/tasks").has(t, http.StatusServiceUnavailable)
+}

@@ -1,0 +1,217 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+)
+
+// links are what a browser follows or sends.
+var links = regexp.MustCompile(`(?:href|src|action|hx-get)="([^"]*)"`)
+
+// Every page has the headers, leads nowhere but into the dashboard, and needs no script and no style of its own.
+func TestPagesStandUnderAnyPrefix(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("a/b", delaytask.WithKey("k"))
+	for _, path := range []string{"/tasks", "/tasks?status=pending&tag=a%2Fb", fmt.Sprintf("/tasks/%d", id),
+		"/bulk?verb=cancel&status=pending", "/bulk/none", "/nowhere/at/all"} {
+		a := s.get(path)
+		for _, found := range links.FindAllStringSubmatch(a.body, -1) {
+			to := strings.ReplaceAll(found[1], "&amp;", "&")
+			if u, err := url.Parse(to); err != nil || u.IsAbs() || strings.HasPrefix(to, "/") {
+				t.Errorf("%s: the link %q does not stay within", path, to)
+			}
+		}
+		for _, bad := range []string{" style=", "<style", " onclick=", "javascript:", "<base"} {
+			if strings.Contains(a.body, bad) {
+				t.Errorf("%s has %q", path, bad)
+			}
+		}
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+				"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "same-origin",
+		} {
+			if got := a.header.Get(name); got != want {
+				t.Errorf("%s: %s is %q", path, name, got)
+			}
+		}
+	}
+	mounted := http.StripPrefix("/ops/tasks", s.h)
+	s.h = mounted
+	a := s.get("/ops/tasks/tasks?due_from=&status=pending")
+	a.has(t, http.StatusSeeOther)
+	if to := a.header.Get("Location"); to != "./tasks?status=pending" {
+		t.Errorf("an empty parameter leads to %q", to)
+	}
+}
+
+// hostile are texts that would do something if they were not text.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'-alert(1)-'`, `javascript:alert(1)`,
+	`</textarea><script>alert(1)</script>`, `{{.Scheduler}}`, `<svg/onload=alert(1)>`, "&lt;b&gt;",
+}
+
+func TestHostileTextIsText(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for i, text := range hostile {
+		id, err := s.SaveDelayTask(t.Context(), "order.close", text, time.Hour, delaytask.WithKey(text),
+			delaytask.WithHeaders(map[string]string{"x-note": text}))
+		servertest.OK(t, err)
+		for _, a := range []answer{
+			s.get(fmt.Sprintf("/tasks/%d", id)), s.get("/tasks?tag=order.close"),
+			s.get("/tasks?tag=order.close&error=" + url.QueryEscape(text)),
+			s.get("/tasks?tag=" + url.QueryEscape(text)),
+			s.get("/find?q=" + url.QueryEscape(text)), s.post(fmt.Sprintf("/tasks/%d/show", id), nil),
+			s.get("/tasks?status=" + url.QueryEscape(text)), s.get("/tasks/" + url.PathEscape(text)),
+		} {
+			if strings.ContainsAny(text, "<") && strings.Contains(a.body, text) {
+				t.Errorf("text %d: the page has it as it is", i)
+			}
+		}
+	}
+	id, err := s.SaveDelayTask(t.Context(), "order.close", "pay \u202e001 now \u0000", time.Hour)
+	servertest.OK(t, err)
+	a := s.post(fmt.Sprintf("/tasks/%d/show", id), nil)
+	a.has(t, http.StatusOK, "pay [U+202E]001 now")
+	if strings.Contains(a.body, "<textarea") || strings.ContainsAny(a.body, "\u202e\x00") {
+		t.Error("what cannot be seen can be edited")
+	}
+}
+
+func TestATaskTellsWhyAndCanBeChanged(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("order.close", delaytask.WithKey("4711"))
+	path := fmt.Sprintf("/tasks/%d", id)
+	s.get(path).has(t, http.StatusOK, "Why:", "It is due at", "No live node serves the tag order.close",
+		"Show the body", fmt.Sprintf("delaytask explain %d", id))
+	s.post(path+"/reschedule", url.Values{"delay": {"2h"}}).has(t, http.StatusSeeOther)
+	s.post(path+"/reschedule", url.Values{"delay": {"2h"}, "at": {"2040-01-01T00:00"}}).has(t, http.StatusBadRequest)
+	s.post(path+"/reschedule", url.Values{"delay": {"soon"}}).has(t, http.StatusBadRequest, "delay")
+	s.post(path+"/retry", nil).has(t, http.StatusConflict)
+	task, err := s.Get(t.Context(), delaytask.ID(id))
+	servertest.OK(t, err)
+	stale := url.Values{"body": {"a"}, "version": {fmt.Sprint(task.Version - 1)}}
+	s.post(path+"/body", stale).has(t, http.StatusConflict)
+	s.post(path+"/body", url.Values{"body": {"a\r\nb"}, "version": {fmt.Sprint(task.Version)}}).
+		has(t, http.StatusSeeOther)
+	if task, err = s.Get(t.Context(), delaytask.ID(id)); err != nil || string(task.Body) != "a\nb" {
+		t.Errorf("the body is %q, %v", task.Body, err)
+	}
+	s.post(path+"/cancel", nil).has(t, http.StatusSeeOther)
+	s.get(path+"?did=cancel").has(t, http.StatusOK, "The task is cancelled", "It was cancelled at")
+	s.post(path+"/destroy", nil).has(t, http.StatusNotFound)
+	s.get("/tasks/1").has(t, http.StatusNotFound, "deleted after its retention")
+}
+
+func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for range 3 {
+		s.save("order.close")
+	}
+	kept := s.save("mail.send")
+	preview := s.get("/bulk?verb=cancel&status=pending&tag=order.close")
+	preview.has(t, http.StatusOK, "Type the number of tasks, 3")
+	form := url.Values{}
+	for _, field := range regexp.MustCompile(`type="hidden" name="(\w+)" value="([^"]*)"`).
+		FindAllStringSubmatch(preview.body, -1) {
+		form.Set(field[1], strings.NewReplacer("&amp;", "&", "&#43;", "+").Replace(field[2]))
+	}
+	late := s.save("order.close")
+	form.Set("typed", "4")
+	s.post("/bulk", form).has(t, http.StatusBadRequest, "nothing was changed")
+	form.Set("typed", "3")
+	begun := s.post("/bulk", form)
+	begun.has(t, http.StatusSeeOther)
+	run := strings.TrimPrefix(begun.header.Get("Location"), ".")
+	for !strings.Contains(s.get(run).body, "It is done") {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it does not end")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	s.get(run).has(t, http.StatusOK, "<dd>3</dd>", "ann")
+	if s.status(late) != delaytask.Pending || s.status(kept) != delaytask.Pending {
+		t.Error("it has cancelled what it should not")
+	}
+	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"mail.*"}}
+	s.get(run).has(t, http.StatusOK, "knows no such bulk change")
+	s.post(run+"/stop", nil).has(t, http.StatusNotFound)
+}
+
+func TestAHundredViewersShareOneReading(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.save("order.close")
+	var group sync.WaitGroup
+	answers := make([]answer, 100)
+	for i := range answers {
+		group.Go(func() { answers[i] = s.get("/tasks?status=pending&tag=order.close", "HX-Request", "true") })
+	}
+	group.Wait()
+	first := answers[0]
+	first.has(t, http.StatusOK, "order.close")
+	for _, a := range answers {
+		if a.status != http.StatusOK || a.header.Get("ETag") != first.header.Get("ETag") {
+			t.Fatalf("status %d", a.status)
+		}
+	}
+	s.save("order.close") // after the reading that they share
+	same := s.get("/tasks?status=pending&tag=order.close", "HX-Request", "true", "If-None-Match",
+		first.header.Get("ETag"))
+	if same.status != http.StatusNotModified {
+		t.Errorf("status %d, want 304", same.status)
+	}
+	// Others have to wait for their turns: a refresh of a page without a reading is put off.
+	later := 0
+	for i := range 100 {
+		if a := s.get(fmt.Sprintf("/tasks?tag=t%d", i), "HX-Request", "true"); a.status == http.StatusNoContent {
+			later++
+		}
+	}
+	if later < 80 {
+		t.Errorf("%d of 100 refreshes had to wait", later)
+	}
+}
+
+func TestTheViewIsKept(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("order.close")
+	path := fmt.Sprintf("/tasks/%d", id)
+	a := s.post("/settings", url.Values{"zone": {"Asia/Shanghai"}, "lang": {"zh"}, "theme": {"dark"}, "fresh": {"off"},
+		"back": {strings.TrimPrefix(path, "/")}})
+	a.has(t, http.StatusSeeOther)
+	if to := a.header.Get("Location"); to != "."+path {
+		t.Errorf("it leads to %s", to)
+	}
+	kept := strings.Split(a.header.Get("Set-Cookie"), ";")[0]
+	s.get(path, "Cookie", kept).has(t, http.StatusOK, `lang="zh-CN"`, `data-theme="dark"`, `data-fresh="off"`,
+		"Asia/Shanghai (UTC&#43;08:00)", "原因：")
+	s.get(path, "Accept-Language", "zh-TW,zh;q=0.9").has(t, http.StatusOK, `lang="zh-CN"`)
+	s.get(path, "Cookie", "delaytask_view=zone%3D..%2F..%2Fetc%26lang%3Dxx%26theme%3D%22").
+		has(t, http.StatusOK, `lang="en"`, "<strong>UTC</strong>")
+	s.post("/settings", url.Values{"zone": {"Mars/Olympus"}}).has(t, http.StatusBadRequest)
+	for _, back := range []string{
+		"//evil.example", "https://evil.example", `\\evil`, "/x", "a\r\nb", "../../x", "a:b",
+	} {
+		a := s.post("/settings", url.Values{"back": {back}})
+		if to := a.header.Get("Location"); to != "./" {
+			t.Errorf("%q leads to %q", back, to)
+		}
+	}
+}
