@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/overview"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -36,6 +37,7 @@ type Scheduler struct {
 	tracing    tracing
 	declared   declared
 	bulks      bulk.Runs // that a dashboard or the service has started
+	overview   *overview.Reader
 
 	release func(context.Context) error // frees what the scheduler holds of the database
 	stop    sync.Once
@@ -53,6 +55,7 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 			named: cfg.ownerNamed, set: planner.Set{Owner: cfg.ScheduleOwner, Revision: row.At(cfg.Revision)},
 		},
 	}
+	s.overview = newOverview(e, built)
 	s.tracing = newTracing(cfg, s.Now)
 	if s.tracing.tracer != nil {
 		// Tracing is the outermost middleware. An empty registry refuses none.
@@ -132,6 +135,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		s.bulks.Close()
 		err := s.engine.Stop(ctx)
 		s.closed.Store(true) // not before: tasks that still run may save others
+		s.overview.Close()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
 		defer cancel()
 		s.stopErr = errors.Join(err, s.release(last))

@@ -68,18 +68,8 @@ func (s *Scheduler) Series(ctx context.Context, f SeriesFilter) (Series, error) 
 	if err != nil {
 		return Series{}, fmt.Errorf("read marks: %w", err)
 	}
-	series := Series{Span: span.Length(), From: from.Std(), To: to.Std()}
-	for _, r := range rollup.Merge(rows) {
-		series.Points = append(series.Points, SeriesPoint{
-			Start: r.Begin.Std(), Completed: r.Completed, Retried: r.Retried, Failed: r.Failed, Lost: r.Lost,
-			Started: r.Late.Count(), P50: r.Late.Quantile(0.5, r.Max), P99: r.Late.Quantile(0.99, r.Max), Max: r.Max,
-		})
-	}
-	for _, r := range rollup.Marks(marks, f.Tag) {
-		series.Marks = append(series.Marks, SeriesMark{
-			Time: r.Begin.Std(), Kind: MarkKind(r.Mark.Kind), Name: r.Mark.Name, Tag: r.Tag,
-		})
-	}
+	series := rollup.Series(rollup.Merge(rows), rollup.Marks(marks, f.Tag))
+	series.Span, series.From, series.To = span.Length(), from.Std(), to.Std()
 	return series, nil
 }
 

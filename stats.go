@@ -22,7 +22,7 @@ func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	counts, err := listing.Counts(ctx, s.store)
+	counts, err := listing.Counts(ctx, s.store, listing.MostCounted, listing.Statuses...)
 	if err != nil {
 		return nil, fmt.Errorf("count tasks: %w", err)
 	}

@@ -146,8 +146,7 @@ func (v *view) FirstLine(t delaytask.TaskRow) string {
 // Group is the id of the group of failures that a failed task belongs to.
 func (*view) Group(t *delaytask.TaskRow) string {
 	text := t.ErrorStack
-	_, id := listing.GroupOf(row.Failure{Tag: t.Tag, Error: text[:min(len(text), row.FailureSize)]})
-	return id
+	return listing.GroupID(row.Failure{Tag: t.Tag, Error: text[:min(len(text), row.FailureSize)]})
 }
 
 // mostSelected is how many tasks one form changes.

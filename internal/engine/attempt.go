@@ -286,6 +286,8 @@ type attempts struct {
 	mu   sync.Mutex // no other lock is taken while it is held
 	byID map[int64]*attempt
 	gone chan struct{} // one was removed
+
+	hanging hanging
 }
 
 func newAttempts() *attempts {

@@ -263,6 +263,7 @@ func (r *renewer) expectReturn(a *attempt) {
 	if !a.abandon() {
 		return
 	}
+	r.attempts.hanging.add(a)
 	r.Metrics.IgnoredContext()
 	r.Log.Error("a processor ignores that its context has ended; its slot is given to others",
 		"task", a.row.ID, "tag", a.row.Tag, "attempt", a.row.Attempt, "stack", stackOf(a))

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -262,19 +261,7 @@ func labelled(ctx context.Context, a *attempt, f func(context.Context)) {
 }
 
 // stackOf returns where the task's processor is, or "" when it has returned.
-func stackOf(a *attempt) string {
-	var all bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
-		return ""
-	}
-	label := []byte(strconv.Quote(labelTask) + ":" + strconv.Quote(strconv.FormatInt(a.row.ID, 10)))
-	for stack := range bytes.SplitSeq(all.Bytes(), []byte("\n\n")) {
-		if bytes.Contains(stack, label) {
-			return string(stack)
-		}
-	}
-	return ""
-}
+func stackOf(a *attempt) string { return stacks().of(a) }
 
 // lease is what a processor's context carries.
 type lease struct {

@@ -61,11 +61,17 @@ type TagCount struct {
 	Capped bool // there are more
 }
 
-// Counts counts the rows of every tag and status, each up to MostCounted, or less where there are many tags.
-func Counts(ctx context.Context, s Store) ([]TagCount, error) {
+// Counter is what [Counts] reads.
+type Counter interface {
+	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
+	Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error)
+}
+
+// Counts counts the rows of every tag and of each of the statuses, each up to most, or less where there are many tags.
+func Counts(ctx context.Context, s Counter, most int, of ...row.Status) ([]TagCount, error) {
 	var counts []TagCount
 	var pairs []row.Pair
-	for _, status := range statuses {
+	for _, status := range of {
 		oldest, err := s.Oldest(ctx, status)
 		if err != nil {
 			return nil, err
@@ -77,7 +83,7 @@ func Counts(ctx context.Context, s Store) ([]TagCount, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
-	most := min(MostCounted, max(leastCounted, mostCountedInAll/len(pairs)))
+	most = min(most, max(leastCounted, mostCountedInAll/len(pairs)))
 	found, err := s.Count(ctx, pairs, most+1)
 	if err != nil {
 		return nil, err

@@ -51,13 +51,14 @@ func ReadGroups(ctx context.Context, s Store, tag string) (Groups, error) {
 	if err != nil {
 		return Groups{}, err
 	}
-	return Groups{group(failures), len(failures), len(places) > MostGrouped}, nil
+	return Groups{GroupOf(failures), len(failures), len(places) > MostGrouped}, nil
 }
 
-func group(failures []row.Failure) (groups []Group) {
+// GroupOf groups failures, the largest group first.
+func GroupOf(failures []row.Failure) (groups []Group) {
 	byID := map[string]*Group{}
 	for _, f := range failures {
-		text, id := GroupOf(f)
+		text, id := groupOf(f)
 		g := byID[id]
 		if g == nil {
 			g = &Group{ID: id, Tag: f.Tag, Error: text, First: f.At, Last: f.At, Example: f}
@@ -92,9 +93,14 @@ var openQuote = regexp.MustCompile("[\"`][^\"`]*$")
 // mostOfCut is how many bytes of a cut line are compared. How much follows depends on the length of what differs.
 const mostOfCut = 150
 
-// GroupOf returns what the failure has in common with others, and the id of their group. It takes the first
-// row.FailureSize bytes of an error.
-func GroupOf(f row.Failure) (text, id string) {
+// GroupID returns the id of the group that the failure belongs to. Its error is the first row.FailureSize bytes.
+func GroupID(f row.Failure) string {
+	_, id := groupOf(f)
+	return id
+}
+
+// groupOf returns what the failure has in common with others, and the id of their group.
+func groupOf(f row.Failure) (text, id string) {
 	line, _, whole := strings.Cut(f.Error, "\n")
 	text = differs.ReplaceAllString(strings.ToValidUTF8(strings.TrimSpace(line), "�"), "*")
 	if !whole && len(f.Error) == row.FailureSize {

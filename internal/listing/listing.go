@@ -66,7 +66,8 @@ const MostLooked = 10_000
 // mostMatched is how many rows are matched at once.
 const mostMatched = 1000
 
-var statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled}
+// Statuses are all of them.
+var Statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled}
 
 // Read reads a page.
 func Read(ctx context.Context, s Store, q Query) (Page, error) {
@@ -160,7 +161,7 @@ func (q *Query) match(ctx context.Context, s store.Lister, places []row.Place) (
 func (q *Query) leaveGroup(ctx context.Context, s store.Lister, size map[int64]int) error {
 	failures, err := s.Failures(ctx, slices.Collect(maps.Keys(size)))
 	for _, f := range failures {
-		if _, id := GroupOf(f); id != q.Group {
+		if _, id := groupOf(f); id != q.Group {
 			delete(size, f.ID)
 		}
 	}
@@ -177,7 +178,7 @@ func (q *Query) walk(ctx context.Context, s Store) (*walk, error) {
 		}
 		return w, nil
 	}
-	of := statuses
+	of := Statuses
 	if q.Status != nil {
 		of = []row.Status{*q.Status}
 	}

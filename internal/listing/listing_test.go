@@ -234,12 +234,12 @@ func TestCountsAreCapped(t *testing.T) {
 			t.Errorf("%s: %d, capped %t, %v", name, n, capped, err)
 		}
 	}
-	counts, err := listing.Counts(t.Context(), s)
+	counts, err := listing.Counts(t.Context(), s, listing.MostCounted, listing.Statuses...)
 	if err != nil || len(counts) != 1 || counts[0].Count != listing.MostCounted || !counts[0].Capped {
 		t.Errorf("all: %+v, %v", counts, err)
 	}
 	many := plant(1000, func(i int, r *row.Row) { r.Tag = fmt.Sprint("t", i/200) })
-	counts, err = listing.Counts(t.Context(), many)
+	counts, err = listing.Counts(t.Context(), many, listing.MostCounted, listing.Statuses...)
 	if err != nil || len(counts) != 5 || counts[0].Count != 200 || counts[0].Capped {
 		t.Errorf("of five tags: %+v, %v", counts, err)
 	}

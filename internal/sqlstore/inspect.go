@@ -114,6 +114,62 @@ func (i Inspector) OldestTransaction(ctx context.Context) (found Transaction, er
 	}, nil
 }
 
+// Locker is an open transaction that has locked rows.
+type Locker struct {
+	Thread string
+	Age    time.Duration
+	Rows   int64
+	Tasks  bool // rows of tasks are among them; false where the server does not tell
+}
+
+// mostLockers is how many transactions [Inspector.Lockers] returns.
+const mostLockers = 5
+
+// Lockers returns the transactions of the server that have locked rows and are open for longer than that, the oldest
+// first. It needs the privilege PROCESS. With SELECT on performance_schema.data_locks, MySQL tells which have locked
+// tasks, and the others are left out. MariaDB does not tell.
+func (i Inspector) Lockers(ctx context.Context, than time.Duration) (found []Locker, err error) {
+	query := fmt.Sprintf("SELECT trx_id AS trx, trx_mysql_thread_id AS thread, trx_rows_locked AS locked,"+
+		" TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')) AS age"+
+		" FROM information_schema.INNODB_TRX WHERE trx_rows_locked > 0 AND trx_started <="+
+		" CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL %d SECOND ORDER BY trx_started LIMIT %d",
+		int(than.Seconds()), mostLockers)
+	rows, err := readTexts(ctx, i.s.db, query)
+	if err != nil || len(rows) == 0 {
+		return nil, classify("read the transactions that lock rows", err)
+	}
+	ofTasks, told := i.lockTasks(ctx, rows)
+	for _, r := range rows {
+		if !told || ofTasks[r["trx"]] {
+			found = append(found, Locker{
+				Thread: r["thread"], Age: time.Duration(decimal(r["age"])) * time.Second, Rows: decimal(r["locked"]),
+				Tasks: told,
+			})
+		}
+	}
+	return found, nil
+}
+
+// lockTasks returns which of the transactions have locked tasks. It is not told where the server or its privileges do
+// not allow to ask. The table of locks has an index by transaction, and one row of each is read.
+func (i Inspector) lockTasks(ctx context.Context, transactions []map[string]string) (of map[string]bool, told bool) {
+	branches := make([]string, len(transactions))
+	for n, t := range transactions {
+		branches[n] = fmt.Sprintf("(SELECT ENGINE_TRANSACTION_ID AS trx FROM performance_schema.data_locks"+
+			" WHERE ENGINE_TRANSACTION_ID = %d AND OBJECT_SCHEMA = DATABASE() AND OBJECT_NAME = '"+table+"' LIMIT 1)",
+			decimal(t["trx"]))
+	}
+	rows, err := readTexts(ctx, i.s.db, strings.Join(branches, " UNION ALL "))
+	of = map[string]bool{}
+	for _, r := range rows {
+		of[r["trx"]] = true
+	}
+	return of, err == nil
+}
+
+// HasRowLocks reports whether another transaction can hold a lock on a single row.
+func (s *Store) HasRowLocks() bool { return s.dialect.rowLocks }
+
 // HistoryLength returns how many old versions InnoDB keeps for transactions that may still read them. MariaDB tells
 // everyone, MySQL those with the privilege PROCESS.
 func (i Inspector) HistoryLength(ctx context.Context) (int64, error) {

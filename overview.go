@@ -1,0 +1,118 @@
+package delaytask
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/overview"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// What needs attention now, and how every tag stands.
+type (
+	Overview        = processor.Overview
+	OverviewFilter  = processor.OverviewFilter
+	OverviewTotals  = processor.OverviewTotals
+	TagOverview     = processor.TagOverview
+	HourStep        = processor.HourStep
+	NodeRef         = processor.NodeRef
+	Finding         = processor.Finding
+	FindingCode     = processor.FindingCode
+	MissingPart     = processor.MissingPart
+	OverviewPart    = processor.OverviewPart
+	OverviewTrouble = processor.OverviewTrouble
+)
+
+// The steps of what [TagOverview] has of the last and of the next hour.
+const (
+	OverviewStep  = processor.OverviewStep
+	OverviewSteps = processor.OverviewSteps
+)
+
+// The codes of findings, the most urgent first.
+const (
+	FindingClockHeld     = processor.FindingClockHeld
+	FindingUnserved      = processor.FindingUnserved
+	FindingLeaseOver     = processor.FindingLeaseOver
+	FindingRowsLocked    = processor.FindingRowsLocked
+	FindingOverdue       = processor.FindingOverdue
+	FindingHanging       = processor.FindingHanging
+	FindingFailing       = processor.FindingFailing
+	FindingRetrying      = processor.FindingRetrying
+	FindingNodeSilent    = processor.FindingNodeSilent
+	FindingPausedOverdue = processor.FindingPausedOverdue
+	FindingClockWide     = processor.FindingClockWide
+	FindingPurgeBehind   = processor.FindingPurgeBehind
+)
+
+// The parts of an overview that can be missing by themselves.
+const (
+	PartCounts   = processor.PartCounts
+	PartDue      = processor.PartDue
+	PartLeases   = processor.PartLeases
+	PartFailures = processor.PartFailures
+	PartHistory  = processor.PartHistory
+	PartForecast = processor.PartForecast
+	PartLocks    = processor.PartLocks
+)
+
+// The classes of errors of a reading.
+const (
+	TroubleTimeout  = processor.TroubleTimeout
+	TroubleOperator = processor.TroubleOperator
+	TroubleDatabase = processor.TroubleDatabase
+)
+
+// Overview returns what needs attention now, and how every tag stands. One reading serves all callers of the process
+// for 5 s, and nothing is read without a call. A reading takes two connections for 2.5 s at most.
+//
+// When a reading fails, it returns the last one, with its age and the class of the error. It returns the error when
+// there is none. A part that fails by itself is missing.
+func (s *Scheduler) Overview(ctx context.Context) (Overview, error) {
+	return s.OverviewFor(ctx, OverviewFilter{})
+}
+
+// OverviewFor is Overview for a viewer that may not see everything. It costs no reading of its own.
+func (s *Scheduler) OverviewFor(ctx context.Context, f OverviewFilter) (Overview, error) {
+	if err := s.enter(ctx); err != nil {
+		return Overview{}, err
+	}
+	found, err := s.overview.Snapshot(ctx)
+	if err != nil {
+		return Overview{}, err
+	}
+	return found.Overview(f), nil
+}
+
+// newOverview returns the reader of a process. On SQLite there are no locks on rows.
+func newOverview(e *engine.Engine, built engine.Config) *overview.Reader {
+	process := overview.Process{
+		Clock: func() overview.Clock {
+			width, anchored := e.ClockWidth()
+			return overview.Clock{Width: width, Held: !anchored}
+		},
+		Hanging: func() (all []overview.Hanging) {
+			for _, h := range e.Hanging() {
+				all = append(all, overview.Hanging(h))
+			}
+			return all
+		},
+		Retention: map[row.Status]time.Duration{
+			row.Completed: built.Retention.Completed, row.Cancelled: built.Retention.Cancelled,
+			row.Failed: built.Retention.Failed,
+		},
+	}
+	if st, ok := built.Store.(*sqlstore.Store); ok && st.HasRowLocks() {
+		process.Locks = func(ctx context.Context) (all []overview.Lock, err error) {
+			found, err := sqlstore.Inspect(st).Lockers(ctx, overview.LockedFor)
+			for _, l := range found {
+				all = append(all, overview.Lock(l))
+			}
+			return all, err
+		}
+	}
+	return overview.New(overview.Config{Store: built.Store, Process: process})
+}
