@@ -41,6 +41,7 @@ type Scheduler interface {
 	Failures(ctx context.Context, tag string) (Failures, error)
 	Forecast(ctx context.Context, f ForecastFilter) (Forecast, error)
 	Series(ctx context.Context, f SeriesFilter) (Series, error)
+	Overview(ctx context.Context) (Overview, error)
 
 	Schedules
 }

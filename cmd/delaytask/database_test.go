@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	readingCommands = []string{"list", "stats", "forecast", "nodes", "get 1", "explain 1", "migrate status",
+	readingCommands = []string{"list", "overview", "stats", "forecast", "nodes", "get 1", "explain 1", "migrate status",
 		"token list"}
 	writingCommands = []string{"save t x", "cancel 1", "cancel --tag t --yes", "retry 1", "reschedule 1 --delay 1s",
 		"pause t", "resume t", "migrate up", "migrate down --yes", "token create a --tags * --verbs all",

@@ -115,7 +115,20 @@ func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 		Quarantine:      c.Quarantine,
 		NodeName:        commandNode,
 		Migrate:         c.Migrate,
+		Retention: delaytask.Retention{
+			Completed: orForEver(c.Retention.Completed),
+			Cancelled: orForEver(c.Retention.Cancelled),
+			Failed:    orForEver(c.Retention.Failed),
+		},
 	}
+}
+
+// orForEver translates a retention: 0 in a file is none, for which a Config has a negative one.
+func orForEver(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 var levels = map[string]slog.Level{

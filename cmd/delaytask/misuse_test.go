@@ -38,7 +38,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"cancel --tag t --error= --yes", "retry --status= --older 0 --yes",
 		"cancel --key k", "cancel --tag t", "retry --tag t",
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more",
-		"forecast more", "forecast --span 2h", "forecast --span soon", "forecast --tag bad!",
+		"overview more", "forecast more", "forecast --span 2h", "forecast --span soon", "forecast --tag bad!",
 		"nodes more", "version more", "demo more", "health more", "health --timeout soon", "health --url ftp://h",
 		"config print --concurrency none", "config print --ttr 1ms",
 		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch",

@@ -71,8 +71,9 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 	add(groupStart, a.demoCommand(), a.serveCommand(), a.migrateCommand())
 	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(),
 		a.rescheduleCommand(), a.retryCommand(), a.scheduleCommand())
-	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.forecastCommand(), a.failuresCommand(),
-		a.nodesCommand(), a.doctorCommand(), a.benchCommand(), a.healthCommand(), a.tokenCommand(), a.configCommand())
+	add(groupOperate, a.overviewCommand(), a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.forecastCommand(),
+		a.failuresCommand(), a.nodesCommand(), a.doctorCommand(), a.benchCommand(), a.healthCommand(), a.tokenCommand(),
+		a.configCommand())
 	root.AddCommand(a.versionCommand())
 	strictly(root)
 	return root

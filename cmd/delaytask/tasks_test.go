@@ -163,7 +163,7 @@ func TestNoOutputSendsControlCharactersToTheTerminal(t *testing.T) {
 		VALUES (7, 't', ?, ?, '[]', ?, strftime('%Y-%m-%d %H:%M:%f000', 'now'))`, evil, evil, evil)
 	for _, command := range [][]string{{"get", id}, {"get", other}, {"list"}, {"explain", id}, {"explain", other},
 		{"stats"}, {"forecast", "--span", "24h"},
-		{"nodes"}} {
+		{"nodes"}, {"overview"}} {
 		out := s.ok(command...)
 		if i := strings.IndexFunc(out, unseen); i >= 0 || !utf8.ValidString(out) || strings.Contains(out, "\nforged") {
 			t.Errorf("%v printed %q", command, out)

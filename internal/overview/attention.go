@@ -77,7 +77,7 @@ func (v *view) dueFindings() (found []processor.Finding) {
 		switch {
 		case t.Paused:
 			f.Code, f.Text = processor.FindingPausedOverdue, "the tag is paused, and "+isOverdue(&f)
-			f.Do = "delaytask resume " + tag
+			f.Do = onTag("delaytask resume", tag)
 		case len(t.Nodes) == 0 && !v.popped(tag):
 			f.Code, f.Text = processor.FindingUnserved, isOverdue(&f)+", and no live process serves the tag"
 			f.Do = "start the process that serves the tag, whose letters' case counts: delaytask nodes"
@@ -111,6 +111,14 @@ func (v *view) serves(t *processor.TagOverview) string {
 		serve += fmt.Sprintf(", with %s executing", number(executing.Tasks, executing.Precision != processor.Exact))
 	}
 	return serve
+}
+
+// onTag returns the command on a tag. A tag that was written by hand may be anything, and is in no command.
+func onTag(command, tag string) string {
+	if !processor.ValidTag(tag) {
+		return "mend the tag of these rows, which is not valid: delaytask list"
+	}
+	return command + " " + tag
 }
 
 func isOverdue(f *processor.Finding) string {
@@ -200,7 +208,7 @@ func (v *view) failureFindings() (found []processor.Finding) {
 		}
 		f := processor.Finding{
 			Code: processor.FindingFailing, Tag: tag, Number: of.tasks, Since: of.first.Std(), AtLeast: of.more,
-			Do: "delaytask failures --tag " + tag,
+			Do: onTag("delaytask failures --tag", tag),
 		}
 		if n := lately(tag).Failed; of.more && n > f.Number {
 			f.Number, f.AtLeast = n, false
@@ -217,7 +225,7 @@ func (v *view) failureFindings() (found []processor.Finding) {
 		}
 		f := processor.Finding{
 			Code: processor.FindingRetrying, Tag: tag, Number: of.lately.Retried,
-			Do: "delaytask list --tag " + tag + " --status pending",
+			Do: onTag("delaytask list --status pending --tag", tag),
 		}
 		f.Text = fmt.Sprintf("%d attempts have failed within 10 min and are tried again, and %d tasks were completed%s",
 			f.Number, of.lately.Completed, v.addError(&f, v.retried[tag]))

@@ -34,6 +34,7 @@ func calls(ctx context.Context, s form) map[string]error {
 	_, errs["Stats"] = s.Stats(ctx)
 	_, errs["Forecast"] = s.Forecast(ctx, processor.ForecastFilter{})
 	_, errs["Series"] = s.Series(ctx, processor.SeriesFilter{})
+	_, errs["Overview"] = s.Overview(ctx)
 	_, errs["Tags"] = s.Tags(ctx)
 	_, errs["Nodes"] = s.Nodes(ctx)
 	_, errs["Pop"] = s.Pop(ctx, "t")

@@ -140,6 +140,7 @@ func (a *API) describe() {
 	a.clusterOperations()
 	a.forecastOperation()
 	a.seriesOperation()
+	a.overviewOperation()
 	a.receiverOperations()
 	a.scheduleOperations()
 	completeDocument(a.spec.OpenAPI())

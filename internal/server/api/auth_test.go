@@ -110,7 +110,8 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	servertest.Eventually(t, "the tag is seen to be served", func() bool {
 		return strings.Contains(s.Call("GET", "/v1/nodes", "", all...).Text, `"theirs"`)
 	})
-	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/forecast", "/v1/nodes", "/v1/receivers"} {
+	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/forecast", "/v1/nodes", "/v1/receivers",
+		"/v1/overview"} {
 		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") ||
 			strings.Contains(got.Text, "shop") {
 			t.Errorf("%s shows %s", list, got.Text)
@@ -194,7 +195,8 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
 			{"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
 			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
-		access.Observe: {{"GET", "/v1/nodes"}, {"GET", "/v1/stats"}, {"GET", "/v1/series"}},
+		access.Observe: {{"GET", "/v1/nodes"}, {"GET", "/v1/stats"}, {"GET", "/v1/series"},
+			{"GET", "/v1/overview"}},
 		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"},
 			{"POST", "/v1/schedules/s/pause"}, {"POST", "/v1/schedules/s/resume"},
 			{"POST", "/v1/schedules/s/reset"}, {"POST", "/v1/schedules/s/skip"},

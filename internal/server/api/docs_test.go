@@ -99,6 +99,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	f("Stats", "GET", "/v1/stats", "")
 	f("Forecast", "GET", "/v1/forecast?span=24h", "")
 	f("Series", "GET", "/v1/series", "")
+	f("Overview", "GET", "/v1/overview", "")
 	f("NodeList", "GET", "/v1/nodes", "")
 }
 
