@@ -47,6 +47,7 @@ type dashboard struct {
 	templates templates
 	files     files
 	reads     *reads
+	keep      *keep
 	policy    string // the Content-Security-Policy
 	handler   http.Handler
 }
@@ -60,7 +61,7 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	if s == nil {
 		return nil, errors.New("dashboard: there is no scheduler")
 	}
-	d := &dashboard{scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads()}
+	d := &dashboard{scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads(), keep: newKeep()}
 	if d.log == nil {
 		d.log = slog.Default()
 	}
@@ -102,6 +103,7 @@ var pages = map[string]page{
 	"/tasks/{id}": {template: "task", verb: access.Read, show: (*view).task},
 	"/bulk":       {template: "bulk", verb: access.Change, show: (*view).preview},
 	"/bulk/{id}":  {template: "run", verb: access.Read, show: (*view).run},
+	"/tags":       {template: "tags", verb: access.Observe, show: (*view).tags},
 }
 
 // actions lists what changes something.
@@ -110,6 +112,7 @@ var actions = map[string]action{
 	"/tasks/{id}/{verb}": {do: (*view).changeTask},
 	"/bulk":              {do: (*view).startBulk},
 	"/bulk/{id}/stop":    {do: (*view).stopRun},
+	"/tags/{tag}/{verb}": {do: (*view).changeTag},
 }
 
 // notThere answers for a path without a page.

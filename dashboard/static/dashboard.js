@@ -34,6 +34,13 @@
   body.addEventListener("htmx:sendError", () => { document.getElementById("away").hidden = false; });
   body.addEventListener("htmx:afterSettle", () => { charts(); copies(); });
 
+  // A refresh leaves open what the reader has opened, and a chart whose numbers are the same.
+  if (typeof Idiomorph !== "undefined") {
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, el) => !(name === "open" && el.tagName === "DETAILS");
+    Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, next) =>
+      !(old.dataset?.series && old.dataset.series === next.dataset?.series);
+  }
+
   // Copy buttons are there only where script is.
   function copies() {
     if (!navigator.clipboard) return;
@@ -88,7 +95,8 @@
     if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
   });
 
-  // Charts stand in data-series: times in seconds, and a list of numbers for each line. A table beside it has the same.
+  // Charts stand in data-series: times in seconds, and a list of numbers for each line. Marks explain changes, from and
+  // to bound the axis of times. A table beside it has the same.
   const drawn = new Map();
   function color(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
   function charts() {
@@ -101,24 +109,41 @@
       drawn.get(el)?.destroy();
       const chart = JSON.parse(text);
       const dashes = [[], [8, 4], [2, 4]];
-      const colors = ["--executing", "--overdue", "--failed"];
+      const colors = chart.colors || ["--executing", "--overdue", "--failed"];
       const zone = el.dataset.zone;
       const grid = { stroke: color("--line"), width: 1 };
       const plot = new uPlot({
         width: Math.max(280, el.clientWidth), height: 200,
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
-        scales: { y: chart.log ? { distr: 3 } : {} },
+        scales: { x: chart.from ? { range: [chart.from, chart.to] } : {}, y: chart.log ? { distr: 3 } : { range: { min: { hard: 0 } } } },
+        hooks: { draw: [(u) => mark(u, chart.marks || [])] },
         axes: [
           { stroke: color("--quiet"), grid },
           { stroke: color("--quiet"), grid, size: 64, values: (u, all) => all.map((n) => n == null ? "" : chart.unit === "ms" ? span(n) : n) },
         ],
         series: [{}, ...chart.names.map((name, i) => ({
-          label: name, stroke: color(colors[i % 3]), dash: dashes[i % 3], width: 2, spanGaps: false,
+          label: name, stroke: color(colors[i % colors.length]), dash: chart.solid ? [] : dashes[i % 3], width: 2, spanGaps: false,
           value: (u, n) => n == null ? "–" : chart.unit === "ms" ? span(n) : n,
         }))],
       }, [chart.times, ...chart.values], el);
       drawn.set(el, plot);
     }
+  }
+  function mark(u, marks) {
+    const { ctx, bbox } = u;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = color("--quiet");
+    ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+    for (const m of marks) {
+      const x = Math.round(u.valToPos(m.at, "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.fillText(m.sign, x + 3 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+    }
+    ctx.restore();
   }
   function span(ms) {
     if (ms >= 60000) return `${+(ms / 60000).toPrecision(3)} min`;

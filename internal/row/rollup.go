@@ -99,8 +99,8 @@ func LateClass(late time.Duration) int {
 	return min(4*(octave-1)+int(micros>>(octave-2)&3), LateClasses-1)
 }
 
-// lateFrom returns the smallest lateness of a class.
-func lateFrom(class int) time.Duration {
+// LateFrom returns the smallest lateness of a class.
+func LateFrom(class int) time.Duration {
 	if class < 4 {
 		return time.Duration(class) * time.Microsecond
 	}
@@ -125,7 +125,7 @@ func (h Histogram) Quantile(share float64, most time.Duration) time.Duration {
 			rank -= n
 			continue
 		}
-		from, to := lateFrom(c.Class), lateFrom(c.Class+1)
+		from, to := LateFrom(c.Class), LateFrom(c.Class+1)
 		return min(from+time.Duration(rank/float64(c.N)*float64(to-from)), most)
 	}
 	return most

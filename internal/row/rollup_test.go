@@ -13,7 +13,7 @@ func TestClassesOfLatenessCoverEveryValueInOrder(t *testing.T) {
 		t.Error("what is out of range is in no class at the end")
 	}
 	for class := range LateClasses - 1 {
-		from, to := lateFrom(class), lateFrom(class+1)
+		from, to := LateFrom(class), LateFrom(class+1)
 		if LateClass(from) != class || LateClass(to-time.Microsecond) != class || LateClass(to) != class+1 {
 			t.Fatalf("class %d is not from %v to %v", class, from, to)
 		}
@@ -46,7 +46,7 @@ func TestPercentilesOfAHistogramAreNearTheRealOnes(t *testing.T) {
 			t.Errorf("%v of the values are below %v, the histogram says %v", share, want, got)
 		}
 	}
-	if got := (Histogram{{50, 3}}).Quantile(0.99, lateFrom(50)+1); got != lateFrom(50)+1 {
+	if got := (Histogram{{50, 3}}).Quantile(0.99, LateFrom(50)+1); got != LateFrom(50)+1 {
 		t.Errorf("a percentile is %v, above the maximum", got)
 	}
 }
