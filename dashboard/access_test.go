@@ -132,7 +132,7 @@ func TestWithoutAUserThereIsNoPage(t *testing.T) {
 	s.err = dashboard.ErrSignIn
 	a := s.get(fmt.Sprintf("/tasks/%d?did=cancel", id))
 	a.has(t, http.StatusSeeOther)
-	if to := a.header.Get("Location"); to != fmt.Sprintf("../login?next=tasks%%2F%d%%3Fdid%%3Dcancel", id) {
+	if to := a.header.Get("Location"); to != fmt.Sprintf("./../login?next=tasks%%2F%d%%3Fdid%%3Dcancel", id) {
 		t.Errorf("it leads to %s", to)
 	}
 	s.get("/tasks", "HX-Request", "true").has(t, http.StatusUnauthorized)

@@ -99,6 +99,7 @@ func (d *dashboard) routes() http.Handler {
 
 // pages lists the pages by their paths. Links between them count slashes, see view.Root.
 var pages = map[string]page{
+	"/{$}":        {template: "overview", verb: access.Observe, show: (*view).overview},
 	"/tasks":      {template: "tasks", verb: access.Read, show: (*view).tasks},
 	"/tasks/{id}": {template: "task", verb: access.Read, show: (*view).task},
 	"/bulk":       {template: "bulk", verb: access.Change, show: (*view).preview},

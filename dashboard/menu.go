@@ -17,7 +17,7 @@ type entry struct {
 
 // menu lists the pages in the order of an operator's questions.
 var menu = []entry{
-	{Path: "./", Text: "menu.overview", Key: "o", verb: access.Observe},
+	{Path: "", Text: "menu.overview", Key: "o", verb: access.Observe},
 	{Path: "tasks", Text: "menu.tasks", Key: "t", verb: access.Read},
 	{Path: "tags", Text: "menu.tags", Key: "a", verb: access.Observe},
 	{Path: "load", Text: "menu.load", Key: "l", verb: access.Observe},
@@ -34,7 +34,7 @@ func (v *view) Menu() []entry {
 	first, _, _ := strings.Cut(v.Path, "/")
 	for _, e := range menu {
 		if v.Caller.SomeTag(e.verb) {
-			e.Current = e.Path == first || e.Path == "./" && v.Path == ""
+			e.Current = e.Path == first || v.Path == "" && e.Path == ""
 			shown = append(shown, e)
 		}
 	}

@@ -39,7 +39,11 @@ func (d *dashboard) page(p page) http.Handler {
 			d.fail(w, v, err)
 			return
 		}
-		d.render(w, v, http.StatusOK, p.template, shown)
+		status := http.StatusOK
+		if of, known := shown.(interface{ Status() int }); known {
+			status = of.Status()
+		}
+		d.render(w, v, status, p.template, shown)
 	})
 }
 
@@ -160,7 +164,7 @@ func (d *dashboard) action(a action) http.Handler {
 		case done.template != "":
 			d.render(w, v, http.StatusOK, done.template, done.shown)
 		default:
-			seeOther(w, "./"+v.Root+done.to)
+			seeOther(w, v.Root+done.to)
 		}
 	})
 }

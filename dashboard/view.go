@@ -28,7 +28,7 @@ func (d *dashboard) viewOf(r *http.Request, caller access.Caller) *view {
 		v.Now = time.Now()
 	}
 	v.Path = strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	v.Root = strings.Repeat("../", strings.Count(v.Path, "/"))
+	v.Root = "./" + strings.Repeat("../", strings.Count(v.Path, "/"))
 	return v
 }
 

@@ -18,9 +18,9 @@ func (a *API) overviewOperation() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/overview", "overview",
 		"Tell what needs attention now, and how every tag stands",
 		"The service reads at most every 5 s, and not unless it is asked: any number of callers costs the database "+
-			"what one does. While the database is away the last reading is shown, with its age and why. The answer has "+
-			"the tags that the token may observe, errors where it may also read, and locks and stacks if it may observe "+
-			"all tags.",
+			"what one does. While the database is away the last reading is shown, with its age and why. The answer "+
+			"has the tags that the token may observe, errors where it may also read, and locks and stacks if it may "+
+			"observe all tags.",
 		groupOperate), a.overview)
 }
 
