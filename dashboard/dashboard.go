@@ -105,6 +105,8 @@ var pages = map[string]page{
 	"/bulk":       {template: "bulk", verb: access.Change, show: (*view).preview},
 	"/bulk/{id}":  {template: "run", verb: access.Read, show: (*view).run},
 	"/tags":       {template: "tags", verb: access.Observe, show: (*view).tags},
+	"/load":       {template: "load", verb: access.Observe, show: (*view).load},
+	"/failures":   {template: "failures", verb: access.Read, show: (*view).failures},
 }
 
 // actions lists what changes something.

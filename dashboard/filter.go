@@ -19,6 +19,7 @@ var (
 	errZone  = errors.New("want a name such as UTC or Europe/Berlin")
 	errWhen  = errors.New("want a time such as 2027-01-31T09:00:00Z")
 	errTwice = errors.New("it comes more than once")
+	errSpan  = errors.New("want 1h, 24h or 30d")
 )
 
 // filterNames are the parameters of a list, as the service has them.

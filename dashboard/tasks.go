@@ -138,9 +138,12 @@ func (v *view) knownTags() ([]string, error) {
 }
 
 // FirstLine is the beginning of an error.
-func (v *view) FirstLine(t delaytask.TaskRow) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(t.LastError()), "\n")
-	return row.Clip(v.redacted(t.Tag, line), 160)
+func (v *view) FirstLine(t delaytask.TaskRow) string { return v.Line(t.Tag, t.LastError()) }
+
+// Line is the beginning of an error of a task of the tag.
+func (v *view) Line(tag, text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return row.Clip(v.redacted(tag, line), 160)
 }
 
 // Group is the id of the group of failures that a failed task belongs to.

@@ -1,0 +1,58 @@
+package dashboard
+
+import (
+	"context"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+// failuresPage is failed tasks, grouped by their errors.
+type failuresPage struct {
+	delaytask.Failures
+	Tag      string
+	Known    []string
+	NeedsTag bool // nothing was read: the user sees some tags only
+	LeftOut  int  // groups that are not shown
+}
+
+// mostGroups is how many groups a page shows.
+const mostGroups = 100
+
+// failures shows failed tasks, grouped.
+func (v *view) failures() (any, error) {
+	tag, err := v.oneTag(access.Read)
+	if err != nil {
+		return nil, err
+	}
+	shown := failuresPage{Tag: tag, NeedsTag: tag == "" && !v.allTags(access.Read)}
+	if !isPart(v.r) {
+		if shown.Known, err = v.knownTags(); err != nil {
+			return nil, err
+		}
+	}
+	if !shown.NeedsTag {
+		shown.Failures, err = v.failed(tag)
+		shown.LeftOut = max(len(shown.Groups)-mostGroups, 0)
+		shown.Groups = shown.Groups[:len(shown.Groups)-shown.LeftOut]
+	}
+	return shown, err
+}
+
+// failed reads the groups of a tag, or of all when that is "".
+func (v *view) failed(tag string) (delaytask.Failures, error) {
+	return kept(v, "failures "+tag, keepGroups, func(ctx context.Context) (delaytask.Failures, error) {
+		return v.scheduler.Failures(ctx, tag)
+	})
+}
+
+// All is how many groups there are.
+func (p failuresPage) All() int { return len(p.Groups) + p.LeftOut }
+
+// Command is the command that shows the same.
+func (p failuresPage) Command() string {
+	if p.Tag == "" {
+		return "delaytask failures"
+	}
+	return "delaytask failures --tag " + quoted(p.Tag)
+}

@@ -1,0 +1,101 @@
+package dashboard
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+// loadPage is what is overdue and what falls due, of the tags that the user sees.
+type loadPage struct {
+	Span  string
+	Tag   string
+	Known []string
+	Chart dueChart
+	Tags  []tagLoad
+}
+
+// tagLoad is the load of one tag.
+type tagLoad struct {
+	delaytask.TagForecast
+	Sum  delaytask.DueTasks
+	Peak delaytask.DueTasks
+	At   time.Time // of the peak
+}
+
+// spans are those of forecasts and of series, by their names in addresses.
+var spans = map[string]time.Duration{
+	"1h": delaytask.ForecastHour, "24h": delaytask.ForecastDay, "30d": delaytask.ForecastMonth,
+}
+
+// Spans lists the names of spans, the shortest first.
+func (*view) Spans() []string { return []string{"1h", "24h", "30d"} }
+
+// spanOf reads which span is asked for, and the default when none is.
+func (v *view) spanOf() (name string, span time.Duration, err error) {
+	if name = v.r.URL.Query().Get("span"); name == "" {
+		name = v.Spans()[0]
+	}
+	span, known := spans[name]
+	if !known {
+		return "", 0, invalid{"span", errSpan}
+	}
+	return name, span, nil
+}
+
+// oneTag reads the tag that the query names, "" for all, once the user may.
+func (v *view) oneTag(verb access.Verb) (string, error) {
+	tag := v.r.URL.Query().Get("tag")
+	clean := url.Values{}
+	if tag != "" {
+		clean.Set("tag", tag)
+	}
+	if err := v.canonically(clean); err != nil || tag == "" {
+		return "", err
+	}
+	return tag, v.allow(verb, tag)
+}
+
+// load shows what falls due.
+func (v *view) load() (any, error) {
+	name, span, err := v.spanOf()
+	if err != nil {
+		return nil, err
+	}
+	tag, err := v.oneTag(access.Observe)
+	if err != nil {
+		return nil, err
+	}
+	shown := loadPage{Span: name, Tag: tag}
+	if !isPart(v.r) {
+		if shown.Known, err = v.knownTags(); err != nil {
+			return nil, err
+		}
+	}
+	found, err := v.forecast(tag, span)
+	if err != nil {
+		return nil, err
+	}
+	shown.Chart = newDueChart(&found, found.Total())
+	for _, t := range found.Tags {
+		load := tagLoad{TagForecast: t, Sum: t.Sum()}
+		for i, due := range t.Due {
+			if due.Tasks > load.Peak.Tasks {
+				load.Peak, load.At = due, found.Start.Add(time.Duration(i)*found.Step)
+			}
+		}
+		shown.Tags = append(shown.Tags, load)
+	}
+	return shown, nil
+}
+
+// Command is the command that shows the same.
+func (p loadPage) Command() string {
+	command := "delaytask forecast --span " + p.Span
+	if p.Tag != "" {
+		command += " --tag " + quoted(p.Tag)
+	}
+	return command
+}
