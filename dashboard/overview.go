@@ -12,8 +12,8 @@ import (
 // overviewPage says what needs attention, and how all stands.
 type overviewPage struct {
 	delaytask.Overview
-	Late seriesChart
-	Bars bars // of what falls due
+	Late  seriesChart
+	Chart dueChart // of what falls due
 }
 
 // Status is that of the answer: a page whose database is away is shown, and says so.
@@ -36,7 +36,11 @@ func (v *view) overview() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := overviewPage{Overview: found, Late: lateChart(found.Series), Bars: barsOf(found.Due)}
+	shown := overviewPage{Overview: found, Late: lateChart(found.Series)}
+	if len(found.Due) > 0 {
+		next := delaytask.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
+		shown.Chart = newDueChart(&next, delaytask.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
+	}
 	for i := range shown.Attention {
 		f := &shown.Attention[i]
 		f.Text, f.Error = v.redacted(f.Tag, f.Text), v.redacted(f.Tag, f.Error)
@@ -93,9 +97,4 @@ func (*view) StatusOf(code delaytask.FindingCode) string {
 	default:
 		return string(delaytask.Pending)
 	}
-}
-
-// Later is the begin of a minute.
-func (*view) Later(t time.Time, minutes int) time.Time {
-	return t.Add(time.Duration(minutes) * time.Minute)
 }
