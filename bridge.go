@@ -21,6 +21,9 @@ func init() {
 	}
 	bridge.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
 	bridge.Bulks = func(scheduler any) *bulk.Runs { return &scheduler.(*Scheduler).bulks }
+	bridge.Nodes = func(ctx context.Context, scheduler any) ([]processor.Node, []string, error) {
+		return scheduler.(*Scheduler).nodes(ctx)
+	}
 	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
 	bridge.Save = func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error) {
 		i := item.(Item)

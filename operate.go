@@ -82,25 +82,32 @@ type Share = processor.Share
 
 // Nodes returns the processes that share the database, by number. A dead one is listed until its number is needed.
 func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
+	nodes, _, err := s.nodes(ctx)
+	return nodes, err
+}
+
+// nodes also returns the token of each node's process.
+func (s *Scheduler) nodes(ctx context.Context) ([]Node, []string, error) {
 	if err := s.enter(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, reading, err := s.store.Nodes(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the nodes: %w", err)
+		return nil, nil, fmt.Errorf("read the nodes: %w", err)
 	}
 	// Nodes go by the same rule.
 	view := cluster.NewView("", found, reading.Time,
 		cluster.Rule{Alive: 2 * s.heartbeat, Gone: cluster.NewProcess().Gone})
-	nodes := make([]Node, len(found))
+	nodes, tokens := make([]Node, len(found)), make([]string, len(found))
 	for i, n := range found {
 		nodes[i] = Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
 			Shares: shares(view, n), Wake: n.Wake.Address, UnreachableFrom: unreachableFrom(n, found, reading.Time),
 			Leaving: n.Leaving, Alive: alive(n, reading.Time), Heartbeat: n.Heartbeat.Std(),
 		}
+		tokens[i] = n.Token
 	}
-	return nodes, nil
+	return nodes, tokens, nil
 }
 
 func shares(view *cluster.View, n row.Node) []Share {

@@ -107,6 +107,8 @@ var pages = map[string]page{
 	"/tags":       {template: "tags", verb: access.Observe, show: (*view).tags},
 	"/load":       {template: "load", verb: access.Observe, show: (*view).load},
 	"/failures":   {template: "failures", verb: access.Read, show: (*view).failures},
+	"/nodes":          {template: "nodes", verb: access.Observe, show: (*view).nodes},
+	"/nodes/{number}": {template: "node", verb: access.Observe, show: (*view).node},
 }
 
 // actions lists what changes something.

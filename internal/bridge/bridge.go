@@ -24,6 +24,10 @@ var Store func(scheduler any) store.Store
 // Bulks returns the bulk changes of a *delaytask.Scheduler. Its Stop ends them.
 var Bulks func(scheduler any) *bulk.Runs
 
+// Nodes is the Nodes of a *delaytask.Scheduler. With each node comes the token of its process, which the executors of
+// its tasks hold.
+var Nodes func(ctx context.Context, scheduler any) (nodes []processor.Node, tokens []string, err error)
+
 // Warning returns what an operator has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
 

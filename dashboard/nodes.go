@@ -1,0 +1,249 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// nodesPage is the processes that share the database.
+type nodesPage struct {
+	Nodes    []node
+	States   map[string]int // how many nodes are in each state
+	InFlight int
+	More     bool // more tasks are in flight than were read
+	Lost     int  // tasks in flight of processes that are not listed
+	Part     bool // the user sees some tags only
+}
+
+// node is a process with what it executes.
+type node struct {
+	delaytask.Node
+	InFlight int
+	Popped   int // of these: handed to clients by pops
+	Late     int // of these: their leases are over
+
+	running []row.State
+}
+
+// State is a word for how a node does: alive, leaving or silent.
+func (n node) State() string {
+	switch {
+	case !n.Alive:
+		return "silent"
+	case n.Leaving:
+		return "leaving"
+	default:
+		return "alive"
+	}
+}
+
+// Unreachable lists the nodes whose wake-ups do not arrive.
+func (n node) Unreachable() string {
+	numbers := make([]string, len(n.UnreachableFrom))
+	for i, number := range n.UnreachableFrom {
+		numbers[i] = strconv.Itoa(number)
+	}
+	return strings.Join(numbers, ", ")
+}
+
+// FirstShares is the beginning of a long list of shares.
+func (n node) FirstShares() []delaytask.Share { return n.Shares[:min(len(n.Shares), sharesOfRow)] }
+
+// OtherShares is how many shares FirstShares leaves out.
+func (n node) OtherShares() int { return max(0, len(n.Shares)-sharesOfRow) }
+
+const (
+	sharesOfRow  = 6
+	tasksOfNode  = 100
+	mostInFlight = 5000   // tasks whose executors are read
+	mostLeases   = 50_000 // entries of the index that they are chosen of
+)
+
+// errNoNode is returned for a number that no process has.
+var errNoNode = errors.New("no process has this number")
+
+// nodes shows the processes.
+func (v *view) nodes() (any, error) {
+	all, rest, more, err := v.readNodes()
+	if err != nil {
+		return nil, err
+	}
+	shown := nodesPage{
+		Nodes: all, States: map[string]int{}, More: more, Lost: len(rest), InFlight: len(rest),
+		Part: !v.allTags(access.Observe),
+	}
+	for i := range all {
+		shown.States[all[i].State()]++
+		shown.InFlight += all[i].InFlight
+	}
+	return shown, nil
+}
+
+// readNodes reads the processes and what each executes. The rest is what processes execute that are not listed.
+func (v *view) readNodes() (all []node, rest []row.State, more bool, err error) {
+	found, tokens, err := bridge.Nodes(v.r.Context(), v.scheduler)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	running, more, err := v.inFlight()
+	if err != nil {
+		return nil, nil, false, err
+	}
+	hidden := func(tag string) bool { return !v.Caller.May(access.Observe, tag) }
+	now := row.At(v.Now)
+	for i, n := range found {
+		n.Tags = slices.DeleteFunc(n.Tags, hidden)
+		n.Shares = slices.DeleteFunc(n.Shares, func(s delaytask.Share) bool { return hidden(s.Tag) })
+		one := node{Node: n, running: running[tokens[i]]}
+		delete(running, tokens[i])
+		one.InFlight = len(one.running)
+		for _, s := range one.running {
+			if row.Popped(s.Executor) {
+				one.Popped++
+			}
+			if s.Due < now {
+				one.Late++
+			}
+		}
+		all = append(all, one)
+	}
+	slices.SortStableFunc(all, func(a, b node) int { // those that need attention come first
+		return cmp.Or(-cmp.Compare(a.State(), b.State()), cmp.Compare(a.Name, b.Name))
+	})
+	for _, of := range running {
+		rest = append(rest, of...)
+	}
+	return all, rest, more, nil
+}
+
+// inFlight reads the executing tasks whose leases end first, by the tokens of their processes. It reports whether there
+// are more.
+func (v *view) inFlight() (running map[string][]row.State, more bool, err error) {
+	ctx := v.r.Context()
+	tags, err := v.store.Oldest(ctx, row.Executing)
+	if err != nil {
+		return nil, false, err
+	}
+	var spans []row.Span
+	for _, t := range tags {
+		if v.Caller.May(access.Observe, t.Tag) {
+			spans = append(spans, row.Span{Status: row.Executing, Tag: t.Tag})
+		}
+	}
+	if len(spans) == 0 {
+		return nil, false, nil
+	}
+	ofTag := max(1, min(mostInFlight, mostLeases/len(spans)))
+	lists, err := v.store.Places(ctx, spans, ofTag)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, list := range lists {
+		more = more || len(list) == ofTag
+	}
+	places := slices.Concat(lists...)
+	slices.SortFunc(places, row.Place.Compare)
+	if len(places) > mostInFlight {
+		places, more = places[:mostInFlight], true
+	}
+	ids := make([]int64, len(places))
+	for i, p := range places {
+		ids[i] = p.ID
+	}
+	states, err := v.store.States(ctx, ids)
+	if err != nil {
+		return nil, false, err
+	}
+	running = map[string][]row.State{}
+	for _, s := range states {
+		if s.Status == row.Executing {
+			token := tokenOf(s.Executor)
+			running[token] = append(running[token], s)
+		}
+	}
+	return running, more, nil
+}
+
+// tokenOf returns the token of the process in an executor, "host:pid:token:number". Hosts may hold colons.
+func tokenOf(executor string) string {
+	process := executor[:max(0, strings.LastIndexByte(executor, ':'))]
+	return process[strings.LastIndexByte(process, ':')+1:]
+}
+
+// nodePage is one process.
+type nodePage struct {
+	Node  node
+	Tasks []runningTask
+	Left  int // tasks in flight that are not among Tasks
+	More  bool
+}
+
+// runningTask is a task that a process executes.
+type runningTask struct {
+	ID      int64
+	Tag     string
+	Key     string
+	Attempt int
+	Most    int       // attempts
+	Started time.Time // the first attempt
+	Lease   time.Time // when it ends, unless it is renewed
+	Popped  bool
+}
+
+// node shows one process, and the tasks that it executes whose leases end first.
+func (v *view) node() (any, error) {
+	number, err := strconv.Atoi(v.r.PathValue("number"))
+	if err != nil {
+		return nil, errNoNode
+	}
+	all, _, more, err := v.readNodes()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(n node) bool { return n.Number == number })
+	if at < 0 {
+		return nil, errNoNode
+	}
+	shown := nodePage{Node: all[at], More: more}
+	readable := slices.DeleteFunc(all[at].running, func(s row.State) bool { return !v.Caller.May(access.Read, s.Tag) })
+	slices.SortFunc(readable, func(a, b row.State) int {
+		return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
+	})
+	shown.Tasks, err = v.runningTasks(readable[:min(len(readable), tasksOfNode)])
+	shown.Left = shown.Node.InFlight - len(shown.Tasks)
+	return shown, err
+}
+
+func (v *view) runningTasks(states []row.State) (tasks []runningTask, err error) {
+	ids := make([]int64, len(states))
+	for i, s := range states {
+		ids[i] = s.ID
+	}
+	rows, _, err := v.store.Rows(v.r.Context(), ids, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range states {
+		at := slices.IndexFunc(rows, func(r row.Row) bool { return r.ID == s.ID })
+		if at < 0 || rows[at].Version != s.Version { // it has ended meanwhile
+			continue
+		}
+		r := &rows[at]
+		tasks = append(tasks, runningTask{
+			ID: r.ID, Tag: r.Tag, Key: row.OwnKey(row.DecodeHeaders(r.Headers)[processor.AppHeader], r.Key),
+			Attempt: r.Attempt, Most: r.MaxAttempts, Started: r.Execution.Std(), Lease: r.Due.Std(),
+			Popped: row.Popped(r.Executor),
+		})
+	}
+	return tasks, nil
+}
