@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
@@ -28,6 +29,10 @@ type Options struct {
 	// FrameAncestors lists the origins that may show the pages in a frame, as Content-Security-Policy takes them.
 	// Default: none.
 	FrameAncestors []string
+	// Down reports whether this process leaves the host of a receiver's address alone because it does not answer, and
+	// when a call tries it again. The method of a webhook.Client of package processor/webhook does. Default: the pages
+	// do not say it.
+	Down func(address string) (again time.Time, down bool)
 	// Log gets what goes wrong. Default [slog.Default].
 	Log *slog.Logger
 }
@@ -108,6 +113,8 @@ var pages = map[string]page{
 	"/load":       {template: "load", verb: access.Observe, show: (*view).load},
 	"/failures":   {template: "failures", verb: access.Read, show: (*view).failures},
 	"/nodes":          {template: "nodes", verb: access.Observe, show: (*view).nodes},
+	"/receivers":      {template: "receivers", verb: access.Observe, show: (*view).receivers},
+	"/receivers/{id}": {template: "receiver", verb: access.Observe, show: (*view).receiver},
 	"/nodes/{number}": {template: "node", verb: access.Observe, show: (*view).node},
 }
 
@@ -118,6 +125,7 @@ var actions = map[string]action{
 	"/bulk":              {do: (*view).startBulk},
 	"/bulk/{id}/stop":    {do: (*view).stopRun},
 	"/tags/{tag}/{verb}": {do: (*view).changeTag},
+	"/receivers/{id}/delete": {do: (*view).removeReceiver},
 }
 
 // notThere answers for a path without a page.

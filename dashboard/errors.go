@@ -57,6 +57,8 @@ func statusOf(err error) (status int, text string) {
 		return http.StatusNotFound, "error.no_page"
 	case errors.Is(err, errNoNode):
 		return http.StatusNotFound, "nodes.not_found"
+	case errors.Is(err, errNoReceiver):
+		return http.StatusNotFound, "receivers.not_found"
 	case errors.Is(err, delaytask.ErrNotFound):
 		return http.StatusNotFound, "error.not_found"
 	case errors.Is(err, ErrSignIn):

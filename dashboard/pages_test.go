@@ -24,7 +24,8 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 	s := open(t)
 	id := s.save("a/b", delaytask.WithKey("k"))
 	for _, path := range []string{"/tasks", "/tasks?status=pending&tag=a%2Fb", fmt.Sprintf("/tasks/%d", id),
-		"/bulk?verb=cancel&status=pending", "/bulk/none", "/nodes", "/nodes/1", "/nowhere/at/all"} {
+		"/bulk?verb=cancel&status=pending", "/bulk/none", "/nodes", "/nodes/1", "/receivers",
+		"/receivers/1", "/nowhere/at/all"} {
 		a := s.get(path)
 		for _, found := range links.FindAllStringSubmatch(a.body, -1) {
 			to := strings.ReplaceAll(found[1], "&amp;", "&")

@@ -120,6 +120,16 @@ func (c *Client) Close() {
 // CheckURL refuses what its guard can refuse without a look-up: [ErrInvalidURL] or [ErrBlockedURL].
 func (c *Client) CheckURL(raw string) error { return c.guard.CheckURL(raw) }
 
+// Down reports whether calls to the host of a URL wait because it did not answer the last ones. Then one call tries it
+// at the moment that is returned, which is past while that call runs. Down knows the calls of this client alone.
+func (c *Client) Down(raw string) (again time.Time, down bool) {
+	t, err := parseURL(raw)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return c.hosts.down(t.key())
+}
+
 // newTransport makes the connections of one scheme. Each scheme has its own, so that the guard knows what it dials for.
 // There is no http.Client before it: it would follow redirects and quote the URL in its errors.
 func newTransport(cfg Config, guard *Guard, scheme string) *http.Transport {

@@ -206,6 +206,21 @@ func (h *hosts) find(key string) *host {
 	return element.Value.(*host)
 }
 
+// down asks a host's breaker. It does not make the host one that was called last.
+func (h *hosts) down(key string) (again time.Time, down bool) {
+	h.mu.Lock()
+	element, known := h.byKey[key]
+	h.mu.Unlock()
+	if !known {
+		return time.Time{}, false
+	}
+	b := element.Value.(*host).breaker
+	if b.steps.State() == gobreaker.StateClosed {
+		return time.Time{}, false
+	}
+	return b.reopens(), true
+}
+
 // forgetOldest makes room for one host. Hosts that are being called stay: there are no more of them than running tasks.
 func (h *hosts) forgetOldest() {
 	for element := h.recent.Back(); element != nil && h.recent.Len() >= h.max; {

@@ -74,7 +74,16 @@ func TestHostThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 		fail()
 		mustEnter(t, h, "a:443")(errNotCalled)
 		mustEnter(t, h, "b:443")(nil)
+		if _, down := h.down("a:443"); down {
+			t.Error("it is down before the last failure")
+		}
 		fail()
+		if again, down := h.down("a:443"); !down || time.Until(again) < 10*time.Second {
+			t.Errorf("down %v until %v", down, again)
+		}
+		if _, down := h.down("b:443"); down {
+			t.Error("the other host is down")
+		}
 
 		wait := snoozed(t, h, "a:443")
 		if wait < 10*time.Second || wait > 11*time.Second {
@@ -98,6 +107,9 @@ func TestHostThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 		mustEnter(t, h, "a:443")(errNotCalled) // a try that was given up leaves room for another
 		mustEnter(t, h, "a:443")(nil)
 		mustEnter(t, h, "a:443")(nil)
+		if _, down := h.down("a:443"); down {
+			t.Error("it is down after an answer")
+		}
 		for _, want := range []string{"host does not answer", "host answers again"} {
 			if strings.Count(log.String(), want) != 1 {
 				t.Errorf("the log does not say once %q:\n%s", want, log.String())

@@ -1,0 +1,233 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+)
+
+// receiversPage is the registered addresses that are called with tasks.
+type receiversPage struct {
+	Receivers []receiver
+	Live      int
+	Left      int // that match and are not among Receivers
+	App, Tag  string
+	Breakers  bool // Down is known
+	Denied    bool // the account may not read them
+	Hidden    bool // some are left out because the user does not see all their tags
+	Removed   bool // the action before has removed one
+}
+
+// receiver is a registered address. It never holds the secret.
+type receiver struct {
+	ID               int64
+	App              string
+	Address          string // without what is often a secret
+	Tags             []string
+	Signed           bool
+	TTL              time.Duration
+	Created, Expires time.Time
+	Live             bool
+	Down             bool
+	Again            time.Time // while Down: when a call tries it
+}
+
+// Heartbeat is when it last said that it is alive.
+func (r receiver) Heartbeat() time.Time { return r.Expires.Add(-r.TTL) }
+
+// FirstTags is the beginning of a long list of tags.
+func (r receiver) FirstTags() []string { return r.Tags[:min(len(r.Tags), sharesOfRow)] }
+
+// OtherTags is how many tags FirstTags leaves out.
+func (r receiver) OtherTags() int { return max(0, len(r.Tags)-sharesOfRow) }
+
+const (
+	mostReceivers = 200
+	mostExpired   = 100
+	verbDelete    = "delete"
+)
+
+var errNoReceiver = errors.New("there is no such receiver")
+
+// receiverStore returns the store of the database, which keeps receivers beside tasks. Other stores have none.
+func (v *view) receiverStore() (*sqlstore.Store, error) {
+	s, ok := v.store.(*sqlstore.Store)
+	if !ok {
+		return nil, errNoReceiver
+	}
+	return s, nil
+}
+
+// receivers shows those that are alive, and some that have expired lately.
+func (v *view) receivers() (any, error) {
+	query := v.r.URL.Query()
+	shown := receiversPage{
+		App: query.Get("app"), Tag: query.Get("tag"), Removed: query.Has("removed"), Breakers: v.o.Down != nil,
+	}
+	s, err := v.receiverStore()
+	if err != nil {
+		return shown, nil
+	}
+	live, reading, err := s.Receivers(v.r.Context())
+	if err != nil {
+		return receiversDenied(shown, err)
+	}
+	expired, err := sqlstore.Inspect(s).SilentReceivers(v.r.Context(), mostExpired)
+	if err != nil {
+		return receiversDenied(shown, err)
+	}
+	for _, w := range slices.Concat(expired, live) {
+		switch {
+		case !v.allTagsOf(access.Observe, w.Tags):
+			shown.Hidden = true
+			continue
+		case shown.App != "" && w.App != shown.App, shown.Tag != "" && !slices.Contains(w.Tags, shown.Tag):
+			continue
+		}
+		one := v.receiverOf(w, reading.Time)
+		if one.Live {
+			shown.Live++
+		}
+		shown.Receivers = append(shown.Receivers, one)
+	}
+	slices.SortStableFunc(shown.Receivers, func(a, b receiver) int { // those that need attention come first
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.App, b.App), cmp.Compare(a.Address, b.Address))
+	})
+	if n := len(shown.Receivers); n > mostReceivers {
+		shown.Receivers, shown.Left = shown.Receivers[:mostReceivers], n-mostReceivers
+	}
+	return shown, nil
+}
+
+func (r receiver) rank() int {
+	switch {
+	case r.Down && r.Live:
+		return 0
+	case !r.Live:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// receiversDenied is the page where the account may not read the table, which a program without the service need not.
+func receiversDenied(shown receiversPage, err error) (any, error) {
+	if sqlstore.IsDenied(err) {
+		shown.Denied = true
+		return shown, nil
+	}
+	return nil, err
+}
+
+// allTagsOf reports whether the user may do it with every tag of a receiver.
+func (v *view) allTagsOf(verb access.Verb, tags []string) bool {
+	return !slices.ContainsFunc(tags, func(tag string) bool { return v.allow(verb, tag) != nil })
+}
+
+func (v *view) receiverOf(w row.Receiver, now row.Time) receiver {
+	one := receiver{
+		ID: w.ID, App: w.App, Address: withoutSecrets(w.Address), Tags: w.Tags, Signed: w.Secret != nil, TTL: w.TTL,
+		Created: w.Created.Std(), Expires: w.Expires.Std(), Live: w.Expires > now,
+	}
+	if v.o.Down != nil {
+		var again time.Time
+		again, one.Down = v.o.Down(w.Address)
+		one.Again = v.Now.Add(time.Until(again)) // by the database's clock, as all times of a page
+	}
+	return one
+}
+
+// withoutSecrets leaves out of an address what often is one.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	short := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	if u.RawQuery != "" {
+		short += "?…"
+	}
+	return short
+}
+
+// receiverPage is one receiver.
+type receiverPage struct {
+	Receiver receiver
+	Breakers bool
+	Remove   bool // the user may
+}
+
+// receiver shows one.
+func (v *view) receiver() (any, error) {
+	w, err := v.findReceiver(access.Observe)
+	if err != nil {
+		return nil, err
+	}
+	return receiverPage{
+		Receiver: v.receiverOf(w, row.At(v.Now)), Breakers: v.o.Down != nil,
+		Remove: v.allTagsOf(access.Register, w.Tags),
+	}, nil
+}
+
+// findReceiver reads the receiver that the path names, expired or not. One with a foreign tag is not there.
+func (v *view) findReceiver(verb access.Verb) (w row.Receiver, err error) {
+	s, err := v.receiverStore()
+	if err != nil {
+		return w, err
+	}
+	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+	if err != nil {
+		return w, errNoReceiver
+	}
+	w, there, err := s.Receiver(v.r.Context(), id)
+	switch {
+	case err != nil:
+		return w, err
+	case !there, !v.allTagsOf(access.Observe, w.Tags):
+		return w, errNoReceiver
+	}
+	for _, tag := range w.Tags {
+		if err := v.allow(verb, tag); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// removeReceiver ends the calls to an address.
+func (v *view) removeReceiver() (result, error) {
+	w, err := v.findReceiver(access.Register)
+	if err != nil {
+		return result{}, err
+	}
+	if err := v.allow(access.Register, ""); err != nil { // a receiver may have no tags
+		return result{}, err
+	}
+	s, err := v.receiverStore()
+	if err != nil {
+		return result{}, err
+	}
+	a := act{action: "receiver." + verbDelete, target: strings.TrimSpace(w.App + " " + withoutSecrets(w.Address))}
+	if len(w.Tags) == 1 {
+		a.tag = w.Tags[0]
+	} else {
+		a.filter = "tags=" + strings.Join(w.Tags, ",")
+	}
+	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) {
+		there, err := s.DeleteReceiver(ctx, w.ID)
+		if err == nil && !there {
+			err = errNoReceiver
+		}
+		return 0, err
+	})
+	return result{to: "receivers?removed=1"}, err
+}
