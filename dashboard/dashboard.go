@@ -104,14 +104,14 @@ func (d *dashboard) routes() http.Handler {
 
 // pages lists the pages by their paths. Links between them count slashes, see view.Root.
 var pages = map[string]page{
-	"/{$}":        {template: "overview", verb: access.Observe, show: (*view).overview},
-	"/tasks":      {template: "tasks", verb: access.Read, show: (*view).tasks},
-	"/tasks/{id}": {template: "task", verb: access.Read, show: (*view).task},
-	"/bulk":       {template: "bulk", verb: access.Change, show: (*view).preview},
-	"/bulk/{id}":  {template: "run", verb: access.Read, show: (*view).run},
-	"/tags":       {template: "tags", verb: access.Observe, show: (*view).tags},
-	"/load":       {template: "load", verb: access.Observe, show: (*view).load},
-	"/failures":   {template: "failures", verb: access.Read, show: (*view).failures},
+	"/{$}":            {template: "overview", verb: access.Observe, show: (*view).overview},
+	"/tasks":          {template: "tasks", verb: access.Read, show: (*view).tasks},
+	"/tasks/{id}":     {template: "task", verb: access.Read, show: (*view).task},
+	"/bulk":           {template: "bulk", verb: access.Change, show: (*view).preview},
+	"/bulk/{id}":      {template: "run", verb: access.Read, show: (*view).run},
+	"/tags":           {template: "tags", verb: access.Observe, show: (*view).tags},
+	"/load":           {template: "load", verb: access.Observe, show: (*view).load},
+	"/failures":       {template: "failures", verb: access.Read, show: (*view).failures},
 	"/nodes":          {template: "nodes", verb: access.Observe, show: (*view).nodes},
 	"/receivers":      {template: "receivers", verb: access.Observe, show: (*view).receivers},
 	"/receivers/{id}": {template: "receiver", verb: access.Observe, show: (*view).receiver},
@@ -120,11 +120,11 @@ var pages = map[string]page{
 
 // actions lists what changes something.
 var actions = map[string]action{
-	"/tasks":             {do: (*view).changeTasks},
-	"/tasks/{id}/{verb}": {do: (*view).changeTask},
-	"/bulk":              {do: (*view).startBulk},
-	"/bulk/{id}/stop":    {do: (*view).stopRun},
-	"/tags/{tag}/{verb}": {do: (*view).changeTag},
+	"/tasks":                 {do: (*view).changeTasks},
+	"/tasks/{id}/{verb}":     {do: (*view).changeTask},
+	"/bulk":                  {do: (*view).startBulk},
+	"/bulk/{id}/stop":        {do: (*view).stopRun},
+	"/tags/{tag}/{verb}":     {do: (*view).changeTag},
 	"/receivers/{id}/delete": {do: (*view).removeReceiver},
 }
 
