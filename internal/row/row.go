@@ -202,6 +202,14 @@ type AccessToken struct {
 	Expires Time // zero: never
 }
 
+// Session is one row of delay_task_session: a login to the dashboard. The cookie is stored nowhere.
+type Session struct {
+	Hash      [32]byte // SHA-256 of the cookie
+	Token     string   // name of the access token
+	TokenHash [32]byte // of that token
+	Expires   Time     // written by the store
+}
+
 // Receiver is one row of delay_task_worker: an address that is called back with tasks. There is one for each pair of
 // application and address.
 type Receiver struct {

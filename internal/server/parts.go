@@ -163,7 +163,7 @@ func (p *parts) close(ctx context.Context) error {
 
 const purgeEvery = time.Minute
 
-// purge deletes idempotency keys that are a day old.
+// purge deletes idempotency keys that are a day old, and sessions that are over.
 func (p *parts) purge(ctx context.Context) {
 	ticker := time.NewTicker(purgeEvery)
 	defer ticker.Stop()
@@ -173,15 +173,20 @@ func (p *parts) purge(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		const most = 1000
-		for ctx.Err() == nil {
-			n, err := p.store.PurgeRequests(ctx, most)
-			if err != nil && ctx.Err() == nil {
-				p.log.Warn("old idempotency keys could not be deleted; they are tried again", "err", err)
-			}
-			if err != nil || n < most {
-				break
-			}
+		p.purgeOld(ctx, "idempotency keys", p.store.PurgeRequests)
+		p.purgeOld(ctx, "sessions", p.store.PurgeSessions)
+	}
+}
+
+func (p *parts) purgeOld(ctx context.Context, what string, purge func(ctx context.Context, limit int) (int, error)) {
+	const most = 1000
+	for ctx.Err() == nil {
+		n, err := purge(ctx, most)
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("old "+what+" could not be deleted; they are tried again", "err", err)
+		}
+		if err != nil || n < most {
+			return
 		}
 	}
 }

@@ -106,6 +106,7 @@ var schema = map[string][]string{
 
 	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
 	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
+	sessionTable: {"hash", "token", "token_hash", "create_time", "expire_time"},
 	workerTable: {"id", "app", "address", "address_hash", "tags", "secret", "ttl", "create_time", "expire_time",
 		"update_time"},
 }
@@ -116,10 +117,13 @@ var (
 	scheduleTables = []string{scheduleTable, runTable}
 	rollupTables   = []string{rollupTable}
 	serviceTables  = []string{requestTable, tokenTable, workerTable}
+	sessionTables  = []string{sessionTable}
 )
 
 // Tables returns the names of all tables of the schema.
-func Tables() []string { return slices.Concat(tables, scheduleTables, rollupTables, serviceTables) }
+func Tables() []string {
+	return slices.Concat(tables, scheduleTables, rollupTables, serviceTables, sessionTables)
+}
 
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
@@ -215,6 +219,29 @@ func (s *Store) checkRollups(ctx context.Context) ([]Warning, error) {
 		case refused && e.Class == row.ClassOperator:
 			s.rollupsRefused.Store(true)
 			return []Warning{{"rollup", fmt.Sprint(e.Err), means, e.Hint}}, nil
+		default:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// checkSessions checks the table of sessions like the others, but only warns of what is missing: without it the service
+// does everything but let people sign in.
+func (s *Store) checkSessions(ctx context.Context) ([]Warning, error) {
+	for _, check := range []check{s.checkSchema(sessionTables), s.checkPrivileges(sessionTables)} {
+		_, err := check(ctx)
+		if err == nil {
+			continue
+		}
+		const means = "nobody can sign in to the dashboard"
+		e, refused := errors.AsType[*row.Error](classify("check the database", err))
+		switch {
+		case IsDenied(err):
+			return []Warning{{"session", "the user may not read and write " + sessionTable, means,
+				grantOn(sessionTables)}}, nil
+		case refused && e.Class == row.ClassOperator:
+			return []Warning{{"session", fmt.Sprint(e.Err), means, e.Hint}}, nil
 		default:
 			return nil, err
 		}

@@ -151,6 +151,19 @@ func TestABrokenTokenAllowsNothing(t *testing.T) {
 	})
 }
 
+func TestAnUnreadableSessionIsNone(t *testing.T) {
+	garbage{
+		onSQLite: []string{"token_hash = x'01'", "token_hash = 'text'", "expire_time = 'soon'", "expire_time = ''"},
+	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		exec(t, pool.DB, "DELETE FROM delay_task_session")
+		must(t, s.CreateSession(t.Context(), session(1, "a"), time.Hour))
+		exec(t, pool.DB, "UPDATE delay_task_session SET "+set)
+		if got, _, found, err := s.Session(t.Context(), session(1, "a").Hash); found || err != nil {
+			t.Errorf("read as %+v, %v", got, err)
+		}
+	})
+}
+
 func TestGarbageInAReceiverIsThatReceiversAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{"tags = ''", "tags = '{'", `tags = '["a", 1]'`, "tags = 'null'", "tags = '', secret = ''"},

@@ -57,7 +57,9 @@ var mysqlDialect = dialect{
 	serviceChecks: func(s *Store) []StartCheck {
 		return []StartCheck{
 			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
-			{"collation", s.checkCollation(exactServiceColumns)}, {"engine", s.checkEngine(serviceTables)},
+			{"collation", s.checkCollation(exactServiceColumns)},
+			{"engine", s.checkEngine(slices.Concat(serviceTables, sessionTables))},
+			{"session", s.checkSessions},
 		}
 	},
 

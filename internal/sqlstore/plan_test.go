@@ -18,6 +18,7 @@ import (
 const (
 	requestsByTime   = "delay_task_request_created"
 	workersByAddress = "delay_task_worker_address"
+	sessionsByEnd    = "delay_task_session_expires"
 )
 
 // sorts names the statements that may sort what they found, because they find few rows.
@@ -44,6 +45,11 @@ func plannedServiceStatements(d dialect) []planned {
 	add("PRIMARY", "purge of one request")(d.purgeRequests(many[:1]))
 	add("PRIMARY", "purge of many requests")(d.purgeRequests(many))
 	add(requestsByTime, "old requests")(d.oldRequests(500))
+	add("PRIMARY", "find a session")(d.findSession(hash(7)))
+	add("PRIMARY", "delete of a session")(d.deleteSession(hash(7)))
+	add("PRIMARY", "purge of one session")(d.purgeSessions(many[:1]))
+	add("PRIMARY", "purge of many sessions")(d.purgeSessions(many))
+	add(sessionsByEnd, "old sessions")(d.oldSessions(500))
 	add("PRIMARY", "delete of a token")(d.deleteToken("7"))
 	add(workersByAddress, "find a receiver")(d.findReceiver(w))
 	add("PRIMARY", "one receiver")(d.receiverByID(7))
@@ -160,6 +166,8 @@ func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 			rows := fmt.Sprintf(" FROM numbers WHERE n < %d", size)
 			fill(t, db, requestTable, "hash, content, task_id, create_time", // a tenth of the large table is old
 				"SELECT "+hash+", "+hash+", n, UTC_TIMESTAMP(6) - INTERVAL n * 5 SECOND"+rows)
+			fill(t, db, sessionTable, "hash, token, token_hash, expire_time",
+				"SELECT "+hash+", 'a', "+hash+", UTC_TIMESTAMP(6) + INTERVAL 18000 - n MINUTE"+rows)
 			fill(t, db, tokenTable, "name, hash, tags, verbs", "SELECT n, "+hash+", '[]', '[]'"+rows)
 			fill(t, db, workerTable, "id, app, address, address_hash, tags, ttl, expire_time",
 				"SELECT n + 1, 'a', n, "+hash+", '[]', 30000, UTC_TIMESTAMP(6) - INTERVAL n % 2 DAY"+rows)
@@ -176,7 +184,7 @@ func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		entersOnSQLite(t, plannedServiceStatements(sqliteDialect.onOwnSession()), map[string]string{
 			"PRIMARY": "PRIMARY KEY", requestsByTime: "INDEX " + requestsByTime,
-			workersByAddress: "INDEX sqlite_autoindex_"})
+			workersByAddress: "INDEX sqlite_autoindex_", sessionsByEnd: "INDEX " + sessionsByEnd})
 	})
 }
 

@@ -244,6 +244,7 @@ var (
 		{Name: dueKey, Table: table, Columns: "status, tag, due_time"},
 		{Name: "delay_task_message_expected", Table: table, Columns: "expected_time"},
 		{Name: "delay_task_request_created", Table: requestTable, Columns: "create_time"},
+		{Name: "delay_task_session_expires", Table: sessionTable, Columns: "expire_time"},
 		{Name: lookKey, Table: scheduleTable, Columns: "look_time, id"},
 		{Name: nameKey, Table: scheduleTable, Columns: "name", Unique: true},
 		{Name: outcomeKey, Table: runTable, Columns: "outcome, schedule_id"},

@@ -50,7 +50,7 @@ func (s *Store) onRollups(ctx context.Context, op string, f func(context.Context
 		return err
 	})
 	if refused {
-		err = withoutRollups(op, why)
+		err = without(op, why, rollupTables)
 	}
 	return refused, err
 }
@@ -60,11 +60,11 @@ func isWithout(err error) bool {
 	return err != nil && (IsDenied(err) || faultOf(err).hint == hintMigrate)
 }
 
-// withoutRollups classifies an error for which isWithout holds, and says what to do.
-func withoutRollups(op string, err error) error {
+// without classifies an error for which isWithout holds, and says what to do.
+func without(op string, err error, tables []string) error {
 	hint := Migrate
 	if IsDenied(err) {
-		hint = grantOn([]string{rollupTable})
+		hint = grantOn(tables)
 	}
 	return &row.Error{Class: row.ClassOperator, Op: op, Hint: hint, Err: err}
 }
@@ -129,19 +129,19 @@ func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string,
 		return nil, nil
 	}
 	query, args := s.dialect.rollups(span, tags, from, to)
-	var without error
+	var denied error
 	err = onPool(ctx, s.db, func(conn *sql.Conn) error {
 		err := scan(ctx, conn, query, args, func(r *rollupRecord) error {
 			found = append(found, r.rollup(span))
 			return nil
 		})
 		if isWithout(err) {
-			without, err = err, nil
+			denied, err = err, nil
 		}
 		return err
 	})
-	if without != nil {
-		return nil, withoutRollups(op, without)
+	if denied != nil {
+		return nil, without(op, denied, rollupTables)
 	}
 	return found, classify(op, err)
 }

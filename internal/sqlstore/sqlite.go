@@ -77,6 +77,7 @@ var sqliteDialect = dialect{
 	serviceChecks: func(s *Store) []StartCheck {
 		return []StartCheck{
 			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
+			{"session", s.checkSessions},
 		}
 	},
 }

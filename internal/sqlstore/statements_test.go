@@ -98,6 +98,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		" (2, '2026-10-31 23:00:00', 0, '2026-10-31 23:00:00', 0),"+
 		" (4, '2026-10-31', 0, '2026-10-31', 1), (4, '2026-11-01', 0, '2026-11-01', 1)")
 	access := row.AccessToken{Name: "n", Hash: [32]byte{3}, Tags: []string{"*"}, Verbs: []string{"save"}}
+	session := row.Session{Hash: [32]byte{4}, Token: "n", TokenHash: access.Hash}
 	old := func(table, column string) context.Context {
 		mustExec(t, plain, "UPDATE "+table+" SET "+column+" = '2020-01-01'")
 		return ctx
@@ -204,6 +205,13 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // finds the first
 		{"SaveRequest", func() error { return s.SaveRequest(ctx, request) }},
 		{"PurgeRequests", func() error { return one(s.PurgeRequests(old(requestTable, "create_time"), 5)) }},
+		{"CreateSession", func() error { return s.CreateSession(ctx, session, time.Hour) }},
+		{"Session", func() error {
+			_, _, _, err := s.Session(ctx, session.Hash)
+			return err
+		}},
+		{"DeleteSession", func() error { return s.DeleteSession(ctx, [32]byte{9}) }},
+		{"PurgeSessions", func() error { return one(s.PurgeSessions(old(sessionTable, "expire_time"), 5)) }},
 		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},
 		{"AccessTokens", func() error { return two(s.AccessTokens(ctx)) }},
 		{"DeleteToken", func() error { return s.DeleteToken(ctx, "n") }},

@@ -262,6 +262,21 @@ CREATE TABLE IF NOT EXISTS delay_task_schedule_run (
   KEY delay_task_schedule_run_outcome (outcome, schedule_id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: what became of the ticks of the schedules';
+CREATE TABLE IF NOT EXISTS delay_task_session (
+  hash BINARY(32) NOT NULL
+    COMMENT 'SHA-256 of the cookie, which is stored nowhere',
+  token VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'name of the access token that was given at the login',
+  token_hash BINARY(32) NOT NULL
+    COMMENT 'hash of that token: another one by its name does not revive the session',
+  create_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC',
+  expire_time DATETIME(6) NOT NULL
+    COMMENT 'UTC; from then on the session is over, and the row is deleted',
+  PRIMARY KEY (hash),
+  KEY delay_task_session_expires (expire_time)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: who is signed in to the dashboard';
 CREATE TABLE IF NOT EXISTS delay_task_tag (
   tag VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   paused TINYINT UNSIGNED NOT NULL DEFAULT 0
@@ -320,7 +335,7 @@ DELETE FROM delay_task_goose_version WHERE version_id=?;
 DO RELEASE_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)));
 DROP TABLE IF EXISTS delay_task_rollup;
 DROP TABLE IF EXISTS delay_task_schedule_run, delay_task_schedule;
-DROP TABLE IF EXISTS delay_task_token;
+DROP TABLE IF EXISTS delay_task_session;
 DROP TABLE IF EXISTS delay_task_worker;
 EXECUTE add_late_reason;
 EXECUTE add_schedules;

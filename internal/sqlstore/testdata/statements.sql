@@ -6,6 +6,7 @@ DELETE FROM delay_task_request WHERE 1 = 0;
 DELETE FROM delay_task_rollup WHERE 1 = 0;
 DELETE FROM delay_task_schedule WHERE 1 = 0;
 DELETE FROM delay_task_schedule_run WHERE 1 = 0;
+DELETE FROM delay_task_session WHERE 1 = 0;
 DELETE FROM delay_task_tag WHERE 1 = 0;
 DELETE FROM delay_task_token WHERE 1 = 0;
 DELETE FROM delay_task_worker WHERE 1 = 0;
@@ -16,6 +17,8 @@ DELETE t FROM delay_task_rollup t FORCE INDEX (PRIMARY) WHERE t.span = 1 AND t.b
 DELETE t FROM delay_task_schedule t FORCE INDEX (PRIMARY) WHERE t.id = 5 AND t.version = 0;
 DELETE t FROM delay_task_schedule_run t FORCE INDEX (PRIMARY) WHERE t.outcome <> 0 AND (t.schedule_id = 4 AND t.tick = '2026-10-31 00:00:00.000000' AND t.cause = 0 OR t.schedule_id = 4 AND t.tick = '2026-11-01 00:00:00.000000' AND t.cause = 0);
 DELETE t FROM delay_task_schedule_run t FORCE INDEX (PRIMARY) WHERE t.schedule_id = 5;
+DELETE t FROM delay_task_session t FORCE INDEX (PRIMARY) WHERE t.hash = UNHEX(?);
+DELETE t FROM delay_task_session t FORCE INDEX (PRIMARY) WHERE t.hash IN (UNHEX(?)) AND t.expire_time < UTC_TIMESTAMP(6);
 DELETE t FROM delay_task_token t FORCE INDEX (PRIMARY) WHERE t.name = ?;
 DELETE t FROM delay_task_worker t FORCE INDEX (PRIMARY) WHERE t.id = ?;
 DELETE t FROM delay_task_worker t FORCE INDEX (PRIMARY) WHERE t.id IN (1) AND t.expire_time < (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND);
@@ -34,6 +37,8 @@ INSERT INTO delay_task_schedule (id, name, owner, parent, revision, definition, 
 INSERT INTO delay_task_schedule (id, name, owner, parent, revision, definition, grammar, spec, tag, message_body, headers, max_attempts, ttr, priority, overlap, missed, max_open, start_within, jitter, pause_after, max_runs, keep_runs, retry_past_next, state, reason, zone_data, next_time, look_time, last_time, run_id, runs, missed_ticks, failures, success_time, version, create_time, update_time) VALUES (1, ?, ?, ?, NULL, UNHEX(?), 0, ?, ?, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, ?, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
 INSERT INTO delay_task_schedule_run (schedule_id, tick, cause, until_tick, ticks, outcome, task_id, note, start_time, finish_time) SELECT schedule_id, tick, cause, until_tick, ticks, outcome, task_id, note, start_time, finish_time FROM delay_task_schedule_run WHERE 1 = 0;
 INSERT INTO delay_task_schedule_run (schedule_id, tick, cause, until_tick, ticks, outcome, task_id, note, start_time, finish_time) VALUES (2, '2026-11-01 00:00:00.000000', 0, '2026-11-01 00:00:00.000000', 1, 0, 5, ?, NULL, NULL), (2, '2026-11-01 00:00:01.000000', 0, '2026-11-01 00:00:01.000000', 1, 0, NULL, NULL, NULL, NULL);
+INSERT INTO delay_task_session (hash, token, token_hash, create_time, expire_time) SELECT hash, token, token_hash, create_time, expire_time FROM delay_task_session WHERE 1 = 0;
+INSERT INTO delay_task_session (hash, token, token_hash, create_time, expire_time) VALUES (UNHEX(?), ?, UNHEX(?), UTC_TIMESTAMP(6), (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND));
 INSERT INTO delay_task_tag (tag, paused, update_time) SELECT tag, paused, update_time FROM delay_task_tag WHERE 1 = 0;
 INSERT INTO delay_task_tag (tag, paused, update_time) VALUES (CAST(? AS BINARY), ?, UTC_TIMESTAMP(6)) ON DUPLICATE KEY UPDATE paused = ?, update_time = UTC_TIMESTAMP(6);
 INSERT INTO delay_task_token (name, hash, tags, verbs, create_time, expire_time) SELECT name, hash, tags, verbs, create_time, expire_time FROM delay_task_token WHERE 1 = 0;
@@ -49,6 +54,7 @@ SELECT * FROM (SELECT id, CAST(due_time AS CHAR) AS due_time, 0 AS span FROM del
 SELECT * FROM (SELECT id, version, CAST(tag AS BINARY) AS tag, CAST(due_time AS CHAR) AS due_time, priority, crash_count FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 0 AND tag = ? AND tag NOT LIKE '% ' AND due_time IS NULL AND id > ? ORDER BY id LIMIT 5) AS t0 UNION ALL SELECT * FROM (SELECT id, version, CAST(tag AS BINARY) AS tag, CAST(due_time AS CHAR) AS due_time, priority, crash_count FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 0 AND tag = ? AND tag NOT LIKE '% ' AND due_time < ? ORDER BY delay_task_message.due_time, id LIMIT 5) AS t1 UNION ALL SELECT * FROM (SELECT id, version, CAST(tag AS BINARY) AS tag, CAST(due_time AS CHAR) AS due_time, priority, crash_count FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 0 AND tag = ? AND tag NOT LIKE '% ' AND due_time IS NULL AND id > ? ORDER BY id LIMIT 5) AS t2 UNION ALL SELECT * FROM (SELECT id, version, CAST(tag AS BINARY) AS tag, CAST(due_time AS CHAR) AS due_time, priority, crash_count FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 0 AND tag = ? AND tag NOT LIKE '% ' AND due_time < ? ORDER BY delay_task_message.due_time, id LIMIT 5) AS t3;
 SELECT CAST(CAST(? AS DATETIME(6)) AS CHAR) AS db_time, 'x' AS db_server;
 SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server;
+SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server, CAST(token AS BINARY) AS token, HEX(token_hash) AS token_hash, CAST(expire_time AS CHAR) AS expire_time FROM delay_task_session AS t WHERE t.hash = UNHEX(?);
 SELECT CAST(bucket AS CHAR) AS bucket FROM delay_task_rollup AS t FORCE INDEX (PRIMARY) WHERE t.span = 1 AND t.bucket < ? ORDER BY t.span, t.bucket LIMIT 5;
 SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS BINARY) AS node, completed, retried, failed, lost, CAST(late AS BINARY) AS late, late_max, CAST(mark AS BINARY) AS mark FROM delay_task_rollup AS t FORCE INDEX (PRIMARY) WHERE t.span = 0 AND t.bucket >= ? AND t.bucket < ? ORDER BY t.span, t.bucket, t.tag, t.node;
 SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS BINARY) AS node, completed, retried, failed, lost, CAST(late AS BINARY) AS late, late_max, CAST(mark AS BINARY) AS mark FROM delay_task_rollup AS t FORCE INDEX (PRIMARY) WHERE t.span = 1 AND t.bucket IN ('2026-11-01 00:00:00.000000') AND t.tag IN (CONVERT(CAST(? AS BINARY) USING utf8mb4) COLLATE utf8mb4_bin) ORDER BY t.span, t.bucket, t.tag, t.node;
@@ -59,6 +65,7 @@ SELECT CAST(tag AS BINARY) AS tag, paused, NULL AS look_time FROM delay_task_tag
 SELECT COUNT(*) AS n FROM delay_task_worker;
 SELECT HEX(content) AS content, task_id, saved, duplicate FROM delay_task_request AS t WHERE t.hash = UNHEX(?);
 SELECT HEX(t.hash) AS hash FROM delay_task_request AS t WHERE t.create_time < (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND) ORDER BY t.create_time LIMIT ?;
+SELECT HEX(t.hash) AS hash FROM delay_task_session AS t WHERE t.expire_time < UTC_TIMESTAMP(6) ORDER BY t.expire_time LIMIT ?;
 SELECT VERSION();
 SELECT c.*, CAST(name AS BINARY) AS name, HEX(hash) AS hash, CAST(tags AS BINARY) AS tags, CAST(verbs AS BINARY) AS verbs, CAST(create_time AS CHAR) AS create_time, CAST(expire_time AS CHAR) AS expire_time FROM (SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server) c LEFT JOIN delay_task_token ON 1 = 1 ORDER BY delay_task_token.name;
 SELECT c.*, number, CAST(token AS BINARY) AS token, CAST(name AS BINARY) AS name, CAST(host AS BINARY) AS host, pid, started_at, CAST(address AS BINARY) AS address, CAST(version AS BINARY) AS version, CAST(tags AS BINARY) AS tags, leaving, CAST(wake AS BINARY) AS wake, CAST(schedules AS BINARY) AS schedules, CAST(heartbeat AS CHAR) AS heartbeat FROM (SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server) c LEFT JOIN delay_task_node ON 1 = 1 ORDER BY number;
@@ -98,7 +105,7 @@ SELECT t.id, CAST(app AS BINARY) AS app, CAST(address AS BINARY) AS address, CAS
 SELECT t.id, CAST(name AS BINARY) AS name, CAST(tag AS BINARY) AS tag, CAST(spec AS BINARY) AS spec, jitter, max_runs, runs, CAST(next_time AS CHAR) AS next_time FROM delay_task_schedule AS t FORCE INDEX (delay_task_schedule_look) WHERE t.look_time <= ? AND t.state = 0 AND t.next_time < ? ORDER BY t.look_time, t.id LIMIT 5;
 SELECT t.id, app AS app, address AS address, tags AS tags, HEX(t.secret) AS secret, t.ttl, CAST(create_time AS CHAR) AS create_time, CAST(expire_time AS CHAR) AS expire_time FROM delay_task_worker AS t WHERE t.app = ? AND t.address_hash = UNHEX(?);
 SELECT table_name AS name, engine AS engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('delay_task_message', 'delay_task_node', 'delay_task_tag', 'delay_task_schedule', 'delay_task_schedule_run', 'delay_task_rollup');
-SELECT table_name AS name, engine AS engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('delay_task_request', 'delay_task_token', 'delay_task_worker');
+SELECT table_name AS name, engine AS engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('delay_task_request', 'delay_task_token', 'delay_task_worker', 'delay_task_session');
 SELECT table_name AS table_name, column_name AS name, collation_name AS collation, CONCAT(column_type, ' CHARACTER SET utf8mb4 COLLATE utf8mb4_bin', CASE is_nullable WHEN 'NO' THEN ' NOT NULL' ELSE ' NULL' END, CASE column_comment WHEN '' THEN '' ELSE CONCAT(' COMMENT ', QUOTE(column_comment)) END) AS mended FROM information_schema.columns WHERE table_schema = DATABASE() AND CONCAT(table_name, '.', column_name) IN ('delay_task_message.tag', 'delay_task_message.task_key', 'delay_task_tag.tag', 'delay_task_schedule.name') ORDER BY table_name, column_name;
 SELECT table_name AS table_name, column_name AS name, collation_name AS collation, CONCAT(column_type, ' CHARACTER SET utf8mb4 COLLATE utf8mb4_bin', CASE is_nullable WHEN 'NO' THEN ' NOT NULL' ELSE ' NULL' END, CASE column_comment WHEN '' THEN '' ELSE CONCAT(' COMMENT ', QUOTE(column_comment)) END) AS mended FROM information_schema.columns WHERE table_schema = DATABASE() AND CONCAT(table_name, '.', column_name) IN ('delay_task_token.name', 'delay_task_worker.app') ORDER BY table_name, column_name;
 SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM delay_task_message WHERE status = ? GROUP BY status, tag;
@@ -128,6 +135,7 @@ UPDATE delay_task_schedule AS t FORCE INDEX (PRIMARY) SET state = 0, reason = NU
 UPDATE delay_task_schedule SET update_time = update_time WHERE 1 = 0;
 UPDATE delay_task_schedule_run AS t FORCE INDEX (PRIMARY) SET outcome = 2, note = ?, start_time = '2026-11-01 00:00:00.000000', finish_time = NULL WHERE t.schedule_id = 2 AND t.tick = '2026-10-31 23:00:00.000000' AND t.cause = 0 AND t.outcome = 0;
 UPDATE delay_task_schedule_run SET finish_time = finish_time WHERE 1 = 0;
+UPDATE delay_task_session SET expire_time = expire_time WHERE 1 = 0;
 UPDATE delay_task_tag SET update_time = update_time WHERE 1 = 0;
 UPDATE delay_task_token SET expire_time = expire_time WHERE 1 = 0;
 UPDATE delay_task_worker AS t FORCE INDEX (PRIMARY) SET expire_time = (UTC_TIMESTAMP(6) + INTERVAL t.ttl * 1000 MICROSECOND), update_time = UTC_TIMESTAMP(6) WHERE t.id = ?;

@@ -1,0 +1,128 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const sessionTable = "delay_task_session"
+
+// CreateSession stores a session that is over after so long by the database's clock. Its error says what to do where
+// the account lacks privileges on the table, or the schema lacks the table.
+func (s *Store) CreateSession(ctx context.Context, r row.Session, life time.Duration) error {
+	const op = "store a session"
+	query, args := s.own.createSession(r, life)
+	return withoutSessions(op, repeat(ctx, func() error {
+		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+			_, err := conn.ExecContext(ctx, query, args...)
+			if isDuplicate(err) { // an insert whose reply was lost: the hash is of random bytes
+				return nil
+			}
+			return err
+		})
+	}))
+}
+
+func (d dialect) createSession(r row.Session, life time.Duration) (string, []any) {
+	return "INSERT INTO " + sessionTable + " (hash, token, token_hash, create_time, expire_time)" +
+			" VALUES (UNHEX(?), " + d.bindText + ", UNHEX(?), " + d.now + ", " + d.inMillis("?") + ")",
+		[]any{hexed(r.Hash), r.Token, hexed(r.TokenHash), life.Milliseconds()}
+}
+
+// Session returns the session that is stored under the hash of its cookie, also one that is over, and the database's
+// time. It reports false when there is none.
+func (s *Store) Session(ctx context.Context, hash [32]byte) (r row.Session, now row.Reading, found bool, err error) {
+	const op = "read a session"
+	query, args := s.dialect.findSession(hash)
+	err = scan(ctx, s.db, query, args, func(c *struct {
+		DBTime   sql.RawBytes `db:"db_time"`
+		DBServer sql.RawBytes `db:"db_server"`
+
+		Token     sql.RawBytes `db:"token"`
+		TokenHash string       `db:"token_hash"`
+		Expires   sql.RawBytes `db:"expire_time"`
+	}) (err error) {
+		if now, err = (&record{DBTime: c.DBTime, DBServer: c.DBServer}).reading(); err != nil {
+			return err
+		}
+		var d decoder
+		r = row.Session{
+			Hash: hash, Token: string(c.Token), TokenHash: d.hash("token_hash", c.TokenHash),
+			Expires: d.time("expire_time", c.Expires),
+		}
+		found = d.err == nil && !r.Expires.IsZero() // what cannot be read is no session
+		return nil
+	})
+	if err != nil {
+		return row.Session{}, row.Reading{}, false, withoutSessions(op, classify(op, err))
+	}
+	return r, now, found, nil
+}
+
+func (d dialect) findSession(hash [32]byte) (string, []any) {
+	return "SELECT " + d.reading() + ", " + d.text("token") + ", HEX(token_hash) AS token_hash, " +
+		d.time("expire_time") + " FROM " + sessionTable + " AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
+}
+
+// DeleteSession deletes a session. It does nothing when there is none.
+func (s *Store) DeleteSession(ctx context.Context, hash [32]byte) error {
+	const op = "delete a session"
+	query, args := s.own.deleteSession(hash)
+	_, err := s.keep.execute(ctx, op, query, args)
+	return withoutSessions(op, err)
+}
+
+func (d dialect) deleteSession(hash [32]byte) (string, []any) {
+	return fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
+}
+
+// PurgeSessions deletes sessions that are over, the oldest first: at most limit, and at most 2,000. It returns how
+// many, and 0 where the account lacks privileges on the table, or the schema lacks the table.
+func (s *Store) PurgeSessions(ctx context.Context, limit int) (n int, err error) {
+	const op = "purge sessions"
+	query, args := s.dialect.oldSessions(min(limit, maxInsert))
+	var old []string
+	err = scan(ctx, s.db, query, args, func(r *struct {
+		Hash string `db:"hash"`
+	}) error {
+		old = append(old, r.Hash)
+		return nil
+	})
+	if err == nil && len(old) > 0 {
+		query, args = s.own.purgeSessions(old)
+		n, err = s.keep.execute(ctx, op, query, args)
+	}
+	if isWithout(err) {
+		return 0, nil
+	}
+	return n, classify(op, err)
+}
+
+func (d dialect) oldSessions(limit int) (string, []any) {
+	return "SELECT HEX(t.hash) AS hash FROM " + sessionTable + " AS t WHERE t.expire_time < " + d.now +
+		" ORDER BY t.expire_time LIMIT ?", []any{max(limit, 0)}
+}
+
+// purgeSessions sorts the hashes: all writers lock rows in the same order.
+func (d dialect) purgeSessions(hashes []string) (string, []any) {
+	slices.Sort(hashes)
+	return fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") +
+		") AND t.expire_time < " + d.now, anys(hashes)
+}
+
+// withoutSessions says what to do where sessions cannot be stored at all. It returns other errors as they are.
+func withoutSessions(op string, err error) error {
+	if !isWithout(err) {
+		return err
+	}
+	if e, ok := errors.AsType[*row.Error](err); ok {
+		err = e.Err
+	}
+	return without(op, err, sessionTables)
+}

@@ -1,0 +1,99 @@
+package sqlstore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+)
+
+// session has bytes that no character set could carry.
+func session(n byte, token string) row.Session {
+	return row.Session{Hash: [32]byte{0, 0xff, '\'', 31: n}, Token: token, TokenHash: [32]byte{0x80, '\\', 31: n}}
+}
+
+func TestASessionIsThereUntilItIsDeletedOrPurged(t *testing.T) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		exec(t, pool.DB, "DELETE FROM delay_task_session")
+		f := func(want row.Session, wantFound bool, wantLeft time.Duration) {
+			t.Helper()
+			got, now, found, err := s.Session(t.Context(), want.Hash)
+			must(t, err)
+			left := got.Expires.Sub(now.Time)
+			got.Expires = 0
+			if found != wantFound || found && (got != want || left > wantLeft || left < wantLeft-time.Minute) {
+				t.Fatalf("got %+v, %t, good for %v; want %+v, %t", got, found, left, want, wantFound)
+			}
+		}
+		one, two := session(1, "shop/ops"), session(2, "shop/ops")
+		f(one, false, 0)
+		must(t, s.CreateSession(t.Context(), one, 12*time.Hour))
+		must(t, s.CreateSession(t.Context(), one, 12*time.Hour)) // a reply was lost
+		must(t, s.CreateSession(t.Context(), two, time.Hour))
+		f(one, true, 12*time.Hour)
+		f(two, true, time.Hour)
+		must(t, s.DeleteSession(t.Context(), one.Hash))
+		must(t, s.DeleteSession(t.Context(), one.Hash))
+		f(one, false, 0)
+
+		purges := func(limit, want int) {
+			t.Helper()
+			if n, err := s.PurgeSessions(t.Context(), limit); err != nil || n != want {
+				t.Fatalf("purged %d, %v; want %d", n, err, want)
+			}
+		}
+		must(t, s.CreateSession(t.Context(), one, time.Hour))
+		purges(100, 0)
+		exec(t, pool.DB, "UPDATE delay_task_session SET expire_time = create_time")
+		purges(-1, 0)
+		purges(1, 1)
+		purges(100, 1)
+		f(one, false, 0)
+	})
+}
+
+func TestWithoutTheTableOfSessionsTheErrorSaysWhatToDo(t *testing.T) {
+	refuses := func(t *testing.T, s *sqlstore.Store, hint string) {
+		t.Helper()
+		_, _, _, err := s.Session(t.Context(), [32]byte{})
+		for _, err := range []error{
+			err, s.CreateSession(t.Context(), session(1, "a"), time.Hour), s.DeleteSession(t.Context(), [32]byte{}),
+		} {
+			if got := operatorsHint(t, err); !strings.Contains(got, hint) {
+				t.Errorf("%v: the hint is %q, want %q", err, got, hint)
+			}
+		}
+		if n, err := s.PurgeSessions(t.Context(), 5); n != 0 || err != nil {
+			t.Errorf("purged %d, %v", n, err)
+		}
+		must(t, s.CheckService(t.Context()))
+	}
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := openNew(t, d)
+		exec(t, pool.DB, "ALTER TABLE delay_task_session RENAME TO away")
+		refuses(t, s, "delaytask migrate up")
+		exec(t, pool.DB, "ALTER TABLE away RENAME TO delay_task_session")
+		must(t, s.CreateSession(t.Context(), session(1, "a"), time.Hour))
+	})
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		_, pool := open(t, d)
+		limited, _ := limitedUser(t, d, pool, "CREATE")
+		grant := func(table string) {
+			exec(t, pool.DB, "GRANT SELECT, INSERT, UPDATE, DELETE ON `"+config(t, d).DBName+"`.delay_task_"+table+
+				" TO "+limitedUserOf(t, limited))
+		}
+		for _, table := range []string{"request", "token", "worker"} {
+			grant(table)
+		}
+		s := sqlstore.New(limited, sqlstore.MySQL)
+		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		refuses(t, s, "SELECT, INSERT, UPDATE and DELETE on the table delay_task_session")
+		grant("session")
+		must(t, s.CreateSession(t.Context(), session(2, "a"), time.Hour))
+	})
+}
