@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/server/api"
@@ -23,7 +25,11 @@ type names struct {
 func (p *parts) names() names {
 	loopback, _ := isLoopback(p.cfg.Server.Listen) // admit has read the address
 	n := names{any: p.asked, addresses: !loopback && len(p.cfg.Server.Hosts) == 0}
-	for _, host := range p.cfg.Server.Hosts {
+	hosts := p.cfg.Server.Hosts
+	if public, err := url.Parse(p.cfg.Server.PublicURL); err == nil && public.Host != "" {
+		hosts = append(slices.Clone(hosts), public.Hostname())
+	}
+	for _, host := range hosts {
 		if host = strings.ToLower(strings.Trim(host, "[]")); !api.IsLoopbackName(host) {
 			n.hosts = append(n.hosts, host)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/push"
+	"github.com/delaytask/delaytask/internal/server/signin"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -110,7 +111,7 @@ func (p *parts) makePush() error {
 }
 
 // handler makes the API with everything before and behind it.
-func (p *parts) handler(stopping context.Context) (*api.API, error) {
+func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error) {
 	names := p.names()
 	observer, err := newObserver(p.log, p.registry)
 	if err != nil {
@@ -134,7 +135,35 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 	if p.tokens != nil {
 		c.Tokens = p.tokens
 	}
+	if pages != nil && p.cfg.Server.Dashboard != "off" {
+		if c.Dashboard, err = p.dashboard(pages); err != nil {
+			return nil, err
+		}
+	}
 	return api.New(c)
+}
+
+// dashboard makes the pages, behind a login where tokens are asked for.
+func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
+	c := signin.Config{
+		Store: p.store, Log: p.log, ReadOnly: p.cfg.Server.Dashboard == "read", PublicURL: p.cfg.Server.PublicURL,
+		Note: api.NoteToken,
+	}
+	if p.tokens != nil {
+		c.Tokens = p.tokens
+	}
+	for _, text := range p.cfg.Server.TrustedProxies {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("server.trusted_proxies: %w", err)
+		}
+		c.Trusted = append(c.Trusted, network)
+	}
+	var err error
+	if c.Pages, err = pages(p.scheduler, c.ReadOnly); err != nil {
+		return nil, err
+	}
+	return signin.New(c)
 }
 
 // start runs the parts beside the scheduler.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
@@ -41,6 +42,7 @@ type Service struct {
 	server   *http.Server
 	stopping context.CancelFunc
 	traces   otlp.Settings
+	pages    Pages // nil: there is no dashboard
 }
 
 // Option configures what the settings do not contain.
@@ -48,6 +50,13 @@ type Option func(*Service)
 
 // Traced sends the spans of the service to a collector.
 func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to } }
+
+// Pages makes the handler of the dashboard. Its requests carry a caller, and their paths are below /ui. readOnly says
+// that no caller may change anything.
+type Pages func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error)
+
+// Dashboard serves these pages at /ui/, unless the settings switch the dashboard off.
+func Dashboard(pages Pages) Option { return func(s *Service) { s.pages = pages } }
 
 // Open listens and opens the database, so that every mistake is reported before a request is accepted. It returns an
 // error about the settings, the database, or the address.
@@ -71,7 +80,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	}
 	var stopping context.Context
 	stopping, s.stopping = context.WithCancel(context.Background())
-	if s.api, err = s.parts.handler(stopping); err != nil {
+	if s.api, err = s.parts.handler(stopping, s.pages); err != nil {
 		return err
 	}
 	s.server = &http.Server{

@@ -37,6 +37,12 @@ func (c Caller) SomeTag(v Verb) bool { return c.has(v) && len(c.tags) > 0 }
 // AnyTag reports whether the caller may do v with tasks of every tag.
 func (c Caller) AnyTag(v Verb) bool { return c.has(v) && slices.Contains(c.tags, anyTag) }
 
+// Only returns the caller with those of its rights that are among the verbs.
+func (c Caller) Only(verbs ...Verb) Caller {
+	c.verbs = slices.DeleteFunc(slices.Clone(verbs), func(v Verb) bool { return !c.has(v) })
+	return c
+}
+
 func (c Caller) has(v Verb) bool {
 	return slices.Contains(c.verbs, v) || slices.Contains(c.verbs, All) ||
 		v == Observe && slices.Contains(c.verbs, Operate)

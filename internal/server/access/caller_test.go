@@ -55,6 +55,23 @@ func TestACallerMayWhatItsVerbsAndTagsSay(t *testing.T) {
 	}
 }
 
+func TestACallerIsLimitedToSomeOfItsVerbs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ has, only, want []Verb }{
+		{[]Verb{All}, []Verb{Read, Observe}, []Verb{Read, Observe}},
+		{[]Verb{Read, Change}, []Verb{Read, Observe}, []Verb{Read}},
+		{[]Verb{Operate}, []Verb{Read, Observe}, []Verb{Observe}}, // it includes Observe
+		{nil, []Verb{Read}, nil},
+	} {
+		c := Caller{name: "ci", verbs: tt.has, tags: []string{"a"}}
+		got := c.Only(tt.only...)
+		if !slices.Equal(got.verbs, tt.want) || got.Name() != "ci" || got.May(Read, "b") ||
+			!slices.Equal(c.verbs, tt.has) {
+			t.Errorf("%v only %v: %+v", tt.has, tt.only, got)
+		}
+	}
+}
+
 func TestSavingWhatSaysWhereToCallIsAVerbOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]Verb{"http": SaveHTTP, "HTTP": Save, "http.": Save, "order.http": Save,

@@ -87,6 +87,21 @@ func (t *Tokens) Check(ctx context.Context, bearer string) (Caller, error) {
 	return l.find(hash)
 }
 
+// Holder returns the caller of the token that has this name and, as SHA-256, this hash: the caller of a session that
+// began with it. It returns [ErrUnauthorized] once the token was revoked or has expired, also when another one has its
+// name. It knows that as soon as Check does, and returns [ErrUnavailable] like it.
+func (t *Tokens) Holder(ctx context.Context, name string, hash [sha256.Size]byte) (Caller, error) {
+	l, err := t.current(ctx)
+	if err != nil {
+		return Caller{}, err
+	}
+	c, err := l.find(hash)
+	if err == nil && c.name != name {
+		return Caller{}, ErrUnauthorized
+	}
+	return c, err
+}
+
 func (t *Tokens) current(ctx context.Context) (*list, error) {
 	t.mu.Lock()
 	old, retry := t.last, t.retry

@@ -44,6 +44,7 @@ type Config struct {
 	Observe func(context.Context, Request)
 
 	Compat      LegacyProtocols // nil: their routes are not served
+	Dashboard   Dashboard       // serves /ui/, where / leads; nil: neither is served
 	Metrics     http.Handler    // serves /metrics; nil: it is not served
 	OpenMetrics bool            // served without a token
 }
@@ -73,6 +74,7 @@ type API struct {
 	requestWait time.Duration
 	roomWait    time.Duration
 	compat      LegacyProtocols
+	dashboard   Dashboard
 
 	failureLines *rate.Limiter // lines about requests that failed
 
@@ -91,7 +93,7 @@ func New(c Config) (*API, error) {
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		check: c.Check, observe: c.Observe,
-		compat:       c.Compat,
+		compat: c.Compat, dashboard: c.Dashboard,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
@@ -123,11 +125,25 @@ func New(c Config) (*API, error) {
 			mux.Handle(path, a.admitted(a.authenticated(a.roomed(c.Compat))))
 		}
 	}
+	if c.Dashboard != nil {
+		for _, path := range []string{"/ui/", "/ui/static/", "/ui/login", "/ui/logout"} { // they are counted apart
+			mux.Handle(path, a.admitted(c.Dashboard))
+		}
+		// Without this the mux would redirect to an absolute path, which is another one behind some proxies.
+		mux.HandleFunc("/ui", toDashboard)
+		mux.HandleFunc("GET /{$}", toDashboard)
+	}
 	a.handler = a.observed(a.recovered(a.bounded(a.sameOrigin(routed(mux)))))
 	return a, nil
 }
 
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// toDashboard leads from / and /ui to the dashboard.
+func toDashboard(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Location", "ui/")
+	w.WriteHeader(http.StatusSeeOther)
+}
 
 // describe registers every operation.
 func (a *API) describe() {

@@ -41,7 +41,7 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 			a.refuse(w, r, p)
 			return
 		}
-		noteToken(ctx, access.From(ctx).Name())
+		NoteToken(ctx, access.From(ctx).Name())
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

@@ -51,8 +51,8 @@ func noteRoute(ctx context.Context, pattern string) {
 	}
 }
 
-// noteToken notes the name of the caller's token for observed.
-func noteToken(ctx context.Context, name string) {
+// NoteToken notes the name of the caller's token for Config.Observe, by the context of the request.
+func NoteToken(ctx context.Context, name string) {
 	if request, ok := ctx.Value(requestKey{}).(*Request); ok {
 		request.Token = name
 	}

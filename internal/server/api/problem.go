@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -81,6 +82,13 @@ type LegacyProtocols interface {
 	Refuse(w http.ResponseWriter, status int, detail string)
 }
 
+// Dashboard serves pages for people.
+type Dashboard interface {
+	http.Handler
+	// Refuse answers with a page to a request that was not let through.
+	Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem)
+}
+
 // legacyPaths are the routes of the legacy protocols.
 var legacyPaths = []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"}
 
@@ -88,6 +96,10 @@ var legacyPaths = []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"}
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
 	if a.compat != nil && slices.Contains(legacyPaths, r.URL.Path) {
 		a.compat.Refuse(w, p.Status, p.Detail)
+		return
+	}
+	if a.dashboard != nil && strings.HasPrefix(r.URL.Path, "/ui/") {
+		a.dashboard.Refuse(w, r, p)
 		return
 	}
 	refused(w, p)

@@ -54,6 +54,10 @@ type Server struct {
 	GetTopics      []string
 	Metrics        string // auto: with a token where tokens are asked for; open: without
 	MaxConnections int
+	Dashboard      string // on, read: nothing can be changed there; off
+	PublicURL      string // where browsers reach the dashboard by https; "": where it listens
+	// TrustedProxies are networks whose X-Forwarded-For is believed, as netip.Prefix writes them.
+	TrustedProxies []string
 	TLS            TLS
 }
 
@@ -136,9 +140,10 @@ type Receiver struct {
 func Default() Config {
 	const day = 24 * time.Hour
 	return Config{
-		DSN:         sqlstore.DefaultDSN,
-		Log:         Log{Level: "info", Format: "text"},
-		Server:      Server{Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", MaxConnections: 10_000},
+		DSN: sqlstore.DefaultDSN,
+		Log: Log{Level: "info", Format: "text"},
+		Server: Server{Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", MaxConnections: 10_000,
+			Dashboard: "on"},
 		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},
 		Concurrency: 64,
 		TTR:         15 * time.Second,

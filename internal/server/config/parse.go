@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +64,47 @@ func tagPatterns(value any) ([]string, error) {
 		return nil, err
 	}
 	return access.ParseTags(patterns)
+}
+
+// networks takes addresses and networks, and returns all of them as networks.
+func networks(value any) ([]string, error) {
+	items, err := list(value)
+	if err != nil {
+		return nil, err
+	}
+	for i, item := range items {
+		network, err := netip.ParsePrefix(item)
+		if err != nil {
+			var address netip.Addr
+			if address, err = netip.ParseAddr(item); err == nil {
+				network, err = address.WithZone("").Unmap().Prefix(address.Unmap().BitLen())
+			}
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("want addresses and networks such as 10.1.2.3 or 10.1.0.0/16, got %.80q", item)
+		case network.Bits() == 0:
+			return nil, fmt.Errorf("%s is every address, and each caller could claim another one; name the proxies",
+				item)
+		}
+		items[i] = network.Masked().String()
+	}
+	return items, nil
+}
+
+// publicURL is where browsers reach the dashboard: an address of https without user, query and fragment.
+func publicURL(value any) (string, error) {
+	text, ok := value.(string)
+	if ok && text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if !ok || err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" ||
+		u.ForceQuery || u.Fragment != "" {
+		return "", errors.New("want the https address by which browsers reach the dashboard, such as " +
+			"https://tasks.example.com") // not shown: it may hold a password
+	}
+	return strings.TrimSuffix(text, "/"), nil
 }
 
 func hostPort(value any) (string, error) {

@@ -1,0 +1,312 @@
+package signin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"mime"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/time/rate"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+const (
+	// Root is the path below which everything of the dashboard is.
+	Root = "/ui/"
+	// Cookie is the name of the cookie of a session. Browsers take one of this form from this server alone, over TLS
+	// or on this machine, for all of its paths.
+	Cookie = "__Host-delaytask"
+
+	mostForm = 16 << 10 // bytes of the form of a login
+)
+
+// Tokens checks access tokens.
+type Tokens interface {
+	// Asked reports whether callers need a token now.
+	Asked(ctx context.Context) (bool, error)
+	// Check returns access.ErrUnauthorized for an unknown or expired token.
+	Check(ctx context.Context, bearer string) (access.Caller, error)
+	// Holder is Check for a token that is known by its name and its hash.
+	Holder(ctx context.Context, name string, hash [sha256.Size]byte) (access.Caller, error)
+}
+
+// Config is what a Handler is made of.
+type Config struct {
+	Pages     http.Handler // the dashboard; it is called with paths below Root, and with a caller
+	Store     Store
+	Tokens    Tokens // nil: none are asked for
+	Log       *slog.Logger
+	ReadOnly  bool           // callers may change nothing, whatever their tokens allow
+	PublicURL string         // of https, where a proxy has the certificate; "": none
+	Trusted   []netip.Prefix // proxies whose X-Forwarded-For counts
+	// Note is called with the name of a caller's token, for the log of requests. May be nil.
+	Note func(ctx context.Context, token string)
+}
+
+// Handler serves Root: the login, the logout, and the pages to those who are signed in.
+type Handler struct {
+	pages     http.Handler
+	tokens    Tokens
+	log       *slog.Logger
+	readOnly  bool
+	publicURL string
+	trusted   []netip.Prefix
+	note      func(ctx context.Context, token string)
+	sessions  *sessions
+	limiter   limiter
+	lines     *rate.Limiter // of the log, about requests that failed
+}
+
+// New returns a Handler. It returns an error when a part of it is missing.
+func New(c Config) (*Handler, error) {
+	if c.Pages == nil || c.Store == nil || c.Log == nil {
+		return nil, errors.New("signin: a part of the configuration is missing")
+	}
+	h := &Handler{
+		pages: http.StripPrefix(strings.TrimSuffix(Root, "/"), c.Pages), tokens: c.Tokens, log: c.Log,
+		readOnly: c.ReadOnly, publicURL: c.PublicURL, trusted: c.Trusted, note: c.Note,
+		sessions: newSessions(c.Store), lines: rate.NewLimiter(1, 1),
+	}
+	if h.note == nil {
+		h.note = func(context.Context, string) {}
+	}
+	return h, nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isCrossOrigin(r) {
+		t := textsFor(r)
+		page{texts: t, Problem: t.CrossOrigin}.write(w, r, http.StatusForbidden)
+		return
+	}
+	switch strings.TrimPrefix(r.URL.Path, Root) {
+	case "login":
+		h.login(w, r)
+	case "logout":
+		h.logout(w, r)
+	default:
+		h.guard(w, r)
+	}
+}
+
+// guard passes on requests of a caller, and those for files that the login page needs.
+func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, Root+"static/") && reads(r) {
+		h.pages.ServeHTTP(w, r)
+		return
+	}
+	caller, err := h.caller(r)
+	switch {
+	case errors.Is(err, errNoSession) && reads(r) && r.Header.Get("HX-Request") == "":
+		asked := strings.TrimPrefix(r.URL.RequestURI(), Root)
+		to := up(r) + "login"
+		if asked != "" {
+			to += "?next=" + url.QueryEscape(asked)
+		}
+		redirect(w, to)
+		return
+	case errors.Is(err, errNoSession):
+		t := textsFor(r)
+		page{texts: t, Problem: t.SessionOver, Back: true}.write(w, r, http.StatusUnauthorized)
+		return
+	case err != nil:
+		h.unavailable(w, r, err)
+		return
+	}
+	h.note(r.Context(), caller.Name())
+	if h.readOnly {
+		caller = caller.Only(access.Read, access.Bodies, access.Observe, access.Metrics)
+	}
+	h.pages.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+}
+
+// caller returns the caller of the request's session. It returns errNoSession where there is none, and every caller has
+// all rights where no tokens are asked for.
+func (h *Handler) caller(r *http.Request) (access.Caller, error) {
+	if asked, err := h.asked(r.Context()); err != nil || !asked {
+		return access.Everyone(), err
+	}
+	cookies := r.CookiesNamed(Cookie)
+	if len(cookies) != 1 {
+		return access.Caller{}, errNoSession
+	}
+	s, err := h.sessions.find(r.Context(), cookies[0].Value)
+	if err != nil {
+		// The login says what is to be done where sessions cannot be stored.
+		if row.ClassOf(err) == row.ClassOperator {
+			err = fmt.Errorf("%w: %w", errNoSession, err)
+		}
+		return access.Caller{}, err
+	}
+	caller, err := h.tokens.Holder(r.Context(), s.Token, s.TokenHash)
+	if errors.Is(err, access.ErrUnauthorized) {
+		err = errNoSession
+	}
+	return caller, err
+}
+
+func (h *Handler) asked(ctx context.Context) (bool, error) {
+	if h.tokens == nil {
+		return false, nil
+	}
+	return h.tokens.Asked(ctx)
+}
+
+func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case reads(r):
+		h.showLogin(w, r)
+	case r.Method == http.MethodPost:
+		h.takeToken(w, r)
+	default:
+		h.wrongMethod(w, r, "GET, POST")
+	}
+}
+
+func (h *Handler) showLogin(w http.ResponseWriter, r *http.Request) {
+	next := target(r.URL.Query().Get("next"))
+	_, err := h.caller(r)
+	switch {
+	case err == nil:
+		redirect(w, next)
+	case !errors.Is(err, errNoSession):
+		h.unavailable(w, r, err)
+	default:
+		h.form(r, next).write(w, r, http.StatusOK)
+	}
+}
+
+// form is the login page, without a form where no session would begin.
+func (h *Handler) form(r *http.Request, next string) page {
+	p := page{texts: textsFor(r), Next: strings.TrimPrefix(next, firstPage)}
+	if p.Form = h.keepsCookies(r); !p.Form {
+		p.Problem = p.Insecure
+		if h.publicURL != "" {
+			p.Elsewhere = h.publicURL + Root
+		}
+	}
+	return p
+}
+
+func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
+	ctx, t := r.Context(), textsFor(r)
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err := r.ParseForm(); err != nil || media != "application/x-www-form-urlencoded" {
+		page{texts: t, Problem: t.NotAForm, Back: true}.write(w, r, http.StatusBadRequest)
+		return
+	}
+	next := target(r.PostForm.Get("next"))
+	if asked, err := h.asked(ctx); err != nil {
+		h.unavailable(w, r, err)
+		return
+	} else if !asked {
+		redirect(w, next)
+		return
+	}
+	p, from := h.form(r, next), sender(r, h.trusted)
+	if !p.Form {
+		p.write(w, r, http.StatusForbidden)
+		return
+	}
+	if wait := h.limiter.admit(from); wait > 0 {
+		seconds := int(math.Ceil(wait.Seconds()))
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		p.Problem = fmt.Sprintf(t.TooMany, seconds)
+		p.write(w, r, http.StatusTooManyRequests)
+		return
+	}
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	caller, err := h.tokens.Check(ctx, token)
+	switch {
+	case errors.Is(err, access.ErrUnauthorized):
+		h.log.Warn("a login to the dashboard was refused: the token is unknown, or has expired", "remote", from)
+		p.Problem, p.Invalid = t.Wrong, true
+		p.write(w, r, http.StatusUnauthorized)
+		return
+	case err != nil:
+		h.unavailable(w, r, err)
+		return
+	}
+	h.note(ctx, caller.Name())
+	cookie, err := h.replace(ctx, r.CookiesNamed(Cookie), caller.Name(), sha256.Sum256([]byte(token)))
+	if err != nil {
+		h.log.Error("a session cannot be stored", "err", err)
+		p.Problem = t.Unstored + " " + mend(err, t)
+		p.write(w, r, http.StatusServiceUnavailable)
+		return
+	}
+	h.log.Info("signed in to the dashboard", "token", caller.Name(), "remote", from)
+	http.SetCookie(w, cookieOf(cookie))
+	redirect(w, next)
+}
+
+// replace ends the sessions that came with a login, and begins another one. So a session that someone else has put into
+// a browser ends when that browser signs in.
+func (h *Handler) replace(ctx context.Context, former []*http.Cookie, token string, hash [32]byte) (string, error) {
+	for _, c := range former {
+		if err := h.sessions.end(ctx, c.Value); err != nil {
+			return "", err
+		}
+	}
+	return h.sessions.begin(ctx, token, hash)
+}
+
+// mend says what to do about an error of the table of sessions.
+func mend(err error, t texts) string {
+	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator && e.Hint != "" {
+		return fmt.Sprintf("delay_task_session: %s.", e.Hint)
+	}
+	return t.Unavailable
+}
+
+func cookieOf(value string) *http.Cookie {
+	return &http.Cookie{
+		Name: Cookie, Value: value, Path: "/", Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, // with Strict a link in an alert would lead to the login
+	}
+}
+
+func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		h.wrongMethod(w, r, "POST")
+		return
+	}
+	gone := cookieOf("")
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
+	for _, c := range r.CookiesNamed(Cookie) {
+		if err := h.sessions.end(r.Context(), c.Value); err != nil {
+			h.log.Error("a session cannot be deleted", "err", err)
+			t := textsFor(r)
+			page{texts: t, Problem: t.NotSignedOut, Back: true}.write(w, r, http.StatusServiceUnavailable)
+			return
+		}
+	}
+	redirect(w, "login")
+}
+
+func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request, allowed string) {
+	w.Header().Set("Allow", allowed)
+	page{texts: textsFor(r), Problem: "This page takes " + allowed + ".", Back: true}.
+		write(w, r, http.StatusMethodNotAllowed)
+}
+
+func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	if h.lines.Allow() { // in an outage every request fails, and for one reason
+		h.log.Error("a session cannot be checked", "err", err)
+	}
+	t := textsFor(r)
+	w.Header().Set("Retry-After", "1")
+	page{texts: t, Problem: t.Unavailable}.write(w, r, http.StatusServiceUnavailable)
+}

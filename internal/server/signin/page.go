@@ -1,0 +1,74 @@
+package signin
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+//go:embed page.html
+var pageFile string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageFile))
+
+// page is the login page, or one that says why a request was refused.
+type page struct {
+	texts
+	Up        string // leads from the page to Root
+	Problem   string
+	Elsewhere string // where to sign in instead
+	Form      bool
+	Next      string // where the login leads
+	Invalid   bool   // the token was
+	Back      bool   // a link to the login
+}
+
+// policy lets a page load from its own origin alone, and run no script but files.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (p page) write(w http.ResponseWriter, r *http.Request, status int) {
+	p.Up = up(r)
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, p); err != nil {
+		panic(err) // a programming error, which every test of the page finds
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "same-origin") // with none at all the Origin of a form would be null
+	header.Add("Vary", "Accept-Language")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(text.Bytes()) // the client may be gone
+	}
+}
+
+// up leads from the page of the request to Root, whatever a proxy has put before that.
+func up(r *http.Request) string {
+	return strings.Repeat("../", strings.Count(strings.TrimPrefix(r.URL.EscapedPath(), Root), "/"))
+}
+
+// redirect leads a browser to a place that is relative to that of the request. http.Redirect would make it absolute,
+// and wrong behind a proxy that strips a prefix.
+func redirect(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// Refuse answers a request that never reached a page, or panicked there.
+func (h *Handler) Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+	t := textsFor(r)
+	why := p.Detail
+	if p.Code == wire.CodeCrossOrigin {
+		why = t.CrossOrigin
+	}
+	page{texts: t, Problem: why}.write(w, r, p.Status)
+}

@@ -1,0 +1,44 @@
+package signin
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/server/api"
+)
+
+// keepsCookies reports whether the browser that sends the request keeps a Secure cookie, and others cannot read a token
+// on its way: over TLS, on this machine, and over a proxy with TLS. A request that came to the proxy over plain HTTP
+// does not count. Browsers send Sec-Fetch-Site over TLS and to this machine alone.
+func (h *Handler) keepsCookies(r *http.Request) bool {
+	if r.TLS != nil || api.IsLoopbackName(strings.ToLower(hostname(r.Host))) {
+		return true
+	}
+	public, err := url.Parse(h.publicURL)
+	if err != nil || h.publicURL == "" {
+		return false
+	}
+	return strings.EqualFold(r.Host, public.Host) || r.Header.Get("Sec-Fetch-Site") != ""
+}
+
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// isCrossOrigin reports a request that another page may have caused, where the browser does not say which page it is:
+// over plain HTTP. Then it names the origin of the page with everything but a GET. Requests of browsers that say more
+// were judged by http.CrossOriginProtection.
+func isCrossOrigin(r *http.Request) bool {
+	if reads(r) || r.Header.Get("Sec-Fetch-Site") != "" {
+		return false
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err != nil || origin.Host == "" || origin.Host != r.Host
+}
+
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -1,0 +1,79 @@
+package signin
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// texts are the sentences of the login page in one language.
+type texts struct {
+	Lang string
+
+	SignIn, Token, Make, Again                     string
+	Wrong, TooMany, Insecure, Instead, Unavailable string
+	Unstored, NotSignedOut, NotAForm, CrossOrigin  string
+	SessionOver                                    string
+}
+
+var english = texts{
+	Lang:   "en",
+	SignIn: "Sign in", Token: "Access token", Make: "In a shell of the service, this makes one:",
+	Again:   "Sign in again",
+	Wrong:   "The token is unknown, was revoked, or has expired.",
+	TooMany: "There were too many logins within a minute. Try again in %d seconds.",
+	Insecure: "This page came over plain HTTP. Others could read a token here, and browsers keep no session. " +
+		"Set server.tls.cert and server.tls.key, or server.public_url where a proxy has the certificate. Or open the " +
+		"page on the machine of the service, by a loopback address.",
+	Instead:      "Sign in there:",
+	Unavailable:  "The database does not answer. Try again in a moment.",
+	Unstored:     "The session cannot be stored.",
+	NotSignedOut: "The session could not be deleted: the database does not answer. It ends by itself.",
+	NotAForm:     "This is not the form of this page. Open the page again.",
+	CrossOrigin: "The browser does not say that this request comes from the dashboard itself. A proxy before the " +
+		"service must pass the header Host on unchanged.",
+	SessionOver: "You are not signed in, or the session is over.",
+}
+
+var chinese = texts{
+	Lang:   "zh-CN",
+	SignIn: "登录", Token: "访问令牌", Make: "在服务所在机器的 shell 里这样创建：", Again: "重新登录",
+	Wrong:   "令牌不存在、已吊销或已过期。",
+	TooMany: "一分钟内登录次数过多。请在 %d 秒后重试。",
+	Insecure: "本页经由明文 HTTP 打开：令牌会被他人读到，浏览器也不保存会话。" +
+		"请设置 server.tls.cert 和 server.tls.key；证书在代理上时，设置 server.public_url。" +
+		"也可以在服务所在的机器上用回环地址打开本页。",
+	Instead:      "请在这里登录：",
+	Unavailable:  "数据库没有应答。请稍后重试。",
+	Unstored:     "无法保存会话。",
+	NotSignedOut: "数据库没有应答，会话未能删除。它会到时自动结束。",
+	NotAForm:     "收到的不是本页的表单。请重新打开本页。",
+	CrossOrigin:  "浏览器没有表明这个请求来自控制台本身。服务前面的代理必须原样传递 Host 请求头。",
+	SessionOver:  "尚未登录，或会话已结束。",
+}
+
+// textsFor returns the sentences in the language that the browser prefers.
+func textsFor(r *http.Request) texts {
+	best, found := 0.0, english
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
+		tag, weight, weighted := strings.Cut(strings.TrimSpace(part), ";")
+		q := 1.0
+		if weighted {
+			var err error
+			if q, err = strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64); err != nil {
+				continue
+			}
+		}
+		base, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
+		if q <= best {
+			continue
+		}
+		switch base {
+		case "en", "*":
+			best, found = q, english
+		case "zh":
+			best, found = q, chinese
+		}
+	}
+	return found
+}
