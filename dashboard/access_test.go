@@ -67,7 +67,7 @@ func TestEveryActionAsksForItsRight(t *testing.T) {
 					t.Errorf("%s by %q on %s: %d, want a refusal", act.name, role, tag, got.status)
 				case !allowed && (after.Version != before.Version || string(after.Body) != string(before.Body)):
 					t.Errorf("%s by %q on %s was refused and has changed the task", act.name, role, tag)
-				case tag == foreign && strings.Contains(got.body, "4711"):
+				case tag == foreign && strings.Contains(got.body, "number-4711"):
 					t.Errorf("%s by %q on %s shows the body", act.name, role, tag)
 				}
 			}

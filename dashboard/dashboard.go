@@ -24,8 +24,6 @@ type Options struct {
 	SignOut string
 	// ReadOnly takes all actions away from all users.
 	ReadOnly bool
-	// Notice is shown at the top of each page, such as that no login protects it. Default "": nothing.
-	Notice string
 	// FrameAncestors lists the origins that may show the pages in a frame, as Content-Security-Policy takes them.
 	// Default: none.
 	FrameAncestors []string

@@ -67,7 +67,9 @@ func (d *dashboard) who(w http.ResponseWriter, r *http.Request) (*view, bool) {
 	}
 	switch {
 	case err == nil:
-		return d.viewOf(r.WithContext(access.WithCaller(r.Context(), caller)), caller), true
+		v := d.viewOf(r.WithContext(access.WithCaller(r.Context(), caller)), caller)
+		v.Open = user.Open
+		return v, true
 	case !errors.Is(err, ErrSignIn):
 		d.log.Error("dashboard: the user of a request cannot be told", "err", err)
 		d.fail(w, d.viewOf(r, caller), errNoUser)

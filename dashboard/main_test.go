@@ -105,7 +105,7 @@ func (a answer) has(t *testing.T, status int, parts ...string) {
 // save saves a task that is due in an hour.
 func (s *site) save(tag string, options ...delaytask.Option) int64 {
 	s.t.Helper()
-	id, err := s.SaveDelayTask(s.t.Context(), tag, `{"order":4711}`, time.Hour, options...)
+	id, err := s.SaveDelayTask(s.t.Context(), tag, `{"order":"number-4711"}`, time.Hour, options...)
 	servertest.OK(s.t, err)
 	return id
 }

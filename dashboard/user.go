@@ -15,6 +15,8 @@ type User struct {
 	Verbs []string
 	// Tags are those that the user sees: tags, beginnings of tags with a "*" at the end, or "*" for all.
 	Tags []string
+	// Open says that no login protects the pages. They say so, too.
+	Open bool
 }
 
 // Role is a set of rights.

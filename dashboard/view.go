@@ -18,6 +18,7 @@ type view struct {
 	Root   string // leads from the path of the page to that of the dashboard
 	Path   string // of the page, from Root
 	Now    time.Time
+	Open   bool // no login protects the pages
 
 	r *http.Request
 }
@@ -81,9 +82,6 @@ type part struct {
 	P any // what the page or the part shows
 	Q any // more of it
 }
-
-// Notice is the text that the program shows on all pages.
-func (v *view) Notice() string { return v.o.Notice }
 
 // SignOut is where the form behind the user's name is sent, "" where there is none.
 func (v *view) SignOut() string {

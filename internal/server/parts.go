@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
@@ -135,7 +137,10 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	if p.tokens != nil {
 		c.Tokens = p.tokens
 	}
-	if pages != nil && p.cfg.Server.Dashboard != "off" {
+	if pages == nil {
+		pages = p.pages
+	}
+	if p.cfg.Server.Dashboard != "off" {
 		if c.Dashboard, err = p.dashboard(pages); err != nil {
 			return nil, err
 		}
@@ -164,6 +169,25 @@ func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 		return nil, err
 	}
 	return signin.New(c)
+}
+
+// pages makes the dashboard, for callers whom the login has found.
+func (p *parts) pages(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
+	o := dashboard.Options{
+		Who: func(r *http.Request) (dashboard.User, error) {
+			c := access.From(r.Context())
+			user := dashboard.User{Name: c.Name(), Tags: c.Tags(), Open: c.Name() == ""}
+			for _, verb := range c.Verbs() {
+				user.Verbs = append(user.Verbs, string(verb))
+			}
+			return user, nil
+		},
+		ReadOnly: readOnly, Down: p.client.Down, Log: p.log,
+	}
+	if p.tokens != nil {
+		o.SignOut = "logout"
+	}
+	return dashboard.New(s, o)
 }
 
 // start runs the parts beside the scheduler.
