@@ -10,6 +10,10 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
+// listBranches is how many ranges one query of a list reads. There are several of each tag, and the bounds of its
+// callers hold for all of them together.
+const listBranches = 128
+
 // Places implements [store.Lister].
 func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
 	found := make([][]row.Place, len(spans))
@@ -20,7 +24,7 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	for i, span := range spans {
 		branches = append(branches, s.dialect.places(i, span, limit)...)
 	}
-	for group := range slices.Chunk(branches, maxBranches) {
+	for group := range slices.Chunk(branches, listBranches) {
 		all := unionAll(group)
 		err := scan(ctx, s.db, all.sql, all.args, func(r *struct {
 			record
@@ -213,7 +217,7 @@ func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64,
 	counts := make([]int64, len(pairs))
 	most = min(max(most, 0), math.MaxInt32)
 	next := 0
-	for group := range slices.Chunk(pairs, maxBranches) {
+	for group := range slices.Chunk(pairs, listBranches) {
 		branches := make([]clause, len(group))
 		for i, p := range group {
 			branches[i] = s.dialect.count(next+i, p, most)
