@@ -105,7 +105,7 @@ func newOverview(e *engine.Engine, built engine.Config) *overview.Reader {
 			row.Failed: built.Retention.Failed,
 		},
 	}
-	if st, ok := built.Store.(*sqlstore.Store); ok && st.HasRowLocks() {
+	if st, ok := built.Store.(*sqlstore.Store); ok && sqlstore.Inspect(st).HasRowLocks() {
 		process.Locks = func(ctx context.Context) (all []overview.Lock, err error) {
 			found, err := sqlstore.Inspect(st).Lockers(ctx, overview.LockedFor)
 			for _, l := range found {

@@ -70,8 +70,7 @@ func (v *view) dueFindings() (found []processor.Finding) {
 			continue
 		}
 		f := processor.Finding{
-			Tag: tag, Number: t.Overdue.Tasks, AtLeast: t.Overdue.Precision != processor.Exact, Since: t.OldestDue,
-			Task: due.oldest.ID,
+			Tag: tag, Number: due.overdue, AtLeast: due.moreOverdue, Since: t.OldestDue, Task: due.oldest.ID,
 		}
 		f.Do = fmt.Sprintf("delaytask explain %d", f.Task)
 		switch {

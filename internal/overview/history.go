@@ -40,14 +40,14 @@ func (t *tagHistory) retries() bool {
 // readHistory reads the last hour once a minute, and when a tag was paused that is not known as such.
 func (r *reading) readHistory(ctx context.Context) error {
 	minute := row.SpanMinute.Begin(r.now.Add(-writtenAfter))
-	fresh := r.now >= r.cache.history.until
+	before := r.cache.history.at
 	err := r.cache.history.refresh(r.now, minute.Add(time.Minute+writtenAfter), func() (*history, error) {
 		return r.readHour(ctx, minute)
 	})
 	if err != nil {
 		return err
 	}
-	return r.readPauses(ctx, fresh)
+	return r.readPauses(ctx, r.cache.history.at != before)
 }
 
 func (r *reading) readHour(ctx context.Context, until row.Time) (*history, error) {

@@ -46,21 +46,21 @@ const (
 	keepLocks    = 15 * time.Second
 )
 
-// kept is what was read, and until when it is kept.
+// kept is what was read, when, and until when it is kept.
 type kept[T any] struct {
-	found T
-	err   error
-	until row.Time
+	found     T
+	err       error
+	at, until row.Time
 }
 
-// refresh reads anew when that is due. An error is kept only if an operator has to act: it is there at the next reading
-// as well.
+// refresh reads anew when that is due, or when the clock was set back. An error is kept only if an operator has to act:
+// it is there at the next reading as well.
 func (k *kept[T]) refresh(now, until row.Time, read func() (T, error)) error {
-	if now < k.until {
+	if k.at <= now && now < k.until {
 		return k.err
 	}
 	found, err := read()
-	*k = kept[T]{err: err}
+	*k = kept[T]{err: err, at: now}
 	if err == nil {
 		k.found = found
 	}

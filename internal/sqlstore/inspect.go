@@ -168,7 +168,7 @@ func (i Inspector) lockTasks(ctx context.Context, transactions []map[string]stri
 }
 
 // HasRowLocks reports whether another transaction can hold a lock on a single row.
-func (s *Store) HasRowLocks() bool { return s.dialect.rowLocks }
+func (i Inspector) HasRowLocks() bool { return i.s.dialect.rowLocks }
 
 // HistoryLength returns how many old versions InnoDB keeps for transactions that may still read them. MariaDB tells
 // everyone, MySQL those with the privilege PROCESS.

@@ -48,7 +48,8 @@ func TestAnOverviewFollowsTheTasks(t *testing.T) {
 			return found && f.Task == late && f.Number == 1
 		})
 		if len(o.Missing) > 0 || len(o.Tags) != 2 || o.Totals.DueNextMinute.Tasks != 1 || o.Totals.Overdue.Tasks != 1 ||
-			o.Tags[1].Counts[processor.Pending] != 2 || len(o.Due) != 60 || len(o.Tags[1].Due) != delaytask.OverviewSteps {
+			o.Tags[1].Counts[processor.Pending] != 2 || len(o.Due) != 60 ||
+			len(o.Tags[1].Due) != delaytask.OverviewSteps {
 			t.Errorf("got %+v", o)
 		}
 		start(t, s, "late", nothing)
