@@ -121,7 +121,7 @@ type Config struct {
 	// Default: 5.
 	Quarantine int
 
-	// Retention is how long finished tasks are kept.
+	// Retention is how long finished tasks, and entries of the audit log, are kept.
 	Retention Retention
 
 	// Migrate lets Open and New bring the tables up to date first. Any number of processes may do so at once. A SQLite
@@ -150,11 +150,13 @@ type Config struct {
 	ownerNamed bool // ScheduleOwner is not the default
 }
 
-// Retention says how long finished tasks stay in the table before they are deleted. Negative keeps them for ever.
+// Retention says how long finished tasks, and entries of the audit log, stay in their tables before they are deleted.
+// Negative keeps them for ever.
 type Retention struct {
 	Completed time.Duration // default 7 days
 	Cancelled time.Duration // default 7 days
 	Failed    time.Duration // default 30 days
+	Audit     time.Duration // entries of the audit log; default 365 days
 }
 
 const day = 24 * time.Hour
@@ -197,6 +199,7 @@ func (c Config) withDefaults() Config {
 	c.Retention.Completed = cmp.Or(c.Retention.Completed, 7*day)
 	c.Retention.Cancelled = cmp.Or(c.Retention.Cancelled, 7*day)
 	c.Retention.Failed = cmp.Or(c.Retention.Failed, 30*day)
+	c.Retention.Audit = cmp.Or(c.Retention.Audit, 365*day)
 	return c
 }
 
@@ -247,6 +250,7 @@ func (c *Config) engineConfig(store store.Store) engine.Config {
 			Completed: max(c.Retention.Completed, 0),
 			Cancelled: max(c.Retention.Cancelled, 0),
 			Failed:    max(c.Retention.Failed, 0),
+			Audit:     max(c.Retention.Audit, 0),
 		},
 		OnFailed: c.OnFailed, OnRescued: c.OnRescued,
 	}

@@ -69,7 +69,9 @@ var (
 	ErrScheduleState    = processor.ErrScheduleState
 	ErrNoRevision       = processor.ErrNoRevision
 
-	ErrNoSeries = processor.ErrNoSeries
+	ErrNoSeries    = processor.ErrNoSeries
+	ErrNoAudit     = processor.ErrNoAudit
+	ErrNotRecorded = processor.ErrNotRecorded
 
 	ErrNotStarted = processor.ErrNotStarted
 	ErrStarted    = processor.ErrStarted

@@ -88,7 +88,9 @@ var sentinels = map[string]error{
 	wire.CodeScheduleBusy:     processor.ErrScheduleBusy,
 	wire.CodeScheduleState:    processor.ErrScheduleState,
 
-	wire.CodeNoSeries: processor.ErrNoSeries,
+	wire.CodeNoSeries:    processor.ErrNoSeries,
+	wire.CodeNoAudit:     processor.ErrNoAudit,
+	wire.CodeNotRecorded: processor.ErrNotRecorded,
 }
 
 // refusal is an answer about one of many. Its code may be "": then nothing was refused.
@@ -110,7 +112,9 @@ func (s *noAnswer) Error() string { return fmt.Sprintf("%v: %v", ErrNoAnswer, s.
 func (s *noAnswer) Unwrap() []error { return []error{ErrNoAnswer, s.err} }
 
 // nothingDone lists the codes of answers of 500 and above after which nothing was done for certain.
-var nothingDone = map[string]bool{wire.CodeOverloaded: true, wire.CodeStopping: true, wire.CodeNotReady: true}
+var nothingDone = map[string]bool{
+	wire.CodeOverloaded: true, wire.CodeStopping: true, wire.CodeNotReady: true, wire.CodeNotRecorded: true,
+}
 
 // mayBeDone reports whether the call may have been carried out although it failed.
 func mayBeDone(err error) bool {

@@ -111,6 +111,13 @@ var (
 	// ErrNoSeries is returned by Series when the schema has no table for it, or the account of the database lacks
 	// privileges on the table.
 	ErrNoSeries = errors.New("delaytask: lateness and results over time are not kept; delaytask doctor says why")
+	// ErrNoAudit is returned by Audit when the schema has no table for it, or the account of the database lacks
+	// privileges on the table.
+	ErrNoAudit = errors.New("delaytask: there is no audit log; delaytask doctor says why")
+	// ErrNotRecorded is returned for a change through the service, the command or the dashboard when it could not be
+	// recorded in the audit log. Nothing was changed.
+	ErrNotRecorded = errors.New("delaytask: the change could not be recorded in the audit log, so nothing was " +
+		"changed; try again")
 	// ErrNoRevision is returned by Start when schedules are declared, and neither Config.Revision nor the build says
 	// which version of the program this is.
 	ErrNoRevision = errors.New("delaytask: schedules are declared, and the revision of the program is not known: " +

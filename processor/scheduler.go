@@ -42,6 +42,7 @@ type Scheduler interface {
 	Forecast(ctx context.Context, f ForecastFilter) (Forecast, error)
 	Series(ctx context.Context, f SeriesFilter) (Series, error)
 	Overview(ctx context.Context) (Overview, error)
+	Audit(ctx context.Context, f AuditFilter) (AuditPage, error)
 
 	Schedules
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 )
 
 // bulkFlags are the flags of a command that can change all tasks that match.
@@ -25,8 +26,9 @@ func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
 
 // bulk is one such change.
 type bulk struct {
-	verb   string           // cancel
-	past   string           // cancelled
+	verb   string // cancel
+	past   string // cancelled
+	action audit.Action
 	status delaytask.Status // that it changes
 	all    func(*delaytask.Scheduler, context.Context, delaytask.Bulk) (delaytask.BulkResult, error)
 }
@@ -59,7 +61,14 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 			}
 		}
 		bar := a.newBar(matched.Tasks, time.Now)
-		changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: bar.set})
+		act := audit.Act{
+			Who: operator(), Action: b.action, Tag: filter.Tag, Detail: audit.FilterText(&filter, matched.AsOf),
+		}
+		var changed delaytask.BulkResult
+		err = a.acts.DoAll(ctx, act, func(ctx context.Context) (_ int64, err error) {
+			changed, err = b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: bar.set})
+			return int64(changed.Tasks), err
+		})
 		bar.end()
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = errInterrupted
@@ -112,7 +121,7 @@ type outcome struct {
 
 // changeEach changes the named tasks one by one. It goes on after one that cannot be changed.
 func (a *app) changeEach(
-	cmd *cobra.Command, args []string, name *taskName, past string,
+	cmd *cobra.Command, args []string, name *taskName, action audit.Action, past string,
 	change func(*delaytask.Scheduler, delaytask.Ref) (delaytask.Status, error),
 ) error {
 	refs, outcomes, err := named(args, name)
@@ -122,7 +131,11 @@ func (a *app) changeEach(
 	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
 		var failures []error
 		for i, ref := range refs {
-			was, err := change(s, ref)
+			var was delaytask.Status
+			err := a.onTask(ctx, s, action, ref, "", func(context.Context) (err error) {
+				was, err = change(s, ref)
+				return err
+			})
 			outcomes[i].Met = was
 			if err != nil {
 				outcomes[i].Met, outcomes[i].Error = "", failureOf(err)
@@ -207,10 +220,12 @@ its result is refused. The bulk form counts first and asks; where there is no te
 			single := f.key != "" && f.filterFlags == filterFlags{tag: f.tag, key: f.key, app: f.app}
 			switch {
 			case len(args) > 0 && !f.given(), single:
-				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
+				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, audit.CancelTask, "cancelled",
+					cancel)
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
-					verb: "cancel", past: "cancelled", status: delaytask.Pending, all: (*delaytask.Scheduler).CancelAll,
+					verb: "cancel", past: "cancelled", action: audit.CancelAll, status: delaytask.Pending,
+					all: (*delaytask.Scheduler).CancelAll,
 				})
 			default:
 				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, " +
@@ -241,13 +256,14 @@ A task whose key another unfinished task carries by now stays failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0 && !f.given():
-				return a.changeEach(cmd, args, &taskName{}, "retried",
+				return a.changeEach(cmd, args, &taskName{}, audit.RetryTask, "retried",
 					func(s *delaytask.Scheduler, ref delaytask.Ref) (delaytask.Status, error) {
 						return delaytask.Failed, s.Retry(cmd.Context(), ref)
 					})
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
-					verb: "retry", past: "retried", status: delaytask.Failed, all: (*delaytask.Scheduler).RetryAll,
+					verb: "retry", past: "retried", action: audit.RetryAll, status: delaytask.Failed,
+					all: (*delaytask.Scheduler).RetryAll,
 				})
 			default:
 				return misusedf("want the ids of failed tasks, or a filter: --tag, --key, --status, --older, " +
@@ -289,7 +305,15 @@ the new time. A task that is executing or finished is left alone.`,
 				options = append(options, delaytask.To(at))
 			}
 			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
-				if _, err := s.Reschedule(ctx, ref, delay, options...); err != nil {
+				detail := "delay=" + delay.String()
+				if !at.IsZero() {
+					detail = "at=" + at.UTC().Format(time.RFC3339Nano)
+				}
+				err := a.onTask(ctx, s, audit.RescheduleTask, ref, detail, func(ctx context.Context) error {
+					_, err := s.Reschedule(ctx, ref, delay, options...)
+					return err
+				})
+				if err != nil {
 					return err
 				}
 				task, err := s.Get(ctx, ref)

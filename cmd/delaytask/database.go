@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
@@ -52,6 +53,7 @@ func (a *app) onScheduler(
 		return err
 	}
 	defer a.close(ctx, s)
+	a.records(bridge.Store(s), c.Log)
 	return f(ctx, s)
 }
 

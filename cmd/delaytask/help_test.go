@@ -86,7 +86,7 @@ func TestTheShellCompletes(t *testing.T) {
 	f("pending", "cancel", "--status", "")
 	f("failed", "retry", "--status", "")
 	f("mysql sqlite", "migrate", "sql", "--for", "")
-	f("save save_http read bodies change work observe operate metrics register schedule all",
+	f("save save_http read bodies change work observe operate metrics audit register schedule all",
 		"token", "create", "--verbs", "")
 	f("", "get", "")
 	f("once skip both literal", "schedule", "preview", "--dst", "")

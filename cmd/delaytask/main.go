@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/config"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
@@ -55,6 +56,7 @@ type app struct {
 	screen      screen
 	columns     int // of the terminal of stderr, 0 where that is none
 	busy        busy
+	acts        *audit.Log // of the database that the command changes
 
 	configPath string // --config
 	json       bool   // --json

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -18,7 +19,7 @@ meanwhile wait. Tasks can be saved as before.`,
 		Example: `  delaytask pause mail.send
   delaytask pause mail.send sms.send`,
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, true, (*delaytask.Scheduler).Pause)
+			return a.setTags(cmd, tags, audit.PauseTag, (*delaytask.Scheduler).Pause)
 		},
 	}
 	return a.tagsCommand(cmd)
@@ -32,7 +33,7 @@ func (a *app) resumeCommand() *cobra.Command {
 			"at once.",
 		Example: "  delaytask resume mail.send",
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, false, (*delaytask.Scheduler).Resume)
+			return a.setTags(cmd, tags, audit.ResumeTag, (*delaytask.Scheduler).Resume)
 		},
 	}
 	return a.tagsCommand(cmd)
@@ -54,9 +55,10 @@ type tagView struct {
 
 // setTags pauses or resumes tag by tag. It goes on after one that cannot be changed.
 func (a *app) setTags(
-	cmd *cobra.Command, tags []string, paused bool, set func(*delaytask.Scheduler, context.Context, string) error,
+	cmd *cobra.Command, tags []string, action audit.Action,
+	set func(*delaytask.Scheduler, context.Context, string) error,
 ) error {
-	past := "resumed"
+	past, paused := "resumed", action == audit.PauseTag
 	if paused {
 		past = "paused"
 	}
@@ -68,7 +70,10 @@ func (a *app) setTags(
 		views, failures := make([]tagView, 0, len(tags)), make([]error, 0)
 		for _, tag := range tags {
 			v := tagView{Tag: tag, Paused: paused, Changed: before[tag] != paused}
-			if err := set(s, ctx, tag); err != nil {
+			err := a.audited(ctx, audit.Act{Action: action, Tag: tag}, func(ctx context.Context) error {
+				return set(s, ctx, tag)
+			})
+			if err != nil {
 				failures = append(failures, err)
 				v = tagView{Tag: tag, Paused: before[tag], Error: failureOf(err)}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -68,7 +69,10 @@ func (a *app) schedulePauseCommand() *cobra.Command {
 the pause do not count as missed.`,
 		Example: "  delaytask schedule pause report.daily --reason 'the warehouse moves'",
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		return fmt.Sprintf("Paused %s.", to.Name), s.PauseSchedule(ctx, to.Name, reason)
+		err := a.onNamed(ctx, s, audit.PauseSchedule, to.Name, reason, func(ctx context.Context) error {
+			return s.PauseSchedule(ctx, to.Name, reason)
+		})
+		return fmt.Sprintf("Paused %s.", to.Name), err
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")
 	noFiles(cmd, "reason")
@@ -82,7 +86,10 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 		Long:    "End the pause of a schedule. It goes on with the first tick that is to come.",
 		Example: "  delaytask schedule resume report.daily",
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		if err := s.ResumeSchedule(ctx, to.Name); err != nil {
+		err := a.onNamed(ctx, s, audit.ResumeSchedule, to.Name, "", func(ctx context.Context) error {
+			return s.ResumeSchedule(ctx, to.Name)
+		})
+		if err != nil {
 			return "", err
 		}
 		return nextOf(ctx, s, "Resumed", to.Name)
@@ -97,7 +104,10 @@ func (a *app) scheduleResetCommand() *cobra.Command {
 ticks that are decided do not run again by themselves.`,
 		Example: "  delaytask schedule reset report.daily",
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		if err := s.ResetSchedule(ctx, to.Name); err != nil {
+		err := a.onNamed(ctx, s, audit.ResetSchedule, to.Name, "", func(ctx context.Context) error {
+			return s.ResetSchedule(ctx, to.Name)
+		})
+		if err != nil {
 			return "", err
 		}
 		return nextOf(ctx, s, "Reset", to.Name)
@@ -111,7 +121,11 @@ func (a *app) scheduleSkipCommand() *cobra.Command {
 		Long:    "Decide that the next tick of a schedule does not run, and print it.",
 		Example: "  delaytask schedule skip report.daily",
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		tick, err := s.SkipTick(ctx, to.Name)
+		var tick time.Time
+		err := a.onNamed(ctx, s, audit.SkipTick, to.Name, "", func(ctx context.Context) (err error) {
+			tick, err = s.SkipTick(ctx, to.Name)
+			return err
+		})
 		to.Tick = wire.Time(tick)
 		return fmt.Sprintf("The tick of %s does not run.", moment(tick)), err
 	})
@@ -127,7 +141,15 @@ executes, it is refused without --beside.`,
 		Example: `  delaytask schedule trigger report.daily
   delaytask get $(delaytask schedule trigger report.daily) --wait 5m`,
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		number, err := s.TriggerSchedule(ctx, to.Name, beside)
+		var number int64
+		detail := ""
+		if beside {
+			detail = "beside"
+		}
+		err := a.onNamed(ctx, s, audit.RunSchedule, to.Name, detail, func(ctx context.Context) (err error) {
+			number, err = s.TriggerSchedule(ctx, to.Name, beside)
+			return err
+		})
 		to.TaskID = wire.ID(number)
 		return id(number), err
 	})
@@ -147,7 +169,11 @@ priority. The runs are those of a schedule of their own, whose name is printed. 
 		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
 			"--at-once 4",
 	}, func(ctx context.Context, s *delaytask.Scheduler, changed *scheduleChanged) (_ string, err error) {
-		changed.Backfill, err = s.Backfill(ctx, changed.Name, first, last, atOnce)
+		err = a.onNamed(ctx, s, audit.BackfillSchedule, changed.Name, audit.RangeText(first, last),
+			func(ctx context.Context) (err error) {
+				changed.Backfill, err = s.Backfill(ctx, changed.Name, first, last, atOnce)
+				return err
+			})
 		return changed.Backfill, err
 	})
 	run := cmd.RunE
@@ -187,7 +213,10 @@ terminal it wants --yes. A schedule that a program declares is refused: change t
 				return "", err
 			}
 		}
-		return fmt.Sprintf("Deleted %s.", to.Name), s.DeleteSchedule(ctx, to.Name)
+		err := a.onNamed(ctx, s, audit.DeleteSchedule, to.Name, "", func(ctx context.Context) error {
+			return s.DeleteSchedule(ctx, to.Name)
+		})
+		return fmt.Sprintf("Deleted %s.", to.Name), err
 	})
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -38,6 +39,11 @@ func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlst
 		if err := s.CheckService(ctx); err != nil {
 			return err
 		}
+		c, err := a.settings(cmd)
+		if err != nil {
+			return err
+		}
+		a.records(s, c.Log)
 		return f(ctx, s)
 	})
 }
@@ -117,7 +123,9 @@ What its caller has saved stays.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTokens(cmd, changes, func(ctx context.Context, s *sqlstore.Store) error {
-				if err := s.DeleteToken(ctx, args[0]); err != nil {
+				act := audit.Act{Action: audit.RevokeToken, Target: args[0]}
+				err := a.audited(ctx, act, func(ctx context.Context) error { return s.DeleteToken(ctx, args[0]) })
+				if err != nil {
 					return err
 				}
 				if a.json {
@@ -155,6 +163,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
   observe    see nodes, statistics, forecasts and receivers
   operate    pause and resume tags and schedules, trigger and backfill schedules; it includes observe
   metrics    read /metrics; it takes the tags '*'
+  audit      see what people have changed; what is about no single tag takes the tags '*'
   register   register receivers: addresses that the server calls with tasks
   schedule   save and delete schedules; those of the tag "http" also take save_http
   all        all of these, save_http and register included`,
@@ -213,7 +222,12 @@ func (a *app) createToken(
 		}
 		token.Expires = now.Time.Add(life)
 	}
-	if err := s.CreateToken(ctx, token); err != nil {
+	act := audit.Act{
+		Action: audit.CreateToken, Target: token.Name,
+		Detail: "verbs=" + strings.Join(token.Verbs, ",") + " tags=" + strings.Join(token.Tags, ","),
+	}
+	err := a.audited(ctx, act, func(ctx context.Context) error { return s.CreateToken(ctx, token) })
+	if err != nil {
 		return err
 	}
 	if a.json {

@@ -131,6 +131,14 @@ func (b bounded) Purge(ctx context.Context, status row.Status, before row.Time, 
 	return purged, err
 }
 
+func (b bounded) PurgeAudit(ctx context.Context, before row.Time, limit int) (purged int, err error) {
+	err = b.within(ctx, "PurgeAudit", func(ctx context.Context) (err error) {
+		purged, err = b.store.PurgeAudit(ctx, before, limit)
+		return err
+	})
+	return purged, err
+}
+
 func (b bounded) Renumber(
 	ctx context.Context, last int64, next func() int64, limit int,
 ) (moved int, mend string, err error) {

@@ -61,6 +61,8 @@ type Config struct {
 // Retention says how long rows stay after they reached a final status; 0 keeps them for ever.
 type Retention struct {
 	Completed, Cancelled, Failed time.Duration
+
+	Audit time.Duration // entries of the audit log
 }
 
 func (r Retention) byStatus() map[row.Status]time.Duration {

@@ -21,6 +21,7 @@ const (
 	passRescue  = "rescue"
 	passPurge   = "purge"
 	passNumbers = "numbers"
+	passAudit   = "audit"
 )
 
 // passes is what the scanner does every few seconds. It finds what memory has lost.
@@ -41,6 +42,7 @@ const (
 	rescuePage  = 200
 	purgeBatch  = 500
 	purgeRounds = 40 // statements in one pass
+	auditEvery  = time.Minute
 	scanPause   = 500 * time.Millisecond
 	// offerPause is how often a full backlog queue is looked at. A quick tag runs a hundred rows within it, so half of
 	// the queue is left when there is room for a page.
@@ -53,7 +55,7 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
 		p.stores[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
 	}
-	for _, pass := range []string{passPurge, passNumbers} {
+	for _, pass := range []string{passPurge, passNumbers, passAudit} {
 		p.stores[pass] = bounded{c.store, newAdaptiveTimeout(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
 	}
 	p.backlog = &scanner.Compensate{
@@ -77,6 +79,7 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
 		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: p.rescue.Pass},
 		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
+		scanner.Pass{Name: passAudit, Every: auditEvery, Run: p.purgeAudit},
 	)
 	return p
 }
@@ -206,6 +209,22 @@ func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, 
 	n, err := p.stores[passPurge].Purge(ctx, status, before, limit)
 	p.Metrics.Purged(status.String(), n)
 	return n, err
+}
+
+// purgeAudit deletes entries of the audit log whose retention is over.
+func (p *passes) purgeAudit(ctx context.Context) error {
+	keep := p.cfg.Retention.Audit
+	now, anchored := p.clock.AtLeast()
+	if keep <= 0 || !anchored {
+		return nil
+	}
+	for range purgeRounds {
+		n, err := p.stores[passAudit].PurgeAudit(ctx, now.Add(-keep), purgeBatch)
+		if err != nil || n < purgeBatch {
+			return err
+		}
+	}
+	return nil
 }
 
 const beyondLast = "rows had ids beyond the last one and were given others; " +

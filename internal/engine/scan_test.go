@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -261,6 +262,33 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 				w.Errorf("after %v: completed %t, failed %t, cancelled %t",
 					c.at, w.exists(done), w.exists(failed), w.exists(cancelled))
 			}
+		}
+	})
+}
+
+func TestEntriesOfTheAuditLogAreDeletedAfterTheirRetention(t *testing.T) {
+	inBubbles(t, map[string]time.Duration{"for an hour": time.Hour, "for ever": 0}, func(w *world, keep time.Duration) {
+		w.engine(w.store, nil, func(c *Config) { c.Retention.Audit = keep })
+		const many = 2*purgeBatch + 1
+		for range many {
+			_, err := w.store.BeginAudit(w.Context(), row.AuditEntry{Action: "tag.pause"})
+			w.must(err)
+		}
+		left := func(want int) {
+			w.Helper()
+			entries, err := w.store.AuditEntries(w.Context(), math.MaxInt64, 2*many)
+			w.must(err)
+			if len(entries) != want {
+				w.Errorf("after %v there are %d entries, want %d", time.Since(bubbleTime), len(entries), want)
+			}
+		}
+		time.Sleep(59 * time.Minute)
+		left(many)
+		time.Sleep(3 * time.Minute)
+		if keep > 0 {
+			left(0)
+		} else {
+			left(many)
 		}
 	})
 }

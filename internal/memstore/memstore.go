@@ -27,7 +27,8 @@ type Store struct {
 	tags     map[string]row.TagState
 	nodes    []row.Node // by number
 	planned  schedules
-	rollups  []row.Rollup  // ordered
+	rollups  []row.Rollup // ordered
+	audit    audit
 	locked   map[int64]int // how many calls of Lock hold the row
 	unlocked chan struct{} // closed, and replaced, whenever a lock ends
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
@@ -129,6 +130,9 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	c := api.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
+		Audit: audit.New(audit.Config{
+			Store: p.store, Via: audit.API, Level: audit.Level(p.cfg.Server.Audit), Log: p.log,
+		}),
 		Requests: p.store, Receivers: p.receivers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry,

@@ -37,6 +37,7 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics delaytask.Metric
 			Completed: orNone(c.Retention.Completed),
 			Cancelled: orNone(c.Retention.Cancelled),
 			Failed:    orNone(c.Retention.Failed),
+			Audit:     orNone(c.Retention.Audit),
 		},
 		Migrate:       c.Migrate,
 		ScheduleOwner: c.SchedulesOwner,

@@ -103,6 +103,7 @@ var schema = map[string][]string{
 	scheduleTable: append(namesOf(allScheduleColumns), "version", "create_time", "update_time"),
 	runTable:      runColumns,
 	rollupTable:   rollupColumns,
+	auditTable:    auditColumns,
 
 	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
 	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
@@ -116,6 +117,7 @@ var (
 	tables         = []string{table, nodeTable, tagTable}
 	scheduleTables = []string{scheduleTable, runTable}
 	rollupTables   = []string{rollupTable}
+	auditTables    = []string{auditTable}
 	serviceTables  = []string{requestTable, tokenTable, workerTable}
 	sessionTables  = []string{sessionTable}
 )
@@ -123,6 +125,7 @@ var (
 // Tables returns the names of all tables of the schema.
 func Tables() []string {
 	return slices.Concat(tables, scheduleTables, rollupTables, serviceTables, sessionTables)
+	return slices.Concat(tables, scheduleTables, rollupTables, auditTables, serviceTables)
 }
 
 func (s *Store) checkSchema(tables []string) check {
@@ -201,24 +204,35 @@ func (s *Store) checkSchedules(ctx context.Context) ([]Warning, error) {
 	return nil, nil
 }
 
-// checkRollups checks the table of lateness and results like the others, but only warns of what is missing: neither an
-// older schema nor an older account keeps a process from its tasks.
+// checkRollups checks the table of lateness and results.
 func (s *Store) checkRollups(ctx context.Context) ([]Warning, error) {
-	for _, check := range []check{s.checkSchema(rollupTables), s.checkPrivileges(rollupTables)} {
+	warnings, err := s.checkOptional(ctx, "rollup", rollupTable, "lateness and results over time are not kept")
+	if len(warnings) > 0 {
+		s.rollupsRefused.Store(true)
+	}
+	return warnings, err
+}
+
+// checkAudit checks the table of the audit log.
+func (s *Store) checkAudit(ctx context.Context) ([]Warning, error) {
+	return s.checkOptional(ctx, "audit", auditTable, "what people change is not recorded")
+}
+
+// checkOptional checks a table like the others, but only warns of what is missing: neither an older schema nor an older
+// account keeps a process from its tasks.
+func (s *Store) checkOptional(ctx context.Context, code, table, means string) ([]Warning, error) {
+	tables := []string{table}
+	for _, check := range []check{s.checkSchema(tables), s.checkPrivileges(tables)} {
 		_, err := check(ctx)
 		if err == nil {
 			continue
 		}
-		const means = "lateness and results over time are not kept"
 		e, refused := errors.AsType[*row.Error](classify("check the database", err))
 		switch {
 		case IsDenied(err):
-			s.rollupsRefused.Store(true)
-			return []Warning{{"rollup", "the user may not read and write " + rollupTable, means,
-				grantOn(rollupTables)}}, nil
+			return []Warning{{code, "the user may not read and write " + table, means, grantOn(tables)}}, nil
 		case refused && e.Class == row.ClassOperator:
-			s.rollupsRefused.Store(true)
-			return []Warning{{"rollup", fmt.Sprint(e.Err), means, e.Hint}}, nil
+			return []Warning{{code, fmt.Sprint(e.Err), means, e.Hint}}, nil
 		default:
 			return nil, err
 		}

@@ -49,9 +49,9 @@ var mysqlDialect = dialect{
 		return []StartCheck{
 			{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
 			{"collation", s.checkCollation(exactColumns)},
-			{"engine", s.checkEngine(slices.Concat(tables, scheduleTables, rollupTables))},
+			{"engine", s.checkEngine(slices.Concat(tables, scheduleTables, rollupTables, auditTables))},
 			{CheckPrivileges, s.checkPrivileges(tables)}, {"schedules", s.checkSchedules}, {"rollup", s.checkRollups},
-			{"time", s.checkTime}, {"counter", s.checkCounter},
+			{"audit", s.checkAudit}, {"time", s.checkTime}, {"counter", s.checkCounter},
 		}
 	},
 	serviceChecks: func(s *Store) []StartCheck {

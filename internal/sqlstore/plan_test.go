@@ -156,6 +156,23 @@ func TestEveryStatementOnRollupsEntersByItsIndex(t *testing.T) {
 	})
 }
 
+func TestEveryStatementOnTheAuditLogEntersByItsIndex(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db := withNumbers(t, d)
+		for _, size := range []int{0, 20, 20_000} {
+			fill(t, db, auditTable, "action", fmt.Sprintf("SELECT 'task.cancel' FROM numbers WHERE n < %d", size))
+			for _, p := range plannedAuditStatements(mysqlDialect) {
+				if keys := explain(t, db, p); size > 0 && !slices.Equal(keys, []string{primary}) {
+					t.Errorf("%d rows: %s enters by %q, want %s\n%.400s", size, p.name, keys, p.key, p.query)
+				}
+			}
+		}
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		entersOnSQLite(t, plannedAuditStatements(sqliteDialect), map[string]string{primary: "PRIMARY KEY"})
+	})
+}
+
 // A read may scan an empty or small table, but a write locks what it scans. When a unique key finds no row, a server
 // knows it while planning, and the plan enters no table.
 func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {

@@ -199,6 +199,20 @@ func plannedRollupStatements(d dialect) []planned {
 	return all
 }
 
+// plannedAuditStatements is plannedStatements for the audit log.
+func plannedAuditStatements(d dialect) []planned {
+	at := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	var all []planned
+	add := func(name string) func(query string, args []any) {
+		return func(query string, args []any) { all = append(all, planned{name, query, args, primary}) }
+	}
+	add("end of an act")(d.endAudit(7, row.AuditEnd{Outcome: row.AuditDone}))
+	add("entries of the audit log")(d.auditEntries(7, 10))
+	add("old entries of the audit log")(d.oldestAudit(10), nil)
+	add("delete of old entries of the audit log")(d.purgeAudit([]int64{7, 8}, at))
+	return all
+}
+
 // Plan says how a statement enters the table of tasks, or those of schedules.
 type Plan struct {
 	Statement string   // its name
@@ -213,14 +227,15 @@ func (p Plan) Good() bool { return len(p.Entered) == 0 || slices.Equal(p.Entered
 // unusable is left out.
 func (i Inspector) Plans(ctx context.Context, unusable []Unusable) ([]Plan, error) {
 	var plans []Plan
-	younger := append(plannedScheduleStatements(i.s.dialect), plannedRollupStatements(i.s.dialect)...)
+	younger := slices.Concat(plannedScheduleStatements(i.s.dialect), plannedRollupStatements(i.s.dialect),
+		plannedAuditStatements(i.s.dialect))
 	for n, p := range append(younger, plannedStatements(i.s.dialect)...) {
 		if slices.ContainsFunc(unusable, func(u Unusable) bool { return u.Name == p.key }) {
 			continue
 		}
 		entered, _, err := i.s.dialect.explain(ctx, i.s.db, p)
 		if n < len(younger) && isWithout(err) {
-			continue // the account, or the schema, may be older than schedules and rollups
+			continue // the account, or the schema, may be older than these tables
 		}
 		if err != nil {
 			return nil, classify("explain the statement "+p.name, err)

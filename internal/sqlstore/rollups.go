@@ -37,14 +37,22 @@ func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
 	return err
 }
 
-// onRollups runs f on a connection for chores, and reports whether the account may not use the table, or there is
-// none. Then it keeps the connection: it is as good as another one for everything else.
+// onRollups is onOptional for the table of rollups.
 func (s *Store) onRollups(ctx context.Context, op string, f func(context.Context, *sql.Conn) error) (
 	refused bool, err error) {
-	var why error
-	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+	why, err := onOptional(ctx, s.keep, op, f)
+	if why != nil {
+		return true, withoutRollups(op, why)
+	}
+	return false, err
+}
+
+// onOptional runs f on a connection of the lane. It returns why the account may not use the table, or that there is
+// none. Then it keeps the connection: it is as good as another one for everything else.
+func onOptional(ctx context.Context, l *lane, op string, f func(context.Context, *sql.Conn) error) (why, err error) {
+	err = l.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 		err := f(ctx, conn)
-		if refused = isWithout(err); refused {
+		if isWithout(err) {
 			why, err = err, nil
 		}
 		return err
@@ -53,6 +61,7 @@ func (s *Store) onRollups(ctx context.Context, op string, f func(context.Context
 		err = without(op, why, rollupTables)
 	}
 	return refused, err
+	return why, err
 }
 
 // isWithout reports whether the account lacks privileges on a table, or the schema lacks the table.
@@ -62,6 +71,10 @@ func isWithout(err error) bool {
 
 // without classifies an error for which isWithout holds, and says what to do.
 func without(op string, err error, tables []string) error {
+// withoutRollups classifies an error for which isWithout holds, and says what to do.
+func withoutRollups(op string, err error) error { return without(op, rollupTables, err) }
+
+func without(op string, tables []string, err error) error {
 	hint := Migrate
 	if IsDenied(err) {
 		hint = grantOn(tables)

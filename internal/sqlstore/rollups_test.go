@@ -14,13 +14,13 @@ import (
 
 var aRollup = []row.Rollup{{Span: row.SpanMinute, Begin: row.SpanMinute.Begin(row.MinTime), Node: "n", Completed: 1}}
 
-// warned reports whether a check at the start of a process warns of the table, and says what to do.
-func warned(t *testing.T, s *sqlstore.Store, mend string) bool {
+// warned reports whether a check at the start of a process warns so, and says what to do.
+func warned(t *testing.T, s *sqlstore.Store, code, mend string) bool {
 	t.Helper()
 	warnings, err := s.Check(t.Context(), bodyLimit)
 	must(t, err)
 	return slices.ContainsFunc(warnings, func(w sqlstore.Warning) bool {
-		return w.Code == "rollup" && strings.Contains(w.Mend, mend)
+		return w.Code == code && strings.Contains(w.Mend, mend)
 	})
 }
 
@@ -39,7 +39,7 @@ func without(t *testing.T, s *sqlstore.Store, mend string) {
 		must(t, one(s.TrimRollups(t.Context(), row.SpanMinute, row.MaxTime, 10)))
 		refused(one(s.Rollups(t.Context(), row.SpanMinute, nil, row.MinTime, row.MaxTime)))
 	}
-	if !warned(t, s, mend) {
+	if !warned(t, s, "rollup", mend) {
 		t.Error("no warning names it")
 	}
 }
@@ -50,7 +50,7 @@ func has(t *testing.T, s *sqlstore.Store) {
 	must(t, s.PutRollups(t.Context(), aRollup))
 	found, err := s.Rollups(t.Context(), row.SpanMinute, nil, row.MinTime.Add(-time.Hour), row.MaxTime)
 	must(t, err)
-	if len(found) != 1 || warned(t, s, "") {
+	if len(found) != 1 || warned(t, s, "rollup", "") {
 		t.Errorf("there are %+v", found)
 	}
 }
@@ -67,8 +67,9 @@ func TestStoreWorksWithoutTheTableOfRollups(t *testing.T) {
 	})
 }
 
-// An account that was made before there were rollups goes on with its tasks, and no connection is lost for it.
-func TestAccountWithoutPrivilegesOnRollupsGoesOn(t *testing.T) {
+// An account that was made before there were rollups and an audit log goes on with its tasks, and no connection is lost
+// for it.
+func TestAccountWithoutPrivilegesOnYoungerTablesGoesOn(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
 		cfg := config(t, d)
@@ -100,5 +101,8 @@ func TestAccountWithoutPrivilegesOnRollupsGoesOn(t *testing.T) {
 		must(t, err)
 		grant("rollup")
 		has(t, s)
+		withoutAudit(t, s, "SELECT, INSERT, UPDATE and DELETE on the table delay_task_audit")
+		grant("audit")
+		audits(t, s)
 	})
 }

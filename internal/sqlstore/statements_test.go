@@ -197,6 +197,14 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		}},
 		{"Rollups", func() error { return one(s.Rollups(ctx, row.SpanMark, nil, now, now.Add(time.Minute))) }},
 		{"TrimRollups", func() error { return one(s.TrimRollups(ctx, row.SpanMinute, now.Add(time.Hour), 5)) }},
+		{"BeginAudit", func() error {
+			return one(s.BeginAudit(ctx, row.AuditEntry{Who: "é", Via: "api", Action: "tag.pause", Tag: "a"}))
+		}},
+		{"EndAudit", func() error {
+			return s.EndAudit(ctx, 1, row.AuditEnd{Outcome: row.AuditFailed, Tasks: 7, Error: "é"})
+		}},
+		{"AuditEntries", func() error { return one(s.AuditEntries(ctx, 9, 5)) }},
+		{"PurgeAudit", func() error { return one(s.PurgeAudit(old(auditTable, "create_time"), now, 5)) }},
 		{"Join", func() error { return one(s.Join(ctx, node, time.Second)) }},
 		{"Beat", func() error { return one(s.Beat(ctx, node)) }},
 		{"Nodes", func() error { return two(s.Nodes(ctx)) }},

@@ -94,7 +94,7 @@ func empty(ctx context.Context, db dbtest.Database) error {
 	}
 	defer pool.Close()
 	for _, table := range []string{
-		"message", "node", "tag", "schedule", "schedule_run", "rollup", "request", "token", "worker",
+		"message", "node", "tag", "schedule", "schedule_run", "rollup", "audit", "request", "token", "worker",
 	} {
 		if _, err := pool.ExecContext(ctx, "DELETE FROM delay_task_"+table); err != nil {
 			return err

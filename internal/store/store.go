@@ -32,6 +32,7 @@ type Store interface {
 	Schedules
 	Forecaster
 	Rollups
+	Auditor
 }
 
 // Clock reads the time that decides.
@@ -228,4 +229,22 @@ type Rollups interface {
 	// TrimRollups deletes rows of a span that begin before the moment, the oldest first, about limit of them at most.
 	// It returns how many.
 	TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (deleted int, err error)
+}
+
+// Auditor keeps what people have done (delay_task_audit). An account may lack privileges on the table, and an older
+// schema lacks the table. Then BeginAudit, EndAudit and AuditEntries return processor.ErrNoAudit, of row.ClassOperator,
+// and PurgeAudit does nothing.
+type Auditor interface {
+	// BeginAudit stores an entry without an end, at the database's time, and returns its id. On one server the id is
+	// greater than those of earlier entries. After row.ClassUnknown the entry may be there.
+	BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error)
+
+	// EndAudit stores what became of an act, at the database's time. An entry that has an end keeps it.
+	EndAudit(ctx context.Context, id int64, end row.AuditEnd) error
+
+	// AuditEntries returns the entries with the largest ids below the bound, the largest first, at most limit.
+	AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error)
+
+	// PurgeAudit looks at the smallest ids, at most limit, and deletes those of entries that began before the moment.
+	PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error)
 }

@@ -89,9 +89,11 @@ const (
 
 	// The database lacks something that an operator can add.
 	CodeNoSeries = "no_series"
+	CodeNoAudit  = "no_audit"
 
 	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"
+	CodeNotRecorded    = "not_recorded" // nothing was done, because the audit log could not be written
 	CodeOverloaded     = "overloaded"
 	CodeStopping       = "stopping"
 	CodeNotReady       = "not_ready"

@@ -37,6 +37,7 @@ const (
 	Operate  Verb = "operate"   // pause and resume tags, run and pause schedules; it includes Observe
 	Metrics  Verb = "metrics"   // read the metrics, which name all tags; Operate on all tags includes it
 	Schedule Verb = "schedule"  // save and delete schedules; those of the tag "http" also need SaveHTTP
+	Audit    Verb = "audit"     // see what people have changed
 	Register Verb = "register"  // register receivers, whose addresses are called back with tasks
 
 	// All is every verb, also those that later releases add.
@@ -44,7 +45,7 @@ const (
 )
 
 // Verbs lists what a caller may do, without All.
-var Verbs = []Verb{Save, SaveHTTP, Read, Bodies, Change, Work, Observe, Operate, Metrics, Register, Schedule}
+var Verbs = []Verb{Save, SaveHTTP, Read, Bodies, Change, Work, Observe, Operate, Metrics, Audit, Register, Schedule}
 
 // HTTPTag is the built-in tag whose tasks name the address to call.
 const HTTPTag = "http"

@@ -111,7 +111,8 @@ func TestVerbsAndTagsAreRead(t *testing.T) {
 	}
 	for _, bad := range []string{"", "Save", "pop", "*", "save,work"} {
 		_, err := ParseVerbs([]string{"save", bad})
-		f(err, "save, save_http, read, bodies, change, work, observe, operate, metrics, register, schedule, or all")
+		f(err, "save, save_http, read, bodies, change, work, observe, operate, metrics, audit, register, schedule, "+
+			"or all")
 	}
 	for _, bad := range []string{"", " ", "**", "a*b", "*a", "a b", "é", "a,b", "a\x00", strings.Repeat("x", 129)} {
 		_, err := ParseTags([]string{"a", bad})

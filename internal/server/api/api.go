@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
 
@@ -37,6 +38,7 @@ type Config struct {
 	Addresses bool          // do not refuse an address, be it one of loopback or not
 	Hosts     []string      // in lower case
 
+	Audit     *audit.Log                 // records changes by callers; nil: nothing is recorded
 	Requests  Requests                   // remembers idempotency keys
 	Receivers Receivers                  // addresses that are called back
 	Check     func(delaytask.Item) error // further rules of a tag for its tasks; nil: none
@@ -63,6 +65,7 @@ type API struct {
 	checkHost bool
 	addresses bool
 	hosts     []string
+	audit     *audit.Log
 	requests  Requests
 	receivers Receivers
 	check     func(delaytask.Item) error
@@ -94,6 +97,8 @@ func New(c Config) (*API, error) {
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		check: c.Check, observe: c.Observe,
 		compat: c.Compat, dashboard: c.Dashboard,
+		check: c.Check, observe: c.Observe, audit: c.Audit,
+		compat:       c.Compat,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
@@ -157,6 +162,7 @@ func (a *API) describe() {
 	a.forecastOperation()
 	a.seriesOperation()
 	a.overviewOperation()
+	a.auditOperation()
 	a.receiverOperations()
 	a.scheduleOperations()
 	completeDocument(a.spec.OpenAPI())

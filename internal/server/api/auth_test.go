@@ -204,6 +204,7 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 			{"POST", "/v1/schedules/s/backfill", `{"from":1600000000,"to":1700000000}`}},
 		access.Schedule: {{"PUT", "/v1/schedules/s", `{"lines":["@yearly"],"tag":"t"}`},
 			{"DELETE", "/v1/schedules/s"}},
+		access.Audit:    {{"GET", "/v1/audit"}},
 		access.Register: {{"GET", "/v1/receivers"}, {"POST", "/v1/receivers", register}},
 	}
 	tokens := map[access.Verb][]string{}

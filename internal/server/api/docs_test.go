@@ -100,6 +100,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	f("Forecast", "GET", "/v1/forecast?span=24h", "")
 	f("Series", "GET", "/v1/series", "")
 	f("Overview", "GET", "/v1/overview", "")
+	f("AuditPage", "GET", "/v1/audit", "")
 	f("NodeList", "GET", "/v1/nodes", "")
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -58,6 +59,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	c := Config{
 		Scheduler: s.scheduler, Log: slog.New(slog.NewTextHandler(s.logged, nil)), BodyLimit: testBodyLimit,
 		Stopping: stopping, Requests: s.store, Receivers: receivers,
+		Audit: audit.New(audit.Config{Store: s.store, Via: audit.API, Log: slog.New(slog.DiscardHandler)}),
 	}
 	for _, f := range change {
 		f(&c)

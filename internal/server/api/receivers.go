@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -60,7 +61,8 @@ func (a *API) receiverOperations() {
 	remove.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, remove, func(ctx context.Context, in *receiverInput) (*struct{}, error) {
 		_, err := a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
-			return w, a.receivers.Remove(ctx, int64(w.ID))
+			return w, a.onReceivers(ctx, audit.DeleteReceiver, w.App, w.Address, w.Tags,
+				func(ctx context.Context) error { return a.receivers.Remove(ctx, int64(w.ID)) })
 		})
 		return nil, err
 	})
@@ -82,7 +84,12 @@ func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput,
 			"this app and address are registered for tags that this token may not register; remove it with a token "+
 				"that may, or wait until it is forgotten, an hour after its ttl")
 	}
-	receiver, err := a.receivers.Register(ctx, &in.Body)
+	var receiver wire.Receiver
+	err = a.onReceivers(ctx, audit.SaveReceiver, in.Body.App, in.Body.Address, in.Body.Tags,
+		func(ctx context.Context) (err error) {
+			receiver, err = a.receivers.Register(ctx, &in.Body)
+			return err
+		})
 	if err != nil {
 		return nil, a.problem(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
@@ -81,7 +82,13 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	if err := a.check(delaytask.Item{Tag: in.Body.Tag, Body: body}); err != nil {
 		return nil, a.problem(err)
 	}
-	s, err := a.scheduler.SaveSchedule(ctx, in.Name, view.Spec(&in.Body.Spec), in.Body.Tag, body, options...)
+	var s delaytask.Schedule
+	spec := view.Spec(&in.Body.Spec)
+	act := audit.Act{Action: audit.SaveSchedule, Target: in.Name, Tag: in.Body.Tag, Detail: audit.SpecText(spec)}
+	err = a.audited(ctx, act, func(ctx context.Context) (err error) {
+		s, err = a.scheduler.SaveSchedule(ctx, in.Name, spec, in.Body.Tag, body, options...)
+		return err
+	})
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -171,14 +178,8 @@ func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutp
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
-	ctx, err := onSchedule(ctx, access.Schedule, in.Name)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	if err := a.scheduler.DeleteSchedule(ctx, in.Name); err != nil {
-		return nil, a.problem(err)
-	}
-	return nil, nil
+	return nil, a.changeSchedule(ctx, access.Schedule, audit.DeleteSchedule, in.Name, "",
+		func(ctx context.Context) error { return a.scheduler.DeleteSchedule(ctx, in.Name) })
 }
 
 func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -216,8 +218,21 @@ func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput,
 			return nil, a.problem(err)
 		}
 	}
-	met, err := a.apply(ctx, delaytask.ID(task.ID), c, body)
-	return a.met(task.ID, met, err)
+	action, detail := audit.RescheduleTask, ""
+	switch {
+	case c.Delay != nil:
+		detail = "delay=" + c.Delay.Std().String()
+	case c.At != nil:
+		detail = "at=" + c.At.Std().UTC().Format(time.RFC3339Nano)
+	default:
+		action = audit.ChangeBody
+	}
+	if action == audit.RescheduleTask && body != nil {
+		detail += " with another body"
+	}
+	return a.onTask(ctx, action, &task, detail, func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
+		return a.apply(ctx, ref, c, body)
+	})
 }
 
 // checkBody applies the rules of a save to another body.
@@ -257,8 +272,10 @@ func (a *API) cancel(ctx context.Context, in named, onlyPending bool) (*metOutpu
 	if onlyPending {
 		options = append(options, delaytask.OnlyPending())
 	}
-	met, err := a.scheduler.Cancel(ctx, delaytask.ID(task.ID), options...)
-	return a.met(task.ID, met, err)
+	return a.onTask(ctx, audit.CancelTask, &task, "",
+		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
+			return a.scheduler.Cancel(ctx, ref, options...)
+		})
 }
 
 func (a *API) retry(ctx context.Context, in named) (*metOutput, error) {
@@ -266,7 +283,10 @@ func (a *API) retry(ctx context.Context, in named) (*metOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return a.met(task.ID, delaytask.Failed, a.scheduler.Retry(ctx, delaytask.ID(task.ID)))
+	return a.onTask(ctx, audit.RetryTask, &task, "",
+		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
+			return delaytask.Failed, a.scheduler.Retry(ctx, ref)
+		})
 }
 
 func (a *API) met(id int64, met delaytask.Status, err error) (*metOutput, error) {

@@ -51,8 +51,10 @@ type Server struct {
 	Insecure bool     // listen beyond loopback without tokens
 	// GetTopics are patterns of topics that GET /o/get and /o/complete serve where other names than loopback are
 	// answered.
-	GetTopics      []string
-	Metrics        string // auto: with a token where tokens are asked for; open: without
+	GetTopics []string
+	Metrics   string // auto: with a token where tokens are asked for; open: without
+	// Audit says which changes have an entry in the audit log: all, operate (but those of single tasks), off.
+	Audit          string
 	MaxConnections int
 	Dashboard      string // on, read: nothing can be changed there; off
 	PublicURL      string // where browsers reach the dashboard by https; "": where it listens
@@ -111,11 +113,12 @@ type Wake struct {
 	Listen string // UDP address; "off": nowhere
 }
 
-// Retention is how long finished tasks are kept; 0 keeps them for ever.
+// Retention is how long finished tasks, and entries of the audit log, are kept; 0 keeps them for ever.
 type Retention struct {
 	Completed time.Duration
 	Cancelled time.Duration
 	Failed    time.Duration
+	Audit     time.Duration
 }
 
 // Tag holds the settings of one tag. Zero fields take the process's.
@@ -144,6 +147,9 @@ func Default() Config {
 		Log: Log{Level: "info", Format: "text"},
 		Server: Server{Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", MaxConnections: 10_000,
 			Dashboard: "on"},
+		Server: Server{
+			Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", Audit: "all", MaxConnections: 10_000,
+		},
 		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},
 		Concurrency: 64,
 		TTR:         15 * time.Second,
@@ -160,7 +166,7 @@ func Default() Config {
 		Node:        Node{Heartbeat: time.Second},
 		Wake:        Wake{Listen: ":7342"},
 		Quarantine:  5,
-		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day},
+		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day, Audit: 365 * day},
 	}
 }
 

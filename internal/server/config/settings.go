@@ -27,6 +27,7 @@ var settings = []setting{
 	of("server.insecure", boolean, func(c *Config) *bool { return &c.Server.Insecure }),
 	of("server.get_topics", tagPatterns, func(c *Config) *[]string { return &c.Server.GetTopics }),
 	of("server.metrics", choice("auto", "open"), func(c *Config) *string { return &c.Server.Metrics }),
+	of("server.audit", choice("all", "operate", "off"), func(c *Config) *string { return &c.Server.Audit }),
 	of("server.max_connections", integer(1, 1_000_000), func(c *Config) *int { return &c.Server.MaxConnections }),
 	of("server.dashboard", choice("on", "read", "off"), func(c *Config) *string { return &c.Server.Dashboard }),
 	of("server.public_url", publicURL, func(c *Config) *string { return &c.Server.PublicURL }),
@@ -65,6 +66,7 @@ var settings = []setting{
 	of("retention.completed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Completed }),
 	of("retention.cancelled", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Cancelled }),
 	of("retention.failed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Failed }),
+	of("retention.audit", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Audit }),
 }
 
 // of makes a setting of a parser and the field that the parsed value goes to.

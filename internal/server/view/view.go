@@ -202,6 +202,8 @@ var problems = []struct {
 	{delaytask.ErrScheduleBusy, http.StatusConflict, wire.CodeScheduleBusy},
 	{delaytask.ErrScheduleState, http.StatusConflict, wire.CodeScheduleState},
 	{delaytask.ErrNoSeries, http.StatusNotImplemented, wire.CodeNoSeries},
+	{delaytask.ErrNoAudit, http.StatusNotImplemented, wire.CodeNoAudit},
+	{delaytask.ErrNotRecorded, http.StatusServiceUnavailable, wire.CodeNotRecorded},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},

@@ -30,8 +30,8 @@ var floors = [][]string{
 		"internal/timer", "internal/server/traces", "internal/bench/usage", "internal/store", "internal/wire",
 		"processor/webhook", "scanner",
 	},
-	{"internal/lifecycle", "internal/listing", "internal/runqueue", "internal/schedule", "internal/wake",
-		"internal/sqlitedriver", "metrics"},
+	{"internal/audit", "internal/lifecycle", "internal/listing", "internal/runqueue", "internal/schedule",
+		"internal/wake", "internal/sqlitedriver", "metrics"},
 	{"internal/save", "internal/planner", "internal/forecast", "internal/rollup", "internal/testkit/air",
 		"internal/testkit/judge"},
 	{"internal/engine", "internal/overview", "client"},
@@ -82,6 +82,7 @@ var own = map[string][]string{
 	"processor/webhook":         {"processor"},
 	"scanner":                   {"internal/row", "processor"},
 	"internal/listing":          {"internal/row", "internal/store"},
+	"internal/audit":            {"internal/row", "internal/store", "processor"},
 	"internal/wake":             {"internal/metrics", "internal/row", "processor"},
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},

@@ -290,3 +290,23 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 		return s.inner.TrimRollups(ctx, span, before, limit)
 	})
 }
+
+func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (int64, error) {
+	return call(ctx, s, "BeginAudit", func(ctx context.Context) (int64, error) { return s.inner.BeginAudit(ctx, e) })
+}
+
+func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error {
+	return s.do(ctx, "EndAudit", func(ctx context.Context) error { return s.inner.EndAudit(ctx, id, end) })
+}
+
+func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error) {
+	return call(ctx, s, "AuditEntries", func(ctx context.Context) ([]row.AuditEntry, error) {
+		return s.inner.AuditEntries(ctx, below, limit)
+	})
+}
+
+func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (int, error) {
+	return call(ctx, s, "PurgeAudit", func(ctx context.Context) (int, error) {
+		return s.inner.PurgeAudit(ctx, before, limit)
+	})
+}

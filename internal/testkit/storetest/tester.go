@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Schedules", scheduleTests},
 		{"Forecast", forecastTests},
 		{"Rollups", rollupTests},
+		{"Audit", auditTests},
 		{"Bulk", bulkTests},
 	}
 	for _, topic := range topics {

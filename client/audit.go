@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Audit returns what people have changed, the newest first. It needs the verb audit. A token for some tags sees entries
+// of these tags.
+//
+// It returns [processor.ErrInvalidOption] for a negative Before or Limit, and [processor.ErrNoAudit] where the
+// service's database has no table for it.
+func (c *Client) Audit(ctx context.Context, f processor.AuditFilter) (processor.AuditPage, error) {
+	if err := c.enter(ctx); err != nil {
+		return processor.AuditPage{}, err
+	}
+	if f.Before < 0 || f.Limit < 0 {
+		return processor.AuditPage{}, fmt.Errorf("%w: before is %d and limit is %d; want none below 0",
+			processor.ErrInvalidOption, f.Before, f.Limit)
+	}
+	q := url.Values{}
+	for name, value := range map[string]string{"who": f.Who, "action": f.Action, "tag": f.Tag} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	for name, n := range map[string]int64{"before": f.Before, "limit": int64(f.Limit)} {
+		if n != 0 {
+			q.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
+	var answer wire.AuditPage
+	r := &request{
+		method: http.MethodGet, path: "/v1/audit?" + q.Encode(), into: &answer, limit: listAnswer, again: true,
+	}
+	if _, err := c.call(ctx, r); err != nil {
+		return processor.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
+	}
+	page := processor.AuditPage{Next: int64(answer.Next), Stopped: answer.Stopped}
+	for _, e := range answer.Entries {
+		page.Entries = append(page.Entries, processor.AuditEntry{
+			ID: int64(e.ID), Time: e.Time.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target,
+			Tag: e.Tag, Detail: e.Detail, Outcome: processor.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
+			Ended: e.Ended.Std(),
+		})
+	}
+	return page, nil
+}

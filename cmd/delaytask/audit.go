@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// records makes the log of what this command changes.
+func (a *app) records(in store.Auditor, c config.Log) {
+	a.acts = audit.New(audit.Config{Store: in, Via: audit.Command, Log: a.logger(c)})
+}
+
+// operator names who runs the command.
+func operator() string {
+	name := "uid " + strconv.Itoa(os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = cmp.Or(u.Username, name)
+	}
+	host, _ := os.Hostname()
+	return name + "@" + cmp.Or(host, "unknown")
+}
+
+// audited records a change and makes it.
+func (a *app) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
+	act.Who = operator()
+	return a.acts.Do(ctx, act, do)
+}
+
+// onTask is audited for a change of one task, whose tag may have to be read.
+func (a *app) onTask(
+	ctx context.Context, s *delaytask.Scheduler, action audit.Action, ref delaytask.Ref, detail string,
+	do func(context.Context) error,
+) error {
+	act := audit.Act{Action: action, Target: strings.TrimPrefix(ref.String(), "task "), Detail: detail}
+	if task, err := s.Get(ctx, ref); err == nil { // the change itself tells of errors
+		act.Target, act.Tag = id(task.ID), task.Tag
+	}
+	return a.audited(ctx, act, do)
+}
+
+// onNamed is audited for a change of one schedule.
+func (a *app) onNamed(
+	ctx context.Context, s *delaytask.Scheduler, action audit.Action, name, detail string,
+	do func(context.Context) error,
+) error {
+	act := audit.Act{Action: action, Target: name, Detail: detail}
+	if is, err := s.GetSchedule(ctx, name); err == nil {
+		act.Tag = is.Tag
+	}
+	return a.audited(ctx, act, do)
+}
+
+func (a *app) auditCommand() *cobra.Command {
+	var f delaytask.AuditFilter
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "List what people have changed",
+		Long: `List what people have changed, through the service, this command and the dashboard, the newest first. An entry is
+stored before the change, and its outcome after it. A change without an outcome is under way, or its process has died: it
+may have been made. WHO is the name of the access token, or user@host of the command. Changes by programs that use the Go
+package are not recorded.`,
+		Example: `  delaytask audit
+  delaytask audit --action bulk.cancel --tag mail.send
+  delaytask audit --who shop --limit 1000 --json`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Limit < 1 {
+				return misusedf("--limit %d: want 1 or more", f.Limit)
+			}
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+				page, err := s.Audit(ctx, f)
+				if err != nil {
+					return err
+				}
+				return a.printAudit(&page)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Who, "who", "", "only entries of this access token, or user@host")
+	flags.StringVar(&f.Action, "action", "", "only this action, such as task.cancel, bulk.retry or tag.pause")
+	flags.StringVar(&f.Tag, "tag", "", "only entries of this tag")
+	flags.Int64Var(&f.Before, "before", 0, "the next page: what this list has said at its end")
+	flags.IntVar(&f.Limit, "limit", 100, "at most this many, up to 1000; it says when there are more")
+	noFiles(cmd, "who", "tag", "before", "limit")
+	values(cmd, "action", audit.Actions()...)
+	return a.withJSON(cmd)
+}
+
+func (a *app) printAudit(page *delaytask.AuditPage) error {
+	if a.json {
+		next := ""
+		if page.Next != 0 {
+			next = id(page.Next)
+		}
+		return a.printJSON(list[wire.AuditEntry]{Items: view.Audit(page).Entries, Next: next, Stopped: page.Stopped})
+	}
+	if len(page.Entries) == 0 && !page.Stopped {
+		return a.printf("There is no such entry.\n")
+	}
+	t := a.newTable("TIME", "WHO", "VIA", "ACTION", "TARGET", "TAG", "TASKS", "OUTCOME", "DETAIL").mayCut(1, 4, 8)
+	for _, e := range page.Entries {
+		tasks, outcome, detail := grouped(int(e.Tasks)), string(e.Outcome), e.Detail
+		if e.Outcome == delaytask.AuditUnderWay {
+			tasks, outcome = "", "under way, or its process died"
+		}
+		if e.Error != "" {
+			detail = strings.TrimPrefix(detail+"; "+e.Error, "; ")
+		}
+		t.row(moment(e.Time), e.Who, e.Via, e.Action, e.Target, e.Tag, tasks, outcome, detail)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	switch {
+	case page.Stopped:
+		a.note("It has looked at 10,000 entries; to go on, add --before %d.\n", page.Next)
+	case page.Next != 0:
+		a.note("There is more: add --before %d.\n", page.Next)
+	}
+	return nil
+}

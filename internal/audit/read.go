@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	// mostLooked is how many entries a page looks at.
+	mostLooked  = 10_000
+	mostAtOnce  = 1000 // entries that are read at once
+	mostShown   = 1000 // entries of a page
+	shownByRule = 100  // where nothing is said
+)
+
+// Read returns a page of the log. shown says whether the caller may see entries of a tag; nil: all. An entry that is
+// about all tags, several or none has the tag "".
+//
+// It returns [processor.ErrInvalidOption] for a negative Before or Limit, and [processor.ErrNoAudit].
+func Read(ctx context.Context, s store.Auditor, f processor.AuditFilter, shown func(tag string) bool) (
+	page processor.AuditPage, err error) {
+	if f.Before < 0 || f.Limit < 0 {
+		return page, fmt.Errorf("%w: before is %d and limit is %d; want none below 0", processor.ErrInvalidOption,
+			f.Before, f.Limit)
+	}
+	below, limit := cmp.Or(f.Before, math.MaxInt64), min(cmp.Or(f.Limit, shownByRule), mostShown)
+	// It looks for one entry more than the page has, so that Next is set only where there is one. What a filter leaves
+	// out most of is read in large steps.
+	looked := 0
+	for n := limit + 1; ; n *= 2 {
+		n = min(n, mostAtOnce, mostLooked-looked)
+		if n == 0 {
+			page.Next, page.Stopped = below, true
+			return page, nil
+		}
+		entries, err := s.AuditEntries(ctx, below, n)
+		if err != nil {
+			return processor.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
+		}
+		for i := range entries {
+			e := &entries[i]
+			matches := (f.Who == "" || e.Who == f.Who) && (f.Action == "" || e.Action == f.Action) &&
+				(f.Tag == "" || e.Tag == f.Tag) && (shown == nil || shown(e.Tag))
+			if matches && len(page.Entries) == limit {
+				page.Next = page.Entries[limit-1].ID
+				return page, nil
+			}
+			if matches {
+				page.Entries = append(page.Entries, entryOf(e))
+			}
+			below = e.ID
+		}
+		if looked += len(entries); len(entries) < n {
+			return page, nil
+		}
+	}
+}
+
+func entryOf(e *row.AuditEntry) processor.AuditEntry {
+	return processor.AuditEntry{
+		ID: e.ID, Time: e.Begin.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target, Tag: e.Tag,
+		Detail: e.Detail, Outcome: processor.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
+		Ended: e.End.Std(),
+	}
+}

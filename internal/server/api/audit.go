@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+type auditInput struct {
+	Who    string `query:"who" doc:"Only entries of this access token, or of this user@host of the command"`
+	Action string `query:"action" doc:"Only this action, such as task.cancel"`
+	Tag    string `query:"tag" doc:"Only entries of this tag"`
+	Before string `query:"before" doc:"next of the page before"`
+	Limit  int    `query:"limit" doc:"Entries in a page; default 100, at most 1,000"`
+}
+
+type auditOutput struct{ Body wire.AuditPage }
+
+func (a *API) auditOperation() {
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/audit", "listAudit", "List what people have changed",
+		"The newest first. A page ends, and says stopped, after it has looked at 10,000 entries. It needs the verb "+
+			"audit. Entries of other tags are left out, and for a token of some tags those that are about no single "+
+			"tag.", groupOperate), a.listAudit)
+}
+
+func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, error) {
+	if err := allow(ctx, access.Audit, in.Tag); err != nil {
+		return nil, a.problem(err)
+	}
+	f := delaytask.AuditFilter{Who: in.Who, Action: in.Action, Tag: in.Tag, Limit: in.Limit}
+	if in.Before != "" {
+		before, err := wire.ParseID(in.Before)
+		if err != nil {
+			return nil, invalidID(err)
+		}
+		f.Before = int64(before)
+	}
+	caller := access.From(ctx)
+	page, err := audit.Read(ctx, bridge.Store(a.scheduler), f, func(tag string) bool {
+		return caller.May(access.Audit, tag)
+	})
+	if errors.Is(err, delaytask.ErrNoAudit) {
+		err = delaytask.ErrNoAudit // what the database says of it may name hosts and users
+	}
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &auditOutput{view.Audit(&page)}, nil
+}
+
+// audited records a change and makes it. What is refused before, for lack of rights or a wrong request, is in the
+// observed requests and not recorded: it has changed nothing.
+func (a *API) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
+	act.Who = access.From(ctx).Name()
+	err := a.audit.Do(ctx, act, do)
+	if errors.Is(err, delaytask.ErrNotRecorded) {
+		if a.failureLines.Allow() {
+			a.log.Error("a change was refused, because it could not be recorded", "action", act.Action, "err", err)
+		}
+		return delaytask.ErrNotRecorded
+	}
+	return err
+}
+
+// onTask is audited for a change of one task.
+func (a *API) onTask(
+	ctx context.Context, action audit.Action, task *delaytask.TaskRow, detail string,
+	do func(context.Context, delaytask.Ref) (delaytask.Status, error),
+) (*metOutput, error) {
+	act := audit.Act{Action: action, Target: wire.ID(task.ID).String(), Tag: task.Tag, Detail: detail}
+	var met delaytask.Status
+	err := a.audited(ctx, act, func(ctx context.Context) (err error) {
+		met, err = do(ctx, delaytask.ID(task.ID))
+		return err
+	})
+	return a.met(task.ID, met, err)
+}
+
+// onReceivers is audited for a change of a receiver.
+func (a *API) onReceivers(
+	ctx context.Context, action audit.Action, app, address string, tags []string, do func(context.Context) error,
+) error {
+	act := audit.Act{Action: action, Target: strings.TrimSpace(app + " " + withoutSecrets(address))}
+	if len(tags) == 1 {
+		act.Tag = tags[0]
+	} else {
+		act.Detail = "tags=" + strings.Join(tags, ",")
+	}
+	return a.audited(ctx, act, do)
+}
+
+// withoutSecrets leaves out of an address what often is one.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}

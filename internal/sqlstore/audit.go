@@ -1,0 +1,172 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+const auditTable = "delay_task_audit"
+
+var auditColumns = []string{
+	"id", "create_time", "who", "via", "action", "target", "tag", "detail", "tasks", "outcome", "error", "finish_time",
+}
+
+// BeginAudit implements [store.Auditor]. Of what may have been stored nothing is repeated: an act has one entry.
+func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error) {
+	query, args := s.own.beginAudit(e)
+	for range repeats {
+		err = s.onAudit(ctx, s.save, "begin an entry of the audit log",
+			func(ctx context.Context, conn *sql.Conn) error {
+				result, err := conn.ExecContext(ctx, query, args...)
+				if err == nil {
+					id, err = result.LastInsertId()
+				}
+				return err
+			})
+		if err == nil || ctx.Err() != nil || row.ClassOf(err) != row.ClassNotApplied {
+			break
+		}
+	}
+	return id, err
+}
+
+// onAudit runs f on a connection of the lane, and says what to do where there is no audit log.
+func (s *Store) onAudit(ctx context.Context, l *lane, op string, f func(context.Context, *sql.Conn) error) error {
+	why, err := onOptional(ctx, l, op, f)
+	if why != nil {
+		return withoutAudit(op, why)
+	}
+	return err
+}
+
+func withoutAudit(op string, err error) error {
+	return without(op, auditTables, fmt.Errorf("%w: %w", processor.ErrNoAudit, err))
+}
+
+func (d dialect) beginAudit(e row.AuditEntry) (string, []any) {
+	return "INSERT INTO " + auditTable + " (create_time, who, via, action, target, tag, detail) VALUES (" + d.now +
+			", " + marks(6, d.bindText) + ")",
+		[]any{e.Who, e.Via, e.Action, e.Target, e.Tag, e.Detail}
+}
+
+// EndAudit implements [store.Auditor].
+func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error {
+	query, args := s.own.endAudit(id, end)
+	return repeat(ctx, func() error {
+		return s.onAudit(ctx, s.save, "end an entry of the audit log",
+			func(ctx context.Context, conn *sql.Conn) error {
+				_, err := execute(ctx, conn, query, args)
+				return err
+			})
+	})
+}
+
+func (d dialect) endAudit(id int64, end row.AuditEnd) (string, []any) {
+	return "UPDATE " + auditTable + " AS t" + d.byID + " SET outcome = " + d.bindText + ", tasks = ?, error = " +
+			d.bindText + ", finish_time = " + d.now + fmt.Sprintf(" WHERE t.id = %d AND t.outcome = ''", id),
+		[]any{string(end.Outcome), end.Tasks, end.Error}
+}
+
+// auditRecord is a row of delay_task_audit.
+type auditRecord struct {
+	ID      sql.RawBytes `db:"id"`
+	Begin   sql.RawBytes `db:"create_time"`
+	Who     sql.RawBytes `db:"who"`
+	Via     sql.RawBytes `db:"via"`
+	Action  sql.RawBytes `db:"action"`
+	Target  sql.RawBytes `db:"target"`
+	Tag     sql.RawBytes `db:"tag"`
+	Detail  sql.RawBytes `db:"detail"`
+	Tasks   sql.RawBytes `db:"tasks"`
+	Outcome sql.RawBytes `db:"outcome"`
+	Error   sql.RawBytes `db:"error"`
+	End     sql.RawBytes `db:"finish_time"`
+}
+
+// entry decodes what can be read and leaves the rest zero: one broken row must not hide the others.
+func (r *auditRecord) entry() row.AuditEntry {
+	var d decoder
+	e := row.AuditEntry{
+		ID: d.int("id", r.ID, 1, math.MaxInt64), Begin: d.time("create_time", r.Begin), Who: string(r.Who),
+		Via: string(r.Via), Action: string(r.Action), Target: string(r.Target), Tag: string(r.Tag),
+		Detail: string(r.Detail),
+	}
+	e.Outcome, e.Error = row.AuditOutcome(r.Outcome), string(r.Error)
+	if r.Tasks != nil {
+		e.Tasks = d.int("tasks", r.Tasks, 0, math.MaxInt64)
+	}
+	e.End = d.time("finish_time", r.End)
+	return e
+}
+
+// AuditEntries implements [store.Auditor].
+func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) (found []row.AuditEntry, err error) {
+	const op = "read the audit log"
+	if limit <= 0 {
+		return nil, nil
+	}
+	query, args := s.dialect.auditEntries(below, limit)
+	var why error
+	err = onPool(ctx, s.db, func(conn *sql.Conn) error {
+		err := scan(ctx, conn, query, args, func(r *auditRecord) error {
+			found = append(found, r.entry())
+			return nil
+		})
+		if isWithout(err) {
+			why, err = err, nil
+		}
+		return err
+	})
+	if why != nil {
+		return nil, withoutAudit(op, why)
+	}
+	return found, classify(op, err)
+}
+
+func (d dialect) auditEntries(below int64, limit int) (string, []any) {
+	columns := []string{
+		"t.id", d.time("create_time"), d.text("who"), d.text("via"), d.text("action"), d.text("target"), d.text("tag"),
+		d.text("detail"), "t.tasks", d.text("outcome"), d.text("error"), d.time("finish_time"),
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + auditTable + " AS t" + d.byID +
+		fmt.Sprintf(" WHERE t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{below}
+}
+
+// PurgeAudit implements [store.Auditor].
+func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error) {
+	if limit <= 0 {
+		return 0, nil
+	}
+	_, err = onOptional(ctx, s.keep, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
+		var ids []int64
+		err := scan(ctx, conn, s.own.oldestAudit(limit), nil, func(r *auditRecord) error {
+			if e := r.entry(); e.ID > 0 && e.Begin < before {
+				ids = append(ids, e.ID)
+			}
+			return nil
+		})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		query, args := s.own.purgeAudit(ids, before)
+		deleted, err = execute(ctx, conn, query, args)
+		return err
+	})
+	return deleted, err
+}
+
+func (d dialect) oldestAudit(limit int) string {
+	return "SELECT t.id, " + d.time("create_time") + " FROM " + auditTable + " AS t" + d.byID +
+		fmt.Sprintf(" WHERE t.id > 0 ORDER BY t.id LIMIT %d", limit)
+}
+
+func (d dialect) purgeAudit(ids []int64, before row.Time) (string, []any) {
+	return fmt.Sprintf(d.deleteFrom, auditTable) + " WHERE t.id IN (" + idList(ids) + ") AND t.create_time < ?",
+		[]any{before}
+}

@@ -1,0 +1,25 @@
+package wire
+
+// AuditEntry is what a caller has changed, or has tried to.
+type AuditEntry struct {
+	ID     ID     `json:"id"`
+	Time   Time   `json:"time" doc:"When the change was about to begin"`
+	Who    string `json:"who" doc:"Access token, or user@host of the command; empty: no token was asked for"`
+	Via    string `json:"via" doc:"api, command or dashboard"`
+	Action string `json:"action" doc:"Such as task.cancel, bulk.retry or tag.pause"`
+	Target string `json:"target,omitempty" doc:"Id of the task, or name of the schedule, receiver or token"`
+	Tag    string `json:"tag,omitempty" doc:"Absent: all tags, several, or none"`
+	Detail string `json:"detail,omitempty" doc:"Filter of a bulk change with its moment; what else was asked for"`
+
+	Outcome string `json:"outcome" doc:"done, refused, failed or unknown; empty: under way, or its process died"`
+	Tasks   int64  `json:"tasks" doc:"That were changed, also where not all were"`
+	Error   string `json:"error,omitempty" doc:"Why it was not done"`
+	Ended   Time   `json:"ended,omitzero"`
+}
+
+// AuditPage is a part of the audit log, the newest entries first.
+type AuditPage struct {
+	Entries []AuditEntry `json:"entries"`
+	Next    ID           `json:"next,omitzero" doc:"The before of the next page; absent on the last one"`
+	Stopped bool         `json:"stopped,omitempty" doc:"It has looked at 10,000 entries; there may be more"`
+}
