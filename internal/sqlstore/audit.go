@@ -46,7 +46,7 @@ func (s *Store) onAudit(ctx context.Context, l *lane, op string, f func(context.
 }
 
 func withoutAudit(op string, err error) error {
-	return without(op, auditTables, fmt.Errorf("%w: %w", processor.ErrNoAudit, err))
+	return without(op, fmt.Errorf("%w: %w", processor.ErrNoAudit, err), auditTables)
 }
 
 func (d dialect) beginAudit(e row.AuditEntry) (string, []any) {

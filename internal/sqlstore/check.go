@@ -124,8 +124,7 @@ var (
 
 // Tables returns the names of all tables of the schema.
 func Tables() []string {
-	return slices.Concat(tables, scheduleTables, rollupTables, serviceTables, sessionTables)
-	return slices.Concat(tables, scheduleTables, rollupTables, auditTables, serviceTables)
+	return slices.Concat(tables, scheduleTables, rollupTables, auditTables, serviceTables, sessionTables)
 }
 
 func (s *Store) checkSchema(tables []string) check {

@@ -42,7 +42,7 @@ func (s *Store) onRollups(ctx context.Context, op string, f func(context.Context
 	refused bool, err error) {
 	why, err := onOptional(ctx, s.keep, op, f)
 	if why != nil {
-		return true, withoutRollups(op, why)
+		return true, without(op, why, rollupTables)
 	}
 	return false, err
 }
@@ -57,10 +57,6 @@ func onOptional(ctx context.Context, l *lane, op string, f func(context.Context,
 		}
 		return err
 	})
-	if refused {
-		err = without(op, why, rollupTables)
-	}
-	return refused, err
 	return why, err
 }
 
@@ -71,10 +67,6 @@ func isWithout(err error) bool {
 
 // without classifies an error for which isWithout holds, and says what to do.
 func without(op string, err error, tables []string) error {
-// withoutRollups classifies an error for which isWithout holds, and says what to do.
-func withoutRollups(op string, err error) error { return without(op, rollupTables, err) }
-
-func without(op string, tables []string, err error) error {
 	hint := Migrate
 	if IsDenied(err) {
 		hint = grantOn(tables)

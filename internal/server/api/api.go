@@ -95,10 +95,7 @@ func New(c Config) (*API, error) {
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
-		check: c.Check, observe: c.Observe,
-		compat: c.Compat, dashboard: c.Dashboard,
-		check: c.Check, observe: c.Observe, audit: c.Audit,
-		compat:       c.Compat,
+		check: c.Check, observe: c.Observe, audit: c.Audit, compat: c.Compat, dashboard: c.Dashboard,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)

@@ -145,10 +145,9 @@ func Default() Config {
 	return Config{
 		DSN: sqlstore.DefaultDSN,
 		Log: Log{Level: "info", Format: "text"},
-		Server: Server{Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", MaxConnections: 10_000,
-			Dashboard: "on"},
 		Server: Server{
 			Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", Audit: "all", MaxConnections: 10_000,
+			Dashboard: "on",
 		},
 		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},
 		Concurrency: 64,
