@@ -23,6 +23,7 @@ var (
 	ErrInvalidTag         = processor.ErrInvalidTag
 	ErrInvalidKey         = processor.ErrInvalidKey
 	ErrInvalidBody        = processor.ErrInvalidBody
+	ErrRedacted           = processor.ErrRedacted
 	ErrBodyTooLarge       = processor.ErrBodyTooLarge
 	ErrInvalidDelay       = processor.ErrInvalidDelay
 	ErrDelayTooLong       = processor.ErrDelayTooLong

@@ -54,6 +54,7 @@ var sentinels = map[string]error{
 	wire.CodeInvalidTag:         processor.ErrInvalidTag,
 	wire.CodeInvalidKey:         processor.ErrInvalidKey,
 	wire.CodeInvalidBody:        processor.ErrInvalidBody,
+	wire.CodeRedacted:           processor.ErrRedacted,
 	wire.CodeBodyTooLarge:       processor.ErrBodyTooLarge,
 	wire.CodeInvalidDelay:       processor.ErrInvalidDelay,
 	wire.CodeDelayTooLong:       processor.ErrDelayTooLong,

@@ -32,7 +32,7 @@ func (v *view) audited(ctx context.Context, a act, do func(context.Context) (int
 }
 
 // redacted is a text of a task without what looks like a secret.
-func (v *view) redacted(tag, text string) string { return text }
+func (v *view) redacted(tag, text string) string { return v.o.Redact(tag, text) }
 
 // Redacted is redacted, for templates.
 func (v *view) Redacted(tag, text string) string { return v.redacted(tag, text) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -31,6 +32,9 @@ type Options struct {
 	// when a call tries it again. The method of a webhook.Client of package processor/webhook does. Default: the pages
 	// do not say it.
 	Down func(address string) (again time.Time, down bool)
+	// Redact returns a text of a task of the tag as people may see it: a body, a header or an error. Default: values
+	// of members named like password, token or secret, and credentials in texts, are masked.
+	Redact func(tag, text string) string
 	// Log gets what goes wrong. Default [slog.Default].
 	Log *slog.Logger
 }
@@ -67,6 +71,9 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	d := &dashboard{scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads(), keep: newKeep()}
 	if d.log == nil {
 		d.log = slog.Default()
+	}
+	if d.o.Redact == nil {
+		d.o.Redact = redact.Text
 	}
 	var err error
 	if d.policy, err = policyOf(o.FrameAncestors); err != nil {

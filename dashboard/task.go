@@ -298,7 +298,8 @@ func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
 
 // Header is the value of a header, as it may be shown.
 func (v *view) Header(t delaytask.TaskRow, name string) string {
-	return v.redacted(t.Tag, t.Headers[name])
+	shown := v.redacted(t.Tag, name+": "+t.Headers[name]) // the name tells a secret, too
+	return strings.TrimPrefix(shown, name+": ")
 }
 
 // Lateness says how late the first attempt began, or how late it is.

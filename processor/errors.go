@@ -15,6 +15,10 @@ var (
 		"not beginning with \"s3:\", \"delaytask-app:\" or \"schedule:\"")
 	// ErrInvalidBody is returned when a body is not valid UTF-8 or cannot be marshalled to JSON.
 	ErrInvalidBody = errors.New("delaytask: invalid body: want valid UTF-8, or a value that marshals to JSON")
+	// ErrRedacted is returned by a service, and by its client, when a body or a header holds [delaytask-redacted]. The
+	// service shows it instead of a secret, and stored it would replace the secret.
+	ErrRedacted = errors.New("delaytask: a body or a header holds the mask of a secret that was hidden: send the " +
+		"secret; raw=true and --raw show what is stored")
 	// ErrBodyTooLarge is returned when a body is longer than the limit (default 1 MiB).
 	ErrBodyTooLarge = errors.New("delaytask: body too large")
 	// ErrInvalidDelay is returned when a delay is negative.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -42,6 +43,9 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, misusedf("--header %q: want name=value", pair)
+		}
+		if redact.Holds([]byte(value)) {
+			return nil, fmt.Errorf("--header %s: %w", name, delaytask.ErrRedacted)
 		}
 		headers[name] = value
 	}

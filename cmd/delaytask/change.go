@@ -321,7 +321,7 @@ the new time. A task that is executing or finished is left alone.`,
 					return err
 				}
 				if a.json {
-					return a.printJSON(viewOf(&task))
+					return a.printJSON(a.viewOf(&task))
 				}
 				return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
 			})

@@ -53,7 +53,7 @@ var refused = []error{
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidTTR, delaytask.ErrInvalidMaxAttempts, delaytask.ErrInvalidPriority, delaytask.ErrInvalidHeaders,
 	delaytask.ErrInvalidOption, delaytask.ErrInvalidCursor, delaytask.ErrInvalidSpec, delaytask.ErrInvalidScheduleName,
-	delaytask.ErrInvalidRange, delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
+	delaytask.ErrInvalidRange, delaytask.ErrRedacted, delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
 	access.ErrInvalid,
 }
 

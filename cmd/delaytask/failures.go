@@ -26,6 +26,7 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 				if err != nil {
 					return err
 				}
+				found = view.RedactedFailures(a.shower(), found)
 				if a.json {
 					return a.printJSON(view.Failures(found))
 				}
@@ -35,7 +36,7 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 	}
 	cmd.Flags().StringVar(&tag, "tag", "", "only tasks of this tag")
 	noFiles(cmd, "tag")
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }
 
 func (a *app) printFailures(found delaytask.Failures) error {

@@ -21,7 +21,7 @@ func (a *app) getCommand() *cobra.Command {
 		Use:   "get ID",
 		Short: "Show everything about a task",
 		Long: "Show everything about a task: its times, its body, and the errors of its last ten unsuccessful " +
-			"attempts.",
+			"attempts.\nSecrets are hidden; --raw shows them.",
 		Example: `  delaytask get 911619959676096449
   delaytask get --tag order.close --key order-42
   delaytask get 911619959676096449 --wait 30s
@@ -44,16 +44,21 @@ func (a *app) getCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.printJSON(viewOf(&task))
+					return a.printJSON(a.viewOf(&task))
 				}
-				return a.printTask(&task)
+				shown, redacted := view.RedactedTask(a.shower(), &task)
+				if err := a.printTask(&shown); err != nil {
+					return err
+				}
+				a.noteRedacted(redacted)
+				return nil
 			})
 		},
 	}
 	name.addFlags(cmd)
 	cmd.Flags().StringVar(&wait, "wait", "", "wait this long until the task is completed, failed or cancelled")
 	noFiles(cmd, "wait")
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }
 
 // getEnded returns the task, once it has ended where the command waits.
@@ -184,9 +189,10 @@ type taskView struct {
 	Body *string `json:"body,omitempty"` // absent where it was not read
 }
 
-func viewOf(t *delaytask.TaskRow) taskView {
-	v := taskView{Task: view.Task(t)}
-	v.Task.Body = wire.Body{}
+func (a *app) viewOf(stored *delaytask.TaskRow) taskView {
+	t, redacted := view.RedactedTask(a.shower(), stored)
+	v := taskView{Task: view.Task(&t)}
+	v.Task.Body, v.Redacted = wire.Body{}, redacted
 	if t.Body != nil {
 		body := string(t.Body)
 		v.Body = &body
@@ -194,10 +200,10 @@ func viewOf(t *delaytask.TaskRow) taskView {
 	return v
 }
 
-func viewsOf(tasks []delaytask.TaskRow) []taskView {
+func (a *app) viewsOf(tasks []delaytask.TaskRow) []taskView {
 	views := make([]taskView, len(tasks)) // not nil: an empty list is [] in JSON
 	for i := range tasks {
-		views[i] = viewOf(&tasks[i])
+		views[i] = a.viewOf(&tasks[i])
 	}
 	return views
 }
@@ -222,22 +228,23 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 				if err != nil {
 					return err
 				}
+				text := a.shower().Text(e.Task.Tag, e.Text)
 				if a.json {
 					return a.printJSON(struct {
 						Reason delaytask.Reason `json:"reason"`
 						Text   string           `json:"text"`
 						Task   taskView         `json:"task"`
-					}{e.Reason, e.Text, viewOf(&e.Task)})
+					}{e.Reason, text, a.viewOf(&e.Task)})
 				}
 				tag := ""
 				if e.Task.Tag != "" { // unknown when the row cannot be read
 					tag = " (" + e.Task.Tag + ")"
 				}
 				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status,
-					localTimes(e.Text))))
+					localTimes(text))))
 			})
 		},
 	}
 	name.addFlags(cmd)
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }

@@ -121,7 +121,7 @@ looked at 10,000 tasks, and says where to go on.`,
 	values(cmd, "order", string(delaytask.OrderDue), string(delaytask.OrderLatest), string(delaytask.OrderNewest))
 	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too")
 	noFiles(cmd, "limit", "after")
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }
 
 // pages reads up to limit tasks, in as many pages as that takes. It ends with a page that has stopped.
@@ -145,7 +145,7 @@ func (a *app) pages(
 
 func (a *app) printPage(page delaytask.Page) error {
 	if a.json {
-		return a.printJSON(list[taskView]{Items: viewsOf(page.Tasks), Next: page.Next, Stopped: page.Stopped})
+		return a.printJSON(list[taskView]{Items: a.viewsOf(page.Tasks), Next: page.Next, Stopped: page.Stopped})
 	}
 	if len(page.Tasks) == 0 && !page.Stopped {
 		return a.printf("No task matches.\n")

@@ -25,6 +25,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/config"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
@@ -60,6 +61,9 @@ type app struct {
 
 	configPath string // --config
 	json       bool   // --json
+	raw        bool   // --raw
+
+	redactor *redact.Redactor // of the settings
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
@@ -85,10 +89,28 @@ func (a *app) settings(cmd *cobra.Command) (config.Config, error) {
 		path = a.getenv("DELAYTASK_CONFIG")
 	}
 	c, err := config.Load(config.Source{Path: path, Environ: a.environ, Flags: cmd.Flags()})
+	if err == nil {
+		a.redactor, err = redact.New(c.Server.RedactNames...)
+	}
 	if err != nil {
 		return c, misused(err)
 	}
 	return c, nil
+}
+
+// shower returns what masks the secrets of a command's output, nil where they are asked for.
+func (a *app) shower() *redact.Redactor {
+	if a.raw {
+		return nil
+	}
+	return a.redactor
+}
+
+// noteRedacted says what to do about masks, where people read.
+func (a *app) noteRedacted(redacted bool) {
+	if redacted && !a.json {
+		a.note("Secrets are hidden; --raw shows what is stored.\n")
+	}
 }
 
 // getenv returns the last value, as the operating system does.

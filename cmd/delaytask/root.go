@@ -105,6 +105,12 @@ func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// withRaw adds --raw to a command that shows bodies, headers or errors.
+func (a *app) withRaw(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&a.raw, "raw", false, "show secrets in bodies, headers and errors instead of hiding them")
+	return a.withJSON(cmd)
+}
+
 // noSuchCommand is the error of an unknown command.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -180,7 +181,16 @@ func (f *saveFlags) options(
 	return delay, options, nil
 }
 
+// body reads a body. It refuses one that was made from a body with masks: they would replace the secrets.
 func (a *app) body(args []string) ([]byte, error) {
+	body, err := a.bodyOf(args)
+	if err == nil && redact.Holds(body) {
+		return nil, delaytask.ErrRedacted
+	}
+	return body, err
+}
+
+func (a *app) bodyOf(args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}

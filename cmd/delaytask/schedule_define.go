@@ -147,7 +147,7 @@ func (a *app) saveSchedule(
 			scheduleView
 			Ticks    []wire.Tick `json:"ticks"`
 			Warnings []string    `json:"warnings"`
-		}{scheduleViewOf(&stored), view.Ticks(ticks, nil).Ticks, append([]string{}, warnings...)})
+		}{a.scheduleViewOf(&stored), view.Ticks(ticks, nil).Ticks, append([]string{}, warnings...)})
 	}
 	note := ""
 	if stored.State != processor.ScheduleActive {
@@ -165,9 +165,10 @@ type scheduleView struct {
 	Body string `json:"body"`
 }
 
-func scheduleViewOf(s *delaytask.Schedule) scheduleView {
-	v := scheduleView{Schedule: view.Schedule(s), Body: string(s.Body)}
-	v.Schedule.Body = wire.Body{}
+func (a *app) scheduleViewOf(stored *delaytask.Schedule) scheduleView {
+	s, redacted := view.RedactedSchedule(a.shower(), stored)
+	v := scheduleView{Schedule: view.Schedule(&s), Body: string(s.Body)}
+	v.Schedule.Body, v.Redacted = wire.Body{}, redacted
 	return v
 }
 

@@ -45,7 +45,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
 	flags.StringVar(&f.AfterName, "after", "", "only schedules with a later name: the next page")
 	noFiles(cmd, "prefix", "owner", "limit", "after")
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }
 
 // schedulePages reads up to limit schedules, in as many pages as that takes.
@@ -70,7 +70,7 @@ func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
 	if a.json {
 		views := list[scheduleView]{Items: make([]scheduleView, len(page.Schedules)), Next: page.Next}
 		for i := range page.Schedules {
-			views.Items[i] = scheduleViewOf(&page.Schedules[i])
+			views.Items[i] = a.scheduleViewOf(&page.Schedules[i])
 		}
 		return a.printJSON(views)
 	}
@@ -111,7 +111,7 @@ func styleOfSchedule(state processor.ScheduleState) style {
 const shownRuns = 10
 
 func (a *app) scheduleShowCommand() *cobra.Command {
-	return a.withJSON(&cobra.Command{
+	return a.withRaw(&cobra.Command{
 		Use:   "show NAME",
 		Short: "Show everything about a schedule",
 		Long:  "Show a schedule: its definition and its state, how far away the next tick is, and its last ticks.",
@@ -129,13 +129,16 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				ticks = view.RedactedTicks(a.shower(), shown.Tag, ticks)
 				if a.json {
 					return a.printJSON(struct {
 						scheduleView
 						History []wire.ScheduleTick `json:"history"`
-					}{scheduleViewOf(&shown), view.ScheduleTicks(ticks).Ticks})
+					}{a.scheduleViewOf(&shown), view.ScheduleTicks(ticks).Ticks})
 				}
-				if err := a.printSchedule(&shown, s.Now()); err != nil || len(ticks) == 0 {
+				is, redacted := view.RedactedSchedule(a.shower(), &shown)
+				defer a.noteRedacted(redacted)
+				if err := a.printSchedule(&is, s.Now()); err != nil || len(ticks) == 0 {
 					return err
 				}
 				if err := a.printf("\nlast ticks\n"); err != nil {
@@ -251,20 +254,22 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				e, err := s.ExplainSchedule(ctx, args[0], at)
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case a.json:
-					return a.printJSON(view.ScheduleExplanation(&e))
-				default:
-					return a.printf("%s\n", e.Text)
 				}
+				r := a.shower()
+				e.Schedule, _ = view.RedactedSchedule(r, &e.Schedule)
+				e.Text, e.History.Note = r.Text(e.Schedule.Tag, e.Text), r.Text(e.Schedule.Tag, e.History.Note)
+				if a.json {
+					return a.printJSON(view.ScheduleExplanation(&e))
+				}
+				return a.printf("%s\n", e.Text)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&tick, "tick", "", "the tick in question, such as 2027-01-31T08:30:00Z")
 	noFiles(cmd, "tick")
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }
 
 func (a *app) scheduleTicksCommand() *cobra.Command {
@@ -288,6 +293,7 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				ticks, err := s.ScheduleTicks(ctx, args[0], at, limit)
+				ticks = view.RedactedTicks(a.shower(), "", ticks)
 				switch {
 				case err != nil:
 					return err
@@ -304,5 +310,5 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 	cmd.Flags().StringVar(&before, "before", "", "only ticks before this time")
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most this many, up to 1000")
 	noFiles(cmd, "before", "limit")
-	return a.withJSON(cmd)
+	return a.withRaw(cmd)
 }

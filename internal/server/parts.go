@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/compat"
@@ -127,13 +128,20 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	if err != nil {
 		return nil, err
 	}
+	var redactor *redact.Redactor
+	if p.cfg.Server.Redact != "off" {
+		if redactor, err = redact.New(p.cfg.Server.RedactNames...); err != nil {
+			return nil, fmt.Errorf("server.redact_names: %w", err)
+		}
+	}
 	c := api.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
 		Audit: audit.New(audit.Config{
 			Store: p.store, Via: audit.API, Level: audit.Level(p.cfg.Server.Audit), Log: p.log,
 		}),
-		Requests: p.store, Receivers: p.receivers, Check: p.check, Observe: p.spans.observed(observer.observe),
+		Requests: p.store, Receivers: p.receivers, Check: p.check,
+		Redactor: redactor, Observe: p.spans.observed(observer.observe),
 		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry,
 			promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
@@ -142,7 +150,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 		c.Tokens = p.tokens
 	}
 	if pages == nil {
-		pages = p.pages
+		pages = p.pages(redactor)
 	}
 	if p.cfg.Server.Dashboard != "off" {
 		if c.Dashboard, err = p.dashboard(pages); err != nil {
@@ -176,22 +184,24 @@ func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 }
 
 // pages makes the dashboard, for callers whom the login has found.
-func (p *parts) pages(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
-	o := dashboard.Options{
-		Who: func(r *http.Request) (dashboard.User, error) {
-			c := access.From(r.Context())
-			user := dashboard.User{Name: c.Name(), Tags: c.Tags(), Open: c.Name() == ""}
-			for _, verb := range c.Verbs() {
-				user.Verbs = append(user.Verbs, string(verb))
-			}
-			return user, nil
-		},
-		ReadOnly: readOnly, Down: p.client.Down, Log: p.log,
+func (p *parts) pages(redactor *redact.Redactor) Pages {
+	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
+		o := dashboard.Options{
+			Who: func(r *http.Request) (dashboard.User, error) {
+				c := access.From(r.Context())
+				user := dashboard.User{Name: c.Name(), Tags: c.Tags(), Open: c.Name() == ""}
+				for _, verb := range c.Verbs() {
+					user.Verbs = append(user.Verbs, string(verb))
+				}
+				return user, nil
+			},
+			ReadOnly: readOnly, Redact: redactor.Text, Down: p.client.Down, Log: p.log,
+		}
+		if p.tokens != nil {
+			o.SignOut = "logout"
+		}
+		return dashboard.New(s, o)
 	}
-	if p.tokens != nil {
-		o.SignOut = "logout"
-	}
-	return dashboard.New(s, o)
 }
 
 // start runs the parts beside the scheduler.

@@ -49,6 +49,7 @@ const (
 	CodeInvalidTag         = "invalid_tag"
 	CodeInvalidKey         = "invalid_key"
 	CodeInvalidBody        = "invalid_body"
+	CodeRedacted           = "redacted"
 	CodeBodyTooLarge       = "body_too_large"
 	CodeInvalidDelay       = "invalid_delay"
 	CodeDelayTooLong       = "delay_too_long"

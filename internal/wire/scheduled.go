@@ -65,6 +65,7 @@ type Schedule struct {
 	LastSuccess Time   `json:"last_success,omitzero" doc:"Tick of the last run that completed"`
 	Created     Time   `json:"created,omitzero" doc:"Absent in the answer to a save that is the first"`
 	Updated     Time   `json:"updated,omitzero" doc:"Likewise"`
+	Redacted    bool   `json:"redacted,omitempty" doc:"[delaytask-redacted] stands for secrets in the body, the headers or the reason; raw=true shows them to a token with the verb bodies"`
 }
 
 // SchedulePage is a part of a list of schedules.

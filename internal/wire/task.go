@@ -42,6 +42,7 @@ type Task struct {
 	Error          string    `json:"error,omitempty" doc:"The last error, with the stack of a panic"`
 	FailedAttempts []Attempt `json:"failed_attempts,omitempty" doc:"The last ten attempts without success, oldest first"`
 	Broken         string    `json:"broken,omitempty" doc:"Why the row cannot be read"`
+	Redacted       bool      `json:"redacted,omitempty" doc:"[delaytask-redacted] stands for secrets in the body, the headers or the errors; raw=true shows them to a token with the verb bodies"`
 }
 
 // ScheduledRun says which tick of which schedule a task is the run of.

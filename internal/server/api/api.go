@@ -15,6 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
 
@@ -42,6 +43,9 @@ type Config struct {
 	Requests  Requests                   // remembers idempotency keys
 	Receivers Receivers                  // addresses that are called back
 	Check     func(delaytask.Item) error // further rules of a tag for its tasks; nil: none
+	// Redactor masks the secrets of tasks and schedules in the answers to reads; nil: secrets are shown. Pops and the
+	// answers to saves show a caller its own.
+	Redactor *redact.Redactor
 	// Observe is called for every request that was answered, with the request's context. May be nil.
 	Observe func(context.Context, Request)
 
@@ -69,6 +73,7 @@ type API struct {
 	requests  Requests
 	receivers Receivers
 	check     func(delaytask.Item) error
+	redactor  *redact.Redactor
 	observe   func(context.Context, Request)
 	room      *semaphore.Weighted // for requests
 	pages     *semaphore.Weighted // for pages with bodies
@@ -96,6 +101,7 @@ func New(c Config) (*API, error) {
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		check: c.Check, observe: c.Observe, audit: c.Audit, compat: c.Compat, dashboard: c.Dashboard,
+		redactor:     c.Redactor,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)

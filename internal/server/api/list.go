@@ -28,6 +28,7 @@ type listInput struct {
 	Cursor    string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 	Limit     int    `query:"limit" doc:"Tasks in a page; default 100, at most 1,000, with bodies 100"`
 	Bodies    bool   `query:"bodies" doc:"With the bodies"`
+	RawInput
 }
 
 type listOutput struct{ Body wire.Page }
@@ -46,6 +47,7 @@ func (a *API) listOperation() {
 
 type failuresInput struct {
 	Tag string `query:"tag" doc:"Only tasks of this tag"`
+	RawInput
 }
 
 type failuresOutput struct{ Body wire.Failures }
@@ -54,11 +56,15 @@ func (a *API) failures(ctx context.Context, in *failuresInput) (*failuresOutput,
 	if err := a.mayList(ctx, in.Tag); err != nil {
 		return nil, err
 	}
+	show, err := a.shower(ctx, in.RawInput, in.Tag)
+	if err != nil {
+		return nil, err
+	}
 	found, err := a.scheduler.Failures(ctx, in.Tag)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &failuresOutput{view.Failures(found)}, nil
+	return &failuresOutput{view.Failures(view.RedactedFailures(show.redactor, found))}, nil
 }
 
 // mayList reports whether the token may read tasks of the tag, or of all tags when it is "".
@@ -78,6 +84,10 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		return nil, err
 	}
 	if err := checkApp(in.App); err != nil {
+		return nil, err
+	}
+	show, err := a.shower(ctx, in.RawInput, in.Tag)
+	if err != nil {
 		return nil, err
 	}
 	filter, err := in.filter()
@@ -100,7 +110,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		needed += int64(len(page.Tasks[i].Body) + len(page.Tasks[i].ErrorStack))
 	}
 	room.keep(needed)
-	return &listOutput{wire.Page{Tasks: shownTasks(ctx, page.Tasks), Next: page.Next, Stopped: page.Stopped}}, nil
+	return &listOutput{wire.Page{Tasks: show.tasks(page.Tasks), Next: page.Next, Stopped: page.Stopped}}, nil
 }
 
 func (in *listInput) filter() (f delaytask.Filter, err error) {

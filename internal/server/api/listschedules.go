@@ -19,6 +19,7 @@ type scheduleListInput struct {
 	After  string `query:"after" doc:"next of the page before"`
 	Limit  int    `query:"limit" doc:"Schedules in a page; default 100, at most 1,000"`
 	Bodies bool   `query:"bodies" doc:"With the bodies"`
+	RawInput
 }
 
 type schedulePageOutput struct{ Body wire.SchedulePage }
@@ -39,6 +40,10 @@ func (a *API) listScheduleOperation() {
 func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedulePageOutput, error) {
 	if err := allow(ctx, access.Read, ""); err != nil {
 		return nil, a.problem(err)
+	}
+	show, err := a.shower(ctx, in.RawInput, "")
+	if err != nil {
+		return nil, err
 	}
 	if in.Limit < 0 {
 		return nil, a.problem(fmt.Errorf("%w: limit: want 1 to %d", delaytask.ErrInvalidOption, mostSchedulesListed))
@@ -78,7 +83,7 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 				s.Body = nil
 			}
 			held += int64(len(s.Body))
-			out.Body.Schedules = append(out.Body.Schedules, shownSchedule(ctx, s))
+			out.Body.Schedules = append(out.Body.Schedules, show.schedule(s))
 		}
 		if filter.AfterName = page.Next; page.Next == "" {
 			room.keep(held)

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
@@ -58,7 +59,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Cleanup(stop)
 	c := Config{
 		Scheduler: s.scheduler, Log: slog.New(slog.NewTextHandler(s.logged, nil)), BodyLimit: testBodyLimit,
-		Stopping: stopping, Requests: s.store, Receivers: receivers,
+		Stopping: stopping, Requests: s.store, Receivers: receivers, Redactor: new(redact.Redactor),
 		Audit: audit.New(audit.Config{Store: s.store, Via: audit.API, Log: slog.New(slog.DiscardHandler)}),
 	}
 	for _, f := range change {

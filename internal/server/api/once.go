@@ -107,7 +107,7 @@ func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*sav
 	case err != nil:
 		return nil, a.problem(err)
 	default:
-		out.Body.Task = shownTo(ctx, &task, known.Duplicate)
+		out.Body.Task = a.shownTo(ctx, &task, known.Duplicate)
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -73,7 +74,7 @@ func (a *API) saved(ctx context.Context, id int64, rescheduled bool, err error) 
 		out.Body.Task = wire.Task{ID: wire.ID(id)}
 		return out, nil
 	}
-	out.Body.Task = shownTo(ctx, &task, out.Status == http.StatusOK)
+	out.Body.Task = a.shownTo(ctx, &task, out.Status == http.StatusOK)
 	return out, nil
 }
 
@@ -90,13 +91,13 @@ func savedAs(duplicate, rescheduled bool) *savedOutput {
 
 // shownTo is what the caller of a save sees of the task. Another caller may have saved the existing one: a caller
 // without Read learns that it exists, and not its content.
-func shownTo(ctx context.Context, task *delaytask.TaskRow, existing bool) wire.Task {
+func (a *API) shownTo(ctx context.Context, task *delaytask.TaskRow, existing bool) wire.Task {
 	if existing && !access.From(ctx).May(access.Read, task.Tag) {
 		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
 			Status: string(task.Status)}
 	}
 	if existing {
-		return shownTask(ctx, task)
+		return shower{access.From(ctx), a.redactor}.task(task)
 	}
 	return view.Task(task)
 }
@@ -127,19 +128,27 @@ func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) 
 	return item, a.check(item)
 }
 
-// bodyOf returns the body that a request sets, nil for none.
+// bodyOf returns the body that a request sets, nil for none. It refuses one that was made from a body with masks: they
+// would replace the secrets.
 func bodyOf(body json.RawMessage, text *string) (json.RawMessage, error) {
-	if text == nil {
-		return body, nil
+	if text != nil {
+		if len(body) > 0 {
+			return nil, fmt.Errorf("%w: body and body_text exclude each other; send one of them",
+				delaytask.ErrInvalidBody)
+		}
+		body = append(json.RawMessage{}, *text...)
 	}
-	if len(body) > 0 {
-		return nil, fmt.Errorf("%w: body and body_text exclude each other; send one of them", delaytask.ErrInvalidBody)
+	if redact.Holds(body) {
+		return nil, delaytask.ErrRedacted
 	}
-	return append(json.RawMessage{}, *text...), nil
+	return body, nil
 }
 
 func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
-	for name := range s.Headers {
+	for name, value := range s.Headers {
+		if redact.Holds([]byte(value)) {
+			return nil, delaytask.ErrRedacted
+		}
 		if strings.HasPrefix(strings.ToLower(name), reservedHeaders) {
 			return nil, fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders,
 				reservedHeaders)

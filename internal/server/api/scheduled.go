@@ -26,12 +26,19 @@ type scheduleSaveInput struct {
 	Body wire.ScheduleSave
 }
 
+// scheduleRawInput names a schedule to show.
+type scheduleRawInput struct {
+	ScheduleInput
+	RawInput
+}
+
 type scheduleOutput struct{ Body wire.Schedule }
 
 type scheduleTicksInput struct {
 	ScheduleInput
 	Before string `query:"before" doc:"Only ticks before this time; default: all"`
 	Limit  int    `query:"limit" doc:"Default 100, at most 1,000"`
+	RawInput
 }
 
 type scheduleTicksOutput struct{ Body wire.ScheduleTicks }
@@ -39,6 +46,7 @@ type scheduleTicksOutput struct{ Body wire.ScheduleTicks }
 type scheduleExplainInput struct {
 	ScheduleInput
 	Tick string `query:"tick" doc:"The tick in question; default: how the schedule stands"`
+	RawInput
 }
 
 type scheduleExplainOutput struct{ Body wire.ScheduleExplanation }
@@ -165,8 +173,8 @@ func onSchedule(ctx context.Context, verb access.Verb, name string) (context.Con
 	}), nil
 }
 
-func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutput, error) {
-	ctx, err := onSchedule(ctx, access.Read, in.Name)
+func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*scheduleOutput, error) {
+	ctx, show, err := a.showSchedule(ctx, in.RawInput, in.Name)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -174,7 +182,17 @@ func (a *API) getSchedule(ctx context.Context, in *ScheduleInput) (*scheduleOutp
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &scheduleOutput{shownSchedule(ctx, &s)}, nil
+	return &scheduleOutput{show.schedule(&s)}, nil
+}
+
+// showSchedule is onSchedule for a caller that reads, and returns what shows it the answer.
+func (a *API) showSchedule(ctx context.Context, in RawInput, name string) (context.Context, shower, error) {
+	ctx, err := onSchedule(ctx, access.Read, name)
+	if err != nil {
+		return nil, shower{}, err
+	}
+	show, err := a.shower(ctx, in, "")
+	return ctx, show, err
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
@@ -187,7 +205,7 @@ func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*sched
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	ctx, err = onSchedule(ctx, access.Read, in.Name)
+	ctx, show, err := a.showSchedule(ctx, in.RawInput, in.Name)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -195,7 +213,7 @@ func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*sched
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &scheduleTicksOutput{view.ScheduleTicks(ticks)}, nil
+	return &scheduleTicksOutput{view.ScheduleTicks(view.RedactedTicks(show.redactor, "", ticks))}, nil
 }
 
 // optionalTime is the zero time for a parameter that was not given.
@@ -214,7 +232,7 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	ctx, err = onSchedule(ctx, access.Read, in.Name)
+	ctx, show, err := a.showSchedule(ctx, in.RawInput, in.Name)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -222,7 +240,9 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	if err != nil {
 		return nil, a.problem(err)
 	}
+	r, tag := show.redactor, e.Schedule.Tag
+	e.Text, e.History.Note = r.Text(tag, e.Text), r.Text(tag, e.History.Note)
 	shown := view.ScheduleExplanation(&e)
-	shown.Schedule = shownSchedule(ctx, &e.Schedule)
+	shown.Schedule = show.schedule(&e.Schedule)
 	return &scheduleExplainOutput{shown}, nil
 }

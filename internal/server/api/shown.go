@@ -2,35 +2,69 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// shownTask is what the caller sees of a task that it may read. Without Bodies its body is left out.
-func shownTask(ctx context.Context, task *delaytask.TaskRow) wire.Task {
-	shown := view.Task(task)
-	if !access.From(ctx).May(access.Bodies, task.Tag) {
-		shown.Body = wire.Body{}
+// RawInput asks for texts as they are stored.
+type RawInput struct {
+	Raw bool `query:"raw" doc:"Show secrets in bodies, headers and errors instead of [delaytask-redacted]; takes the verb bodies"`
+}
+
+// shower shows tasks and schedules to one caller.
+type shower struct {
+	caller   access.Caller
+	redactor *redact.Redactor // nil: secrets are shown
+}
+
+// shower returns what shows answers to the caller. It refuses raw texts of the tag, or of some tag when it is "", to a
+// caller without Bodies.
+func (a *API) shower(ctx context.Context, in RawInput, tag string) (shower, error) {
+	s := shower{access.From(ctx), a.redactor}
+	if !in.Raw {
+		return s, nil
+	}
+	if !s.caller.May(access.Bodies, tag) && !(tag == "" && s.caller.SomeTag(access.Bodies)) {
+		return s, problemOf(http.StatusForbidden, wire.CodeForbidden,
+			"this token may not see secrets: leave out raw, or make a token with the verb bodies too")
+	}
+	s.redactor = nil
+	return s, nil
+}
+
+// task is what the caller sees of a task that it may read. Without Bodies its body is left out.
+func (s shower) task(stored *delaytask.TaskRow) wire.Task {
+	t := *stored
+	if !s.caller.May(access.Bodies, t.Tag) {
+		t.Body = nil
+	}
+	t, redacted := view.RedactedTask(s.redactor, &t)
+	shown := view.Task(&t)
+	shown.Redacted = redacted
+	return shown
+}
+
+func (s shower) tasks(stored []delaytask.TaskRow) []wire.Task {
+	shown := make([]wire.Task, len(stored))
+	for i := range stored {
+		shown[i] = s.task(&stored[i])
 	}
 	return shown
 }
 
-func shownTasks(ctx context.Context, tasks []delaytask.TaskRow) []wire.Task {
-	shown := make([]wire.Task, len(tasks))
-	for i := range tasks {
-		shown[i] = shownTask(ctx, &tasks[i])
+// schedule is task for a schedule.
+func (s shower) schedule(stored *delaytask.Schedule) wire.Schedule {
+	is := *stored
+	if !s.caller.May(access.Bodies, is.Tag) {
+		is.Body = nil
 	}
-	return shown
-}
-
-// shownSchedule is shownTask for a schedule.
-func shownSchedule(ctx context.Context, s *delaytask.Schedule) wire.Schedule {
-	shown := view.Schedule(s)
-	if !access.From(ctx).May(access.Bodies, s.Tag) {
-		shown.Body = wire.Body{}
-	}
+	is, redacted := view.RedactedSchedule(s.redactor, &is)
+	shown := view.Schedule(&is)
+	shown.Redacted = redacted
 	return shown
 }

@@ -55,6 +55,7 @@ func (in *KeyInput) tag() string { return in.Tag }
 // GetInput names a task by its id, and may wait for its end.
 type GetInput struct {
 	IDInput
+	RawInput
 	Wait string `query:"wait" doc:"How long to wait until the task has ended, at most 55 s; default: not at all"`
 }
 
@@ -88,6 +89,14 @@ func (a *API) taskOperations() {
 		KeyInput
 		CancelInput
 	}
+	type idRaw struct {
+		IDInput
+		RawInput
+	}
+	type keyRaw struct {
+		KeyInput
+		RawInput
+	}
 	byID, byKey := "/v1/tasks/{id}", "/v1/tags/{tag}/keys/{key}"
 	const withErrors = "With its body and the errors of its attempts."
 	get := a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors+
@@ -98,7 +107,9 @@ func (a *API) taskOperations() {
 		func(ctx context.Context, in *GetInput) (*taskOutput, error) { return a.getEnded(ctx, in) })
 	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key",
 		withErrors, groupTasks),
-		func(ctx context.Context, in *KeyInput) (*taskOutput, error) { return a.get(ctx, in) })
+		func(ctx context.Context, in *keyRaw) (*taskOutput, error) {
+			return a.get(ctx, &in.KeyInput, in.RawInput)
+		})
 
 	const pendingOnly = "Reschedules it with delay or at, replaces its body, or both, while it is pending."
 	huma.Register(a.spec, a.operation(http.MethodPatch, byID, "changeTask", "Change a pending task", pendingOnly,
@@ -130,10 +141,14 @@ func (a *API) taskOperations() {
 	const whyNot = "Not due, paused, unserved, waiting for a retry, leased …"
 	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run",
 		whyNot, groupTasks),
-		func(ctx context.Context, in *IDInput) (*explainOutput, error) { return a.explain(ctx, in) })
+		func(ctx context.Context, in *idRaw) (*explainOutput, error) {
+			return a.explain(ctx, &in.IDInput, in.RawInput)
+		})
 	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/explain", "explainTaskByKey",
 		"Say why the task with a key has not run", whyNot, groupTasks),
-		func(ctx context.Context, in *KeyInput) (*explainOutput, error) { return a.explain(ctx, in) })
+		func(ctx context.Context, in *keyRaw) (*explainOutput, error) {
+			return a.explain(ctx, &in.KeyInput, in.RawInput)
+		})
 	a.listOperation()
 }
 
@@ -180,22 +195,30 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 	if err := seen(again, access.Read, delaytask.ID(task.ID), task.Tag); err != nil {
 		return nil, a.problem(err)
 	}
-	return &taskOutput{shownTask(again, &task)}, nil
+	show, err := a.shower(again, in.RawInput, task.Tag)
+	if err != nil {
+		return nil, err
+	}
+	return &taskOutput{show.task(&task)}, nil
 }
 
 // getNow is get within the time of an operation that does not wait.
 func (a *API) getNow(ctx context.Context, in *GetInput) (*taskOutput, error) {
 	limited, cancel := context.WithTimeout(ctx, a.requestWait)
 	defer cancel()
-	return a.get(limited, &in.IDInput)
+	return a.get(limited, &in.IDInput, in.RawInput)
 }
 
-func (a *API) get(ctx context.Context, in named) (*taskOutput, error) {
+func (a *API) get(ctx context.Context, in named, raw RawInput) (*taskOutput, error) {
 	task, err := a.find(ctx, in, access.Read)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &taskOutput{shownTask(ctx, &task)}, nil
+	show, err := a.shower(ctx, raw, task.Tag)
+	if err != nil {
+		return nil, err
+	}
+	return &taskOutput{show.task(&task)}, nil
 }
 
 func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput, error) {
@@ -296,10 +319,14 @@ func (a *API) met(id int64, met delaytask.Status, err error) (*metOutput, error)
 	return &metOutput{wire.Met{ID: wire.ID(id), Met: string(met)}}, nil
 }
 
-func (a *API) explain(ctx context.Context, in named) (*explainOutput, error) {
+func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutput, error) {
 	task, err := a.find(ctx, in, access.Read)
 	if err != nil {
 		return nil, a.problem(err)
+	}
+	show, err := a.shower(ctx, raw, task.Tag)
+	if err != nil {
+		return nil, err
 	}
 	e, err := a.receivers.Explain(ctx, &task)
 	if err == nil && e.Reason == "" {
@@ -308,5 +335,6 @@ func (a *API) explain(ctx context.Context, in named) (*explainOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &explainOutput{wire.Explanation{Reason: string(e.Reason), Text: e.Text, Task: shownTask(ctx, &e.Task)}}, nil
+	return &explainOutput{wire.Explanation{Reason: string(e.Reason), Text: show.redactor.Text(task.Tag, e.Text),
+		Task: show.task(&e.Task)}}, nil
 }

@@ -60,6 +60,8 @@ type Server struct {
 	PublicURL      string // where browsers reach the dashboard by https; "": where it listens
 	// TrustedProxies are networks whose X-Forwarded-For is believed, as netip.Prefix writes them.
 	TrustedProxies []string
+	Redact         string   // on, off: mask secrets in what callers are shown
+	RedactNames    []string // of further members, headers and parameters that are secrets
 	TLS            TLS
 }
 
@@ -147,7 +149,7 @@ func Default() Config {
 		Log: Log{Level: "info", Format: "text"},
 		Server: Server{
 			Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", Audit: "all", MaxConnections: 10_000,
-			Dashboard: "on",
+			Dashboard: "on", Redact: "on",
 		},
 		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},
 		Concurrency: 64,

@@ -130,6 +130,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 			Dashboard:      "read", PublicURL: "https://tasks.example.com/x",
 			TrustedProxies: []string{"10.1.2.3/32", "10.2.0.0/16", "::1/128"},
 			TLS:            TLS{Cert: "c", Key: "k", ClientCA: "a"},
+			Redact:         "off", RedactNames: []string{"card_number", "iban"},
 		},
 		Push: Push{Allow: []string{"10.0.0.0/8", "c"}, Timeout: 2 * time.Second, HostConcurrency: 2, HostRate: 0.5},
 	}

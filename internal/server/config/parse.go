@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -105,6 +106,14 @@ func publicURL(value any) (string, error) {
 			"https://tasks.example.com") // not shown: it may hold a password
 	}
 	return strings.TrimSuffix(text, "/"), nil
+}
+
+func secretNames(value any) ([]string, error) {
+	names, err := list(value)
+	if err == nil {
+		_, err = redact.New(names...)
+	}
+	return names, err
 }
 
 func hostPort(value any) (string, error) {

@@ -32,6 +32,8 @@ var settings = []setting{
 	of("server.dashboard", choice("on", "read", "off"), func(c *Config) *string { return &c.Server.Dashboard }),
 	of("server.public_url", publicURL, func(c *Config) *string { return &c.Server.PublicURL }),
 	of("server.trusted_proxies", networks, func(c *Config) *[]string { return &c.Server.TrustedProxies }),
+	of("server.redact", choice("on", "off"), func(c *Config) *string { return &c.Server.Redact }),
+	of("server.redact_names", secretNames, func(c *Config) *[]string { return &c.Server.RedactNames }),
 	of("server.tls.cert", text(0), func(c *Config) *string { return &c.Server.TLS.Cert }),
 	of("server.tls.key", text(0), func(c *Config) *string { return &c.Server.TLS.Key }),
 	of("server.tls.client_ca", text(0), func(c *Config) *string { return &c.Server.TLS.ClientCA }),

@@ -182,6 +182,7 @@ var problems = []struct {
 	{delaytask.ErrInvalidTag, http.StatusBadRequest, wire.CodeInvalidTag},
 	{delaytask.ErrInvalidKey, http.StatusBadRequest, wire.CodeInvalidKey},
 	{delaytask.ErrBodyTooLarge, http.StatusRequestEntityTooLarge, wire.CodeBodyTooLarge},
+	{delaytask.ErrRedacted, http.StatusBadRequest, wire.CodeRedacted},
 	{delaytask.ErrInvalidBody, http.StatusBadRequest, wire.CodeInvalidBody},
 	{delaytask.ErrInvalidDelay, http.StatusBadRequest, wire.CodeInvalidDelay},
 	{delaytask.ErrDelayTooLong, http.StatusBadRequest, wire.CodeDelayTooLong},

@@ -21,7 +21,7 @@ const module = "github.com/delaytask/delaytask"
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
 	{"processor", "internal/row", "internal/spec", "internal/timer/offheap", "internal/testkit/journal",
-		"internal/store/sabotage"},
+		"internal/store/sabotage", "internal/redact"},
 	{"internal/testkit/linear", "internal/bulk"},
 	{
 		"internal/server/access", "internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
@@ -57,6 +57,7 @@ var floors = [][]string{
 var own = map[string][]string{
 	"processor":                {},
 	"internal/row":             {},
+	"internal/redact":          {},
 	"internal/timer/offheap":   {},
 	"internal/testkit/dbtest":  {},
 	"internal/testkit/journal": {},
@@ -92,7 +93,7 @@ var own = map[string][]string{
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
-var standard = []string{"processor", "internal/row", "internal/testkit/journal"}
+var standard = []string{"processor", "internal/row", "internal/testkit/journal", "internal/redact"}
 
 // only says where a foreign module may be imported, tests included where the value says so.
 var only = map[string]struct {

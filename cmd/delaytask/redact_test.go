@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	const hidden = "canary-Qxy"
+	failed := s.save("mail", `{"password":"`+hidden+`"}`, "--header", "x-api-key="+hidden,
+		"--delay", "1h", "--key", "k")
+	s.exec(`UPDATE delay_task_message SET status = 2, error_stack = 'dial: token=`+hidden+`',
+		errors = '[{"n":1,"executor":"e","error":"dial: token=`+hidden+`"}]' WHERE id = ?`, failed)
+	s.ok("schedule", "create", "nightly", "@daily", "--tag", "mail", "--body", "secret="+hidden,
+		"--header", "token="+hidden)
+	s.ok("schedule", "pause", "nightly", "--reason", "password: "+hidden)
+	for _, command := range []string{
+		"get " + failed, "get --json " + failed, "list --bodies --json", "explain " + failed, "explain --json " + failed,
+		"failures", "failures --json", "schedule show nightly", "schedule show --json nightly", "schedule list --json",
+		"schedule explain nightly", "schedule explain nightly --json",
+	} {
+		shown := s.run(strings.Fields(command)...)
+		if shown.code != 0 || strings.Contains(shown.stdout+shown.stderr, hidden) ||
+			!strings.Contains(shown.stdout, redact.Mask) {
+			t.Errorf("%s: code %d\n%s%s", command, shown.code, shown.stdout, shown.stderr)
+		}
+		if raw := s.ok(append(strings.Fields(command), "--raw")...); !strings.Contains(raw, hidden) ||
+			strings.Contains(raw, redact.Mask) {
+			t.Errorf("%s --raw:\n%s", command, raw)
+		}
+	}
+	contains(t, s.run("get", failed).stderr, "--raw")
+
+	file := filepath.Join(t.TempDir(), "body.json")
+	servertest.OK(t, os.WriteFile(file, []byte(`{"password":"`+redact.Mask+`"}`), 0o600))
+	for _, args := range [][]string{
+		{"save", "mail", "@" + file}, {"save", "mail", "{}", "--header", "x-api-key=" + redact.Mask},
+		{"schedule", "update", "nightly", "--body", "@" + file},
+	} {
+		if r := s.run(args...); r.code != exitWrongUse || !strings.Contains(r.stderr, "--raw") {
+			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
+		}
+	}
+	if got := failureOf(processor.ErrRedacted).Code; got != "redacted" {
+		t.Errorf("the code is %s", got)
+	}
+	s.environ = []string{"DELAYTASK_SERVER_REDACT_NAMES=card_number"}
+	contains(t, s.ok("get", s.save("mail", `{"cardNumber":"4111"}`)), `{"cardNumber":"`+redact.Mask+`"}`)
+}
