@@ -23,7 +23,8 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 		"--header", "token="+hidden)
 	s.ok("schedule", "pause", "nightly", "--reason", "password: "+hidden)
 	for _, command := range []string{
-		"get " + failed, "get --json " + failed, "list --bodies --json", "explain " + failed, "explain --json " + failed,
+		"get " + failed, "get --json " + failed, "list --bodies --json", "explain " + failed,
+		"explain --json " + failed,
 		"failures", "failures --json", "schedule show nightly", "schedule show --json nightly", "schedule list --json",
 		"schedule explain nightly", "schedule explain nightly --json",
 	} {

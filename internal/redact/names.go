@@ -35,7 +35,8 @@ var (
 	// about ends names of what is about a secret, such as token_count and password_policy.
 	about = set("count counts length len size policy policies expires expiry expired expiration ttl age at date time " +
 		"timestamp days hours minutes seconds ms required enabled disabled strength type kind name id ids version " +
-		"min max limit limits rotation attempts retries used usage total index status state error errors reason label " +
+		"min max limit limits rotation attempts retries used usage " +
+		"total index status state error errors reason label " +
 		"description algorithm alg scheme issuer scope scopes file path provider manager field column format prefix " +
 		"changed updated created valid invalid present verified bucket budget price balance symbol decimals consent " +
 		"banner preferences domain mode")

@@ -175,8 +175,8 @@ func assignedValue(text string, start, value int, sep byte, c class) (from, to i
 
 // remarks follow a name and a colon in sentences, and are no secrets.
 var remarks = set("expired invalid missing required empty unexpected unknown not is was are has must should cannot " +
-	"can too malformed denied revoked failed wrong incorrect mismatch unauthorized forbidden no the a an of for in at " +
-	"illegal bad could unable error")
+	"can too malformed denied revoked failed wrong incorrect mismatch unauthorized forbidden no the a an of for in " +
+	"at illegal bad could unable error")
 
 // element returns the text of an XML element.
 func element(text string, value int) (from, to int) {
