@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
+	"github.com/delaytask/delaytask/internal/server/signin"
 	"github.com/delaytask/delaytask/internal/wake"
 )
 
@@ -80,13 +81,18 @@ func (a *app) announce(c config.Config, s *server.Service, collector string) {
 	if listen := c.Wake.Listen; !strings.HasPrefix(c.DSN, "sqlite:") && listen != wake.Off {
 		wakes = fmt.Sprintf("\n  wake-ups   on UDP %s: others tell of tasks that are due (wake.listen)", listen)
 	}
+	pages := url + signin.Root
+	if c.Server.Dashboard == "off" {
+		pages = "off: server.dashboard"
+	}
 	_ = a.printf(`delaytask serves at %[1]s%[2]s
   database   %[3]s%[4]s
   API        %[1]s/v1/tasks, described at %[1]s/docs and %[1]s/openapi.json
+  dashboard  %[10]s
   health     %[1]s/healthz, %[1]s/readyz, %[1]s/metrics
   names      %[5]s
   tokens     %[6]s
   GET /o/…   %[7]s%[8]s%[9]s
 Ctrl-C ends it in order.
-`, url, everywhere, config.MaskDSN(c.DSN), named, s.Names(), tokens, s.Gets(), wakes, traces)
+`, url, everywhere, config.MaskDSN(c.DSN), named, s.Names(), tokens, s.Gets(), wakes, traces, pages)
 }

@@ -158,6 +158,25 @@ func TestARevokedTokenIsRefusedAfterTwoSeconds(t *testing.T) {
 	})
 }
 
+func TestTheHolderIsOfTheTokenOfThatNameAndHash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, tokens, secret := start(t, time.Hour)
+		hash := sha256.Sum256([]byte(secret))
+		holder := func(name string, hash [32]byte, want error) {
+			t.Helper()
+			c, err := tokens.Holder(t.Context(), name, hash)
+			if !errors.Is(err, want) || (want == nil) != c.May(Save, "order.close") {
+				t.Errorf("%s %x: %+v, %v, want %v", name, hash[:4], c, err, want)
+			}
+		}
+		holder("ci", hash, nil)
+		holder("zero", hash, ErrUnauthorized)
+		holder("ci", sha256.Sum256(nil), ErrUnauthorized)
+		time.Sleep(time.Hour)
+		holder("ci", hash, ErrUnauthorized)
+	})
+}
+
 func TestTokensAreAskedForOnceThereAreAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, always, _ := start(t, 0)

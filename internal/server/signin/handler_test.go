@@ -218,7 +218,7 @@ func TestALoginLeadsToThePageThatWasAskedFor(t *testing.T) {
 			}
 		}
 		for _, want := range []string{`value="tags/a%2Fb/c?status=failed"`, `<label for="token">Access token</label>`,
-			`autocomplete="off"`, `href="static/style.css"`, `<html lang="en">`} {
+			`autocomplete="off"`, `href="static/style.css"`, `<html lang="en"`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the page lacks %s:\n%s", want, page)
 			}
@@ -351,6 +351,10 @@ func TestASessionEnds(t *testing.T) {
 				s.isIn(session, true)
 				end(s, session)
 				s.isIn(session, false)
+				s.set(func() { s.err = errAway }) // it does not come back
+				if res := s.send("GET", https+"/ui/", "", session...); res.StatusCode == 200 {
+					s.Error("it is good again while the database is away")
+				}
 			})
 		})
 	}
@@ -384,6 +388,10 @@ func TestSessionsGoOnWhileTheDatabaseIsAway(t *testing.T) {
 		s.isIn(session, true)
 		time.Sleep(time.Millisecond)
 		away(session)
+		value := strings.TrimPrefix(session[1], Cookie+"=")
+		if err := one(s.handler.sessions.find(t.Context(), value)); !errors.Is(err, errAway) {
+			t.Errorf("the session is found, %v", err)
+		}
 		res := s.send("POST", https+"/ui/logout", "", session...)
 		if got := text(res); res.StatusCode != 503 || !strings.Contains(got, "could not be deleted") {
 			t.Errorf("the logout: %s", got)
