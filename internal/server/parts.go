@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/redact"
@@ -27,7 +26,6 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/push"
-	"github.com/delaytask/delaytask/internal/server/signin"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -158,50 +156,6 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 		}
 	}
 	return api.New(c)
-}
-
-// dashboard makes the pages, behind a login where tokens are asked for.
-func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
-	c := signin.Config{
-		Store: p.store, Log: p.log, ReadOnly: p.cfg.Server.Dashboard == "read", PublicURL: p.cfg.Server.PublicURL,
-		Note: api.NoteToken,
-	}
-	if p.tokens != nil {
-		c.Tokens = p.tokens
-	}
-	for _, text := range p.cfg.Server.TrustedProxies {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("server.trusted_proxies: %w", err)
-		}
-		c.Trusted = append(c.Trusted, network)
-	}
-	var err error
-	if c.Pages, err = pages(p.scheduler, c.ReadOnly); err != nil {
-		return nil, err
-	}
-	return signin.New(c)
-}
-
-// pages makes the dashboard, for callers whom the login has found.
-func (p *parts) pages(redactor *redact.Redactor) Pages {
-	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
-		o := dashboard.Options{
-			Who: func(r *http.Request) (dashboard.User, error) {
-				c := access.From(r.Context())
-				user := dashboard.User{Name: c.Name(), Tags: c.Tags(), Open: c.Name() == ""}
-				for _, verb := range c.Verbs() {
-					user.Verbs = append(user.Verbs, string(verb))
-				}
-				return user, nil
-			},
-			ReadOnly: readOnly, Redact: redactor.Text, Down: p.client.Down, Log: p.log,
-		}
-		if p.tokens != nil {
-			o.SignOut = "logout"
-		}
-		return dashboard.New(s, o)
-	}
 }
 
 // start runs the parts beside the scheduler.

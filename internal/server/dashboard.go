@@ -1,0 +1,68 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/api"
+	"github.com/delaytask/delaytask/internal/server/signin"
+)
+
+// dashboard makes the pages, behind a login where tokens are asked for.
+func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
+	c := signin.Config{
+		Store: p.store, Log: p.log, ReadOnly: p.cfg.Server.Dashboard == "read", PublicURL: p.cfg.Server.PublicURL,
+		Note: api.NoteToken,
+	}
+	if p.tokens != nil {
+		c.Tokens = p.tokens
+	}
+	for _, text := range p.cfg.Server.TrustedProxies {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("server.trusted_proxies: %w", err)
+		}
+		c.Trusted = append(c.Trusted, network)
+	}
+	var err error
+	if c.Pages, err = pages(p.scheduler, c.ReadOnly); err != nil {
+		return nil, err
+	}
+	return signin.New(c)
+}
+
+// pages makes those of package dashboard, for callers whom the login has found.
+func (p *parts) pages(redactor *redact.Redactor) Pages {
+	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
+		o := dashboard.Options{
+			Who: userOf, ReadOnly: readOnly, Redact: redactor.Text, Down: p.client.Down, Log: p.log,
+		}
+		if p.tokens != nil {
+			o.SignOut = "logout"
+		}
+		return dashboard.New(s, o)
+	}
+}
+
+// userOf returns the caller that package signin has found. What this release does not know allows nothing.
+func userOf(r *http.Request) (dashboard.User, error) {
+	caller := access.From(r.Context())
+	u := dashboard.User{Name: caller.Name(), Open: caller.Name() == ""}
+	for _, v := range caller.Verbs() {
+		if v == access.All || slices.Contains(access.Verbs, v) {
+			u.Verbs = append(u.Verbs, string(v))
+		}
+	}
+	for _, tag := range caller.Tags() {
+		if _, err := access.ParseTags([]string{tag}); err == nil {
+			u.Tags = append(u.Tags, tag)
+		}
+	}
+	return u, nil
+}
