@@ -3,6 +3,8 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html/template"
 	"net/url"
 )
 
@@ -20,7 +22,20 @@ func query(pairs ...string) string {
 }
 
 // Query writes the parameters of a link, for templates.
-func (*view) Query(pairs ...string) string { return query(pairs...) }
+func (*view) Query(pairs ...string) (template.URL, error) { return params(query(pairs...)) }
+
+// params makes the parameters of a link of values or of a query. A template would escape what is no template.URL once
+// more.
+func params(of any) (template.URL, error) {
+	values, ok := of.(url.Values)
+	if !ok {
+		var err error
+		if values, err = url.ParseQuery(fmt.Sprint(of)); err != nil {
+			return "", err
+		}
+	}
+	return template.URL(values.Encode()), nil //nolint:gosec // Encode leaves nothing that ends the parameters
+}
 
 // act is what a user asks for, as the audit log has it.
 type act struct{ action, target, tag, filter string }

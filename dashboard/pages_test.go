@@ -32,6 +32,9 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 			if u, err := url.Parse(to); err != nil || u.IsAbs() || strings.HasPrefix(to, "/") {
 				t.Errorf("%s: the link %q does not stay within", path, to)
 			}
+			if strings.Contains(to, "%3d") || strings.Contains(to, "%26") {
+				t.Errorf("%s: the parameters of the link %q are escaped twice", path, to)
+			}
 		}
 		for _, bad := range []string{" style=", "<style", " onclick=", "javascript:", "<base"} {
 			if strings.Contains(a.body, bad) {

@@ -19,7 +19,8 @@ type templates map[string]*template.Template
 // newTemplates parses every page beside the layout and the parts that pages share, whose names begin with "_".
 func newTemplates(f files) (templates, error) {
 	funcs := template.FuncMap{
-		"static": f.named, "list": func(values ...any) []any { return values }, "sub": func(a, b int) int { return a - b },
+		"static": f.named, "params": params,
+		"list": func(values ...any) []any { return values }, "sub": func(a, b int) int { return a - b },
 	}
 	shared, err := template.New("").Funcs(funcs).ParseFS(templateFiles, "templates/_*.html")
 	if err != nil {
