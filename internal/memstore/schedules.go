@@ -85,7 +85,7 @@ func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Sche
 	defer s.mu.Unlock()
 	wanted := func(r row.Schedule) bool {
 		return (f.Names == nil || slices.Contains(f.Names, r.Name)) && (f.Owner == "" || r.Owner == f.Owner) &&
-			strings.HasPrefix(r.Name, f.Prefix) && r.Name > f.AfterName
+			(f.Tag == "" || r.Tag == f.Tag) && strings.HasPrefix(r.Name, f.Prefix) && r.Name > f.AfterName
 	}
 	return s.planned.selected(f.Limit, wanted, func(a, b row.Schedule) int {
 		return strings.Compare(a.Name, b.Name)

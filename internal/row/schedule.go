@@ -244,6 +244,7 @@ const (
 type ScheduleFilter struct {
 	Names     []string
 	Owner     string
+	Tag       string
 	Prefix    string // of the name
 	AfterName string // in the order of names, byte by byte
 	Limit     int    // 1..1000

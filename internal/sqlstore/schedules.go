@@ -80,6 +80,9 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 	if f.Owner != "" {
 		and(fmt.Sprintf(d.sameText, "t.owner"), f.Owner)
 	}
+	if f.Tag != "" {
+		and(fmt.Sprintf(d.sameText, "t.tag"), f.Tag)
+	}
 	return "SELECT " + d.scheduleList() + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
 		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
 }

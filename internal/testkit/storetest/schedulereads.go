@@ -42,6 +42,9 @@ func namesComeInOrder(t *tester) {
 		if i%2 == 0 {
 			d.Schedule.Owner = "o"
 		}
+		if i%5 == 0 {
+			d.Schedule.Tag = "t/5"
+		}
 		t.decides(d)
 	}
 	t.names(row.ScheduleFilter{}, names...)
@@ -59,6 +62,9 @@ func namesComeInOrder(t *tester) {
 	t.names(row.ScheduleFilter{Names: []string{"a", "a.1"}, Owner: "o"}, "a")
 	t.names(row.ScheduleFilter{Owner: "o ", Limit: 10})
 	t.names(row.ScheduleFilter{Owner: "o", AfterName: "a/b", Limit: 2}, "aa", "b")
+	t.names(row.ScheduleFilter{Tag: "t/5"}, "A", "a/b/c", "\u00e9")
+	t.names(row.ScheduleFilter{Tag: "t/5", Owner: "o", Limit: 10}, "A", "\u00e9")
+	t.names(row.ScheduleFilter{Tag: "t/5 ", Limit: 10})
 }
 
 func runsComeInOrder(t *tester) {
