@@ -24,6 +24,9 @@ func init() {
 	bridge.Nodes = func(ctx context.Context, scheduler any) ([]processor.Node, []string, error) {
 		return scheduler.(*Scheduler).nodes(ctx)
 	}
+	bridge.Registered = func(scheduler any, tag string) (processor.Registration, bool) {
+		return scheduler.(*Scheduler).registry.Lookup(tag)
+	}
 	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
 	bridge.Save = func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error) {
 		i := item.(Item)

@@ -1,11 +1,16 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 const (
@@ -98,4 +103,73 @@ func (v *view) Tick(t time.Time, step time.Duration) string {
 		return t.In(v.zone).Format("01-02")
 	}
 	return t.In(v.zone).Format("15:04")
+}
+
+// histogram draws how many first attempts were how late, by the classes of rollups, on a logarithmic axis.
+type histogram struct {
+	Started       int64
+	P50, P99, Max time.Duration
+	Bars          []histogramBar
+	Axis          []time.Duration // at equal distances: powers of ten
+	X50, X99, End int             // where the lines stand
+}
+
+// histogramBar is a class, in a chart that is lateWidth wide and chartHeight high.
+type histogramBar struct {
+	From, To            time.Duration
+	N                   int64
+	X, Y, Width, Height int
+}
+
+const lateWidth = 1000
+
+// newHistogram draws a histogram that is not empty.
+func newHistogram(h row.Histogram, p50, p99, most time.Duration) *histogram {
+	c := &histogram{Started: h.Count(), P50: p50, P99: p99, Max: most}
+	first, last := row.LateFrom(h[0].Class), row.LateFrom(h[len(h)-1].Class+1)
+	low := math.Floor(micros(first))
+	high := max(math.Ceil(micros(max(last, most))), low+1)
+	x := func(d time.Duration) int { return int(math.Round((micros(d) - low) / (high - low) * lateWidth)) }
+	for power := low; power <= high; power++ {
+		c.Axis = append(c.Axis, time.Duration(math.Round(math.Pow(10, power)))*time.Microsecond)
+	}
+	highest := slices.MaxFunc(h, func(a, b row.ClassCount) int { return cmp.Compare(a.N, b.N) }).N
+	for _, class := range h {
+		b := histogramBar{From: row.LateFrom(class.Class), To: row.LateFrom(class.Class + 1), N: class.N}
+		b.X, b.Height = x(b.From), int(max(1, class.N*chartHeight/highest))
+		b.Width, b.Y = max(1, x(b.To)-b.X-1), chartHeight-b.Height
+		c.Bars = append(c.Bars, b)
+	}
+	c.X50, c.X99, c.End = x(p50), x(p99), x(most)
+	return c
+}
+
+// micros is the decimal logarithm of a duration in microseconds. Nothing is taken for one microsecond.
+func micros(d time.Duration) float64 { return math.Log10(max(float64(d.Microseconds()), 1)) }
+
+// histogramOf draws durations. They are sorted.
+func histogramOf(all []time.Duration) *histogram {
+	slices.Sort(all)
+	var h row.Histogram
+	for _, late := range all {
+		class := row.LateClass(late)
+		if len(h) == 0 || h[len(h)-1].Class != class {
+			h = append(h, row.ClassCount{Class: class})
+		}
+		h[len(h)-1].N++
+	}
+	rank := func(percent int) time.Duration { return all[(len(all)*percent+99)/100-1] }
+	return newHistogram(h, rank(50), rank(99), all[len(all)-1])
+}
+
+// Power writes a power of ten of microseconds.
+func (*view) Power(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return strconv.FormatInt(int64(d/time.Second), 10) + " s"
+	case d >= time.Millisecond:
+		return strconv.FormatInt(int64(d/time.Millisecond), 10) + " ms"
+	default:
+		return strconv.FormatInt(int64(d/time.Microsecond), 10) + " µs"
+	}
 }

@@ -115,6 +115,7 @@ var pages = map[string]page{
 	"/bulk":           {template: "bulk", verb: access.Change, show: (*view).preview},
 	"/bulk/{id}":      {template: "run", verb: access.Read, show: (*view).run},
 	"/tags":           {template: "tags", verb: access.Observe, show: (*view).tags},
+	"/tags/{tag}":     {template: "tag", verb: access.Observe, show: (*view).tag},
 	"/load":           {template: "load", verb: access.Observe, show: (*view).load},
 	"/failures":       {template: "failures", verb: access.Read, show: (*view).failures},
 	"/nodes":          {template: "nodes", verb: access.Observe, show: (*view).nodes},

@@ -10,10 +10,21 @@ import (
 // seriesChart is a chart over time, as script draws it. A value that is nil is a gap.
 type seriesChart struct {
 	Times  []int64      `json:"times"` // in seconds
+	From   int64        `json:"from"`
+	To     int64        `json:"to"`
 	Names  []string     `json:"names"`
+	Colors []string     `json:"colors,omitempty"`
 	Values [][]*float64 `json:"values"` // of each name
-	Log    bool         `json:"log"`
-	Unit   string       `json:"unit"`
+	Log    bool         `json:"log,omitempty"`
+	Sinh   bool         `json:"arcsinh,omitempty"`
+	Unit   string       `json:"unit,omitempty"`
+	Marks  []chartMark  `json:"marks,omitempty"`
+}
+
+// chartMark is a sign at a moment.
+type chartMark struct {
+	At   int64  `json:"at"`
+	Sign string `json:"sign"`
 }
 
 // JSON is the chart for a page's attribute.
@@ -22,26 +33,74 @@ func (c seriesChart) JSON() (string, error) {
 	return string(b), err
 }
 
-// lateChart is the lateness of a series. A gap stays a gap.
-func lateChart(s delaytask.Series) seriesChart {
-	c := seriesChart{Names: []string{"p50", "p99", "max"}, Log: true, Unit: "ms", Values: make([][]*float64, 3)}
-	points := map[int64]delaytask.SeriesPoint{}
-	for _, p := range s.Points {
-		points[p.Start.Unix()] = p
+// chartLine is a line of a chart.
+type chartLine struct {
+	name, color string
+	of          func(delaytask.SeriesPoint) *float64
+}
+
+// newSeriesChart makes a value of each line for each span of the series, also where the series has no point.
+func newSeriesChart(s delaytask.Series, lines ...chartLine) seriesChart {
+	c := seriesChart{From: s.From.Unix(), To: s.To.Unix(), Values: make([][]*float64, len(lines))}
+	for _, l := range lines {
+		c.Names, c.Colors = append(c.Names, l.name), append(c.Colors, l.color)
+	}
+	for _, m := range s.Marks {
+		c.Marks = append(c.Marks, chartMark{m.Time.Unix(), markSigns[m.Kind]})
 	}
 	if s.Span <= 0 {
 		return c
 	}
+	points := map[int64]delaytask.SeriesPoint{}
+	for _, p := range s.Points {
+		points[p.Start.Unix()] = p
+	}
 	for at := s.From.Truncate(s.Span); at.Before(s.To); at = at.Add(s.Span) {
 		c.Times = append(c.Times, at.Unix())
-		p := points[at.Unix()]
-		for i, d := range []time.Duration{p.P50, p.P99, p.Max} {
-			var ms *float64
-			if p.Started > 0 {
-				ms = new(max(float64(d)/float64(time.Millisecond), 0.01)) // a logarithmic axis has no 0
-			}
-			c.Values[i] = append(c.Values[i], ms)
+		for i, l := range lines {
+			c.Values[i] = append(c.Values[i], l.of(points[at.Unix()]))
 		}
 	}
+	return c
+}
+
+var markSigns = map[delaytask.MarkKind]string{
+	delaytask.MarkJoined: "+", delaytask.MarkLeft: "−", delaytask.MarkLost: "✕", delaytask.MarkPaused: "‖",
+	delaytask.MarkResumed: "▶", delaytask.MarkFailover: "⇄",
+}
+
+// MarkSign is the sign of a mark in a chart.
+func (*view) MarkSign(m delaytask.SeriesMark) string { return markSigns[m.Kind] }
+
+// lateChart is the lateness of a series. A gap stays a gap.
+func lateChart(s delaytask.Series) seriesChart {
+	ms := func(of func(delaytask.SeriesPoint) time.Duration) func(delaytask.SeriesPoint) *float64 {
+		return func(p delaytask.SeriesPoint) *float64 {
+			if p.Started == 0 {
+				return nil
+			}
+			return new(max(float64(of(p))/float64(time.Millisecond), 0.001)) // a logarithmic axis has no 0
+		}
+	}
+	c := newSeriesChart(s,
+		chartLine{"p50", "--executing", ms(func(p delaytask.SeriesPoint) time.Duration { return p.P50 })},
+		chartLine{"p99", "--overdue", ms(func(p delaytask.SeriesPoint) time.Duration { return p.P99 })},
+		chartLine{"max", "--failed", ms(func(p delaytask.SeriesPoint) time.Duration { return p.Max })})
+	c.Log, c.Unit = true, "ms"
+	return c
+}
+
+// ResultChart is the results of a series. Where nothing was counted nothing has ended.
+func (v *view) ResultChart(s delaytask.Series) seriesChart {
+	count := func(of func(delaytask.SeriesPoint) int64) func(delaytask.SeriesPoint) *float64 {
+		return func(p delaytask.SeriesPoint) *float64 { return new(float64(of(p))) }
+	}
+	c := newSeriesChart(s,
+		chartLine{v.T("status.completed"), "--completed",
+			count(func(p delaytask.SeriesPoint) int64 { return p.Completed })},
+		chartLine{v.T("tag.retried"), "--overdue", count(func(p delaytask.SeriesPoint) int64 { return p.Retried })},
+		chartLine{v.T("status.failed"), "--failed", count(func(p delaytask.SeriesPoint) int64 { return p.Failed })},
+		chartLine{v.T("tag.lost"), "--cancelled", count(func(p delaytask.SeriesPoint) int64 { return p.Lost })})
+	c.Sinh = true // few failures are seen beside many results
 	return c
 }

@@ -50,23 +50,23 @@ type statusCount struct {
 	More   bool // than that
 }
 
-// situation is which nodes live, and which tags are paused.
-type situation struct {
+// clusterState is which nodes live, and which tags are paused.
+type clusterState struct {
 	now    row.Time
 	nodes  []row.Node // that live and are not leaving
 	paused map[string]bool
 }
 
-func (v *view) situation() (situation, error) {
+func (v *view) clusterState() (clusterState, error) {
 	nodes, reading, err := v.store.Nodes(v.r.Context())
 	if err != nil {
-		return situation{}, err
+		return clusterState{}, err
 	}
 	tags, _, err := v.store.Tags(v.r.Context())
 	if err != nil {
-		return situation{}, err
+		return clusterState{}, err
 	}
-	s := situation{now: reading.Time, paused: map[string]bool{}}
+	s := clusterState{now: reading.Time, paused: map[string]bool{}}
 	for _, n := range nodes {
 		if !n.Leaving && reading.Time.Sub(n.Heartbeat) <= cluster.LeaseTime {
 			s.nodes = append(s.nodes, n)
@@ -80,7 +80,7 @@ func (v *view) situation() (situation, error) {
 
 // tags shows all tags.
 func (v *view) tags() (any, error) {
-	now, err := v.situation()
+	now, err := v.clusterState()
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (v *view) gone(err error) bool {
 }
 
 // tagRows makes a row of each tag that has tasks, is served or is paused, and that the user sees.
-func (v *view) tagRows(now *situation, counts []listing.TagCount) map[string]*tagRow {
+func (v *view) tagRows(now *clusterState, counts []listing.TagCount) map[string]*tagRow {
 	all := map[string]*tagRow{}
 	of := func(tag string) *tagRow {
 		if t := all[tag]; t != nil || !v.Caller.May(access.Observe, tag) {
@@ -287,8 +287,13 @@ func (v *view) changeTag() (result, error) {
 		return result{}, err
 	}
 	verb := v.r.PathValue("verb")
-	set := map[string]func(context.Context, string) error{"pause": v.scheduler.Pause, "resume": v.scheduler.Resume}[verb]
-	if set == nil {
+	var set func(context.Context, string) error
+	switch verb {
+	case "pause":
+		set = v.scheduler.Pause
+	case "resume":
+		set = v.scheduler.Resume
+	default:
 		return result{}, errNoPage
 	}
 	a := act{action: "tag." + verb, target: tag, tag: tag}

@@ -95,8 +95,8 @@
     if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
   });
 
-  // Charts stand in data-series: times in seconds, and a list of numbers for each line. Marks explain changes, from and
-  // to bound the axis of times. A table beside it has the same.
+  // Charts stand in data-series: times in seconds, and a list of numbers for each line. Marks explain changes, and from
+  // and to bound the axis of times. An axis by arcsinh is a logarithmic one that has a zero. Each chart has its table.
   const drawn = new Map();
   function color(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
   function charts() {
@@ -115,19 +115,28 @@
       const plot = new uPlot({
         width: Math.max(280, el.clientWidth), height: 200,
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
-        scales: { x: chart.from ? { range: [chart.from, chart.to] } : {}, y: chart.log ? { distr: 3 } : { range: { min: { hard: 0 } } } },
+        scales: { x: chart.from ? { range: [chart.from, chart.to] } : {}, y: scale(chart) },
         hooks: { draw: [(u) => mark(u, chart.marks || [])] },
         axes: [
-          { stroke: color("--quiet"), grid },
-          { stroke: color("--quiet"), grid, size: 64, values: (u, all) => all.map((n) => n == null ? "" : chart.unit === "ms" ? span(n) : n) },
+          { stroke: color("--quiet"), grid, values: [
+            [86400, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+            [60, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+            [1, "{HH}:{mm}:{ss}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+          ] },
+          { stroke: color("--quiet"), grid, size: 64, values: (u, all) => all.map((n) => n == null || n < 0 ? "" : chart.unit === "ms" ? span(n) : n) },
         ],
-        series: [{}, ...chart.names.map((name, i) => ({
-          label: name, stroke: color(colors[i % colors.length]), dash: chart.solid ? [] : dashes[i % 3], width: 2, spanGaps: false,
+        series: [{ label: el.dataset.time || "t", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...chart.names.map((name, i) => ({
+          label: name, stroke: color(colors[i % colors.length]), dash: dashes[i % 3], width: 2, spanGaps: false,
           value: (u, n) => n == null ? "–" : chart.unit === "ms" ? span(n) : n,
         }))],
       }, [chart.times, ...chart.values], el);
       drawn.set(el, plot);
     }
+  }
+  function scale(chart) {
+    if (chart.log) return { distr: 3 };
+    if (chart.arcsinh) return { distr: 4, asinh: 1, range: (u, min, max) => [0, Math.max(10, max * 1.5)] };
+    return { range: (u, min, max) => uPlot.rangeNum(0, max || 1, 0.1, true) };
   }
   function mark(u, marks) {
     const { ctx, bbox } = u;

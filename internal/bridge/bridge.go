@@ -28,6 +28,9 @@ var Bulks func(scheduler any) *bulk.Runs
 // its tasks hold.
 var Nodes func(ctx context.Context, scheduler any) (nodes []processor.Node, tokens []string, err error)
 
+// Registered returns what a tag was registered with at a *delaytask.Scheduler, and whether it was.
+var Registered func(scheduler any, tag string) (processor.Registration, bool)
+
 // Warning returns what an operator has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
 

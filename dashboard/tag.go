@@ -1,0 +1,269 @@
+package dashboard
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/rollup"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// tagPage is one tag.
+type tagPage struct {
+	Tag    string
+	Paused bool
+	Since  time.Time               // it is paused; zero where that is not known
+	Nodes  []row.Node              // that serve it
+	Here   *processor.Registration // what it was registered with in this process; nil where it was not
+	Counts []statusCount
+	Span   string
+
+	Past   *past // nil where it cannot be read
+	NoPast bool
+	Late   *histogram // nil where no attempt is known
+	Newest bool       // Late is of the newest completed tasks, and not of the span
+
+	Due       *dueChart
+	Failures  *delaytask.Failures // nil where the user may not see tasks
+	LeftOut   int                 // groups that are not shown
+	Schedules []tagSchedule
+	More      bool // there are more schedules
+	Did       string
+}
+
+// tagSchedule is a schedule of the tag.
+type tagSchedule struct {
+	Name, State, Reason string
+	When                []string
+	Zone                string
+	Next, Success       time.Time
+	Failures            int // runs in a row
+}
+
+const (
+	mostSchedules = 50
+	fewGroups     = 10
+	newestLate    = 10_000
+)
+
+// tag shows one tag.
+func (v *view) tag() (any, error) {
+	tag, err := v.tagOf(access.Observe)
+	if err != nil {
+		return nil, err
+	}
+	name, span, err := v.spanOf()
+	if err != nil {
+		return nil, err
+	}
+	now, err := v.clusterState()
+	if err != nil {
+		return nil, err
+	}
+	shown := tagPage{Tag: tag, Span: name, Paused: now.paused[tag], Did: v.r.URL.Query().Get("did")}
+	for _, n := range now.nodes {
+		if slices.Contains(n.Tags, tag) {
+			shown.Nodes = append(shown.Nodes, n)
+		}
+	}
+	if here, registered := bridge.Registered(v.scheduler, tag); registered {
+		shown.Here = &here
+	}
+	if shown.Counts, err = v.countsOf(tag); err != nil {
+		return nil, err
+	}
+	if err := v.tagParts(&shown, span, now.now); err != nil {
+		return nil, err
+	}
+	return shown, nil
+}
+
+// tagParts reads the parts that can be missing by themselves.
+func (v *view) tagParts(shown *tagPage, span time.Duration, now row.Time) error {
+	tag := shown.Tag
+	past, err := v.past(tag, span, now)
+	if shown.NoPast = err != nil; v.gone(err) {
+		return err
+	}
+	if shown.Paused && !shown.NoPast {
+		if shown.Since, err = v.pausedSince(tag, now); v.gone(err) {
+			return err
+		}
+	}
+	if err := v.lateness(shown, past); err != nil {
+		return err
+	}
+	if due, err := v.forecast(tag, delaytask.ForecastHour); err == nil {
+		chart := newDueChart(&due, due.Total())
+		shown.Due = &chart
+	} else if v.gone(err) {
+		return err
+	}
+	if !v.Caller.May(access.Read, tag) {
+		return nil
+	}
+	if failed, err := v.failed(tag); err == nil {
+		shown.LeftOut = max(len(failed.Groups)-fewGroups, 0)
+		failed.Groups = failed.Groups[:len(failed.Groups)-shown.LeftOut]
+		shown.Failures = &failed
+	} else if v.gone(err) {
+		return err
+	}
+	found, err := v.schedulesOf(tag)
+	shown.More = len(found) > mostSchedules
+	shown.Schedules = found[:min(len(found), mostSchedules)]
+	if v.gone(err) {
+		return err
+	}
+	return nil
+}
+
+// Empty reports whether nothing is known of the tag.
+func (p tagPage) Empty() bool {
+	some := slices.ContainsFunc(p.Counts, func(c statusCount) bool { return c.Tasks > 0 })
+	return !some && !p.Paused && len(p.Nodes) == 0 && len(p.Schedules) == 0 && p.Late == nil
+}
+
+// Command is the command that shows the same.
+func (p tagPage) Command() string {
+	return "delaytask stats --since " + p.Span + " --tag " + quoted(p.Tag)
+}
+
+// countsOf counts the tasks of a tag.
+func (v *view) countsOf(tag string) (counts []statusCount, err error) {
+	var pairs []row.Pair
+	for _, name := range v.Statuses() {
+		status, _ := row.ParseStatus(string(name))
+		pairs = append(pairs, row.Pair{Tag: tag, Status: status})
+	}
+	found, err := v.store.Count(v.r.Context(), pairs, mostOfSelect+1)
+	for i, n := range found {
+		counts = append(counts, statusCount{v.Statuses()[i], min(n, mostOfSelect), n > mostOfSelect})
+	}
+	return counts, err
+}
+
+// past is what has become of a tag's tasks within a span.
+type past struct {
+	delaytask.Series
+	Rows []delaytask.SeriesPoint // its points, or one a day where there are many
+	late row.Histogram
+	max  time.Duration
+}
+
+// Late is the chart of lateness.
+func (p *past) Late() seriesChart { return lateChart(p.Series) }
+
+const (
+	mostPastRows = 60 // of a table
+	day          = 24 * time.Hour
+)
+
+// past reads what has become of a tag's tasks.
+func (v *view) past(tag string, long time.Duration, now row.Time) (*past, error) {
+	key := "past " + long.String() + " " + tag
+	return kept(v, key, keepHour, func(ctx context.Context) (*past, error) {
+		span, to := row.SpanMinute, row.SpanMinute.Begin(now.Add(-writtenAfter))
+		if long > rollup.KeepMinutes {
+			span, to = row.SpanHour, now
+		}
+		from := span.Begin(to.Add(-long))
+		rows, err := v.store.Rollups(ctx, span, []string{tag}, from, to)
+		if err != nil {
+			return nil, err
+		}
+		marks, err := v.store.Rollups(ctx, row.SpanMark, nil, from, now)
+		if err != nil {
+			return nil, err
+		}
+		return pastOf(tag, span, rows, marks, from, to), nil
+	})
+}
+
+func pastOf(tag string, span row.RollupSpan, rows, marks []row.Rollup, from, to row.Time) *past {
+	merged := rollup.Merge(rows)
+	p := &past{Series: rollup.Series(merged, rollup.Marks(marks, tag))}
+	p.Span, p.From, p.To = span.Length(), from.Std(), to.Std()
+	if p.Rows = p.Points; len(p.Rows) > mostPastRows {
+		for i := range merged {
+			merged[i].Begin -= merged[i].Begin % row.Time(day.Microseconds())
+		}
+		merged = rollup.Merge(merged)
+		p.Rows = rollup.Series(merged, nil).Points
+	}
+	for i := range merged {
+		merged[i].Begin = from // so that they are merged into one
+	}
+	for _, sum := range rollup.Merge(merged) {
+		p.late, p.max = sum.Late, sum.Max
+	}
+	return p
+}
+
+// pausedSince finds the mark of a pause. A second pause changes nothing.
+func (v *view) pausedSince(tag string, now row.Time) (time.Time, error) {
+	return kept(v, "paused "+tag, keepHour, func(ctx context.Context) (since time.Time, err error) {
+		marks, err := v.store.Rollups(ctx, row.SpanMark, []string{tag}, now.Add(-rollup.KeepHours), now)
+		for _, m := range marks {
+			switch {
+			case m.Mark.Kind == row.MarkResumed:
+				since = time.Time{}
+			case m.Mark.Kind == row.MarkPaused && since.IsZero():
+				since = m.Begin.Std()
+			}
+		}
+		return since, err
+	})
+}
+
+// lateness draws how late first attempts started: within the span, or else of the newest completed tasks.
+func (v *view) lateness(shown *tagPage, of *past) error {
+	if !shown.NoPast {
+		shown.Past = of
+		if n := of.late.Count(); n > 0 {
+			shown.Late = newHistogram(of.late, of.late.Quantile(0.5, of.max), of.late.Quantile(0.99, of.max), of.max)
+			return nil
+		}
+	}
+	late, err := kept(v, "late "+shown.Tag, keepSamples, func(ctx context.Context) (*histogram, error) {
+		samples, err := v.store.Lateness(ctx, []string{shown.Tag}, 0, newestLate)
+		if err != nil || len(samples) == 0 {
+			return nil, err
+		}
+		all := make([]time.Duration, len(samples))
+		for i, s := range samples {
+			all[i] = max(s.Late, 0)
+		}
+		return histogramOf(all), nil
+	})
+	if v.gone(err) {
+		return err
+	}
+	shown.Late, shown.Newest = late, true
+	return nil
+}
+
+// schedulesOf reads the schedules of a tag, and one more than are shown.
+func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
+	return kept(v, "schedules "+tag, keepListed, func(ctx context.Context) (all []tagSchedule, err error) {
+		found, _, err := v.store.Schedules(ctx, row.ScheduleFilter{Tag: tag, Limit: mostSchedules + 1})
+		for i := range found {
+			s := &found[i]
+			one := tagSchedule{
+				Name: s.Name, State: s.State.String(), Reason: s.Reason, Next: s.Next.Std(), Success: s.Success.Std(),
+				Failures: s.Failures, When: []string{s.Spec},
+			}
+			if read, err := spec.ParseText(s.Spec); err == nil {
+				one.When, one.Zone = read.Definition().Lines, read.Definition().Zone
+			}
+			all = append(all, one)
+		}
+		return all, err
+	})
+}
