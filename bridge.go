@@ -41,6 +41,11 @@ func init() {
 		_, err := scheduler.(*Scheduler).newSave(nil, i.Tag, i.Body, i.Delay, i.Options)
 		return err
 	}
+	bridge.CheckFilter = func(filter any) error {
+		f := filter.(Filter)
+		_, err := queryOf(&f, 0)
+		return err
+	}
 	bridge.Complete = func(ctx context.Context, scheduler any, token processor.Token) error {
 		s := scheduler.(*Scheduler)
 		return s.byToken(ctx, "complete", token, s.engine.Complete)

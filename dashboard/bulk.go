@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/bulkrun"
 )
 
 // previewPage is what a bulk change would do. The moment is fixed here, so what comes later is not in it.
@@ -33,50 +34,36 @@ const allTags = "all tags"
 // previewTime bounds the counting. What is left then makes the number a lower bound.
 const previewTime = 1500 * time.Millisecond
 
-// changeAll is CancelAll or RetryAll.
-type changeAll func(context.Context, delaytask.Bulk) (delaytask.BulkResult, error)
-
 // bulkOf reads what a bulk change is to do, and checks that the user may.
-func (v *view) bulkOf(query url.Values) (f delaytask.Filter, clean url.Values, change changeAll, err error) {
-	if f, clean, err = v.filterOf(query); err != nil {
-		return f, nil, nil, err
+func (v *view) bulkOf(query url.Values) (change *bulkrun.Change, clean url.Values, err error) {
+	f, clean, err := v.filterOf(query)
+	if err != nil {
+		return nil, nil, err
 	}
-	var status delaytask.Status
-	switch query.Get("verb") {
-	case "cancel":
-		change, status = v.scheduler.CancelAll, delaytask.Pending
-	case "retry":
-		change, status = v.scheduler.RetryAll, delaytask.Failed
-	default:
-		return f, nil, nil, errNoPage
-	}
-	if f.Status == "" {
-		f.Status = status
-	}
-	f.After, f.Order = "", ""
 	clean.Del("cursor")
 	clean.Del("order")
 	if err := v.allow(access.Change, f.Tag); err != nil {
-		return f, nil, nil, err
+		return nil, nil, err
 	}
-	if f.Tag == "" && !v.allTags(access.Change) {
-		return f, nil, nil, invalid{"tag", errNeedsTag}
+	change, err = bulkrun.New(v.scheduler, v.Caller, query.Get("verb"), f)
+	switch {
+	case errors.Is(err, bulkrun.ErrAction):
+		return nil, nil, errNoPage
+	case errors.Is(err, bulkrun.ErrForbidden): // of the named tag it is not
+		return nil, nil, invalid{"tag", err}
 	}
-	return f, clean, change, nil
+	return change, clean, err
 }
-
-var errNeedsTag = errors.New("you may change some tags only: name one")
 
 // preview counts what a bulk change would change.
 func (v *view) preview() (any, error) {
-	verb := v.r.URL.Query().Get("verb")
-	f, clean, change, err := v.bulkOf(v.r.URL.Query())
+	change, clean, err := v.bulkOf(v.r.URL.Query())
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), previewTime)
 	defer cancel()
-	found, err := change(ctx, delaytask.Bulk{Filter: f, DryRun: true})
+	found, err := change.Count(ctx, delaytask.Bulk{})
 	if ctx.Err() != nil && v.r.Context().Err() == nil {
 		found.Capped, err = true, nil
 	}
@@ -86,6 +73,7 @@ func (v *view) preview() (any, error) {
 	if found.AsOf.IsZero() {
 		found.AsOf = v.Now
 	}
+	verb, f := change.Action, change.Filter
 	shown := previewPage{
 		Verb: verb, Filter: f, Query: clean, Tasks: found.Tasks, Capped: found.Capped, AsOf: found.AsOf,
 		Typed: strconv.Itoa(found.Tasks), Command: strings.Replace(listCommand(&f), " list", " "+verb, 1),
@@ -108,12 +96,12 @@ func (v *view) startBulk() (result, error) {
 		return result{}, errForm
 	}
 	query.Set("verb", verb)
-	f, clean, change, err := v.bulkOf(query)
+	change, clean, err := v.bulkOf(query)
 	if err != nil {
 		return result{}, err
 	}
 	asOf, err := time.Parse(time.RFC3339Nano, form.Get("as_of"))
-	if err != nil {
+	if err != nil || asOf.IsZero() {
 		return result{}, invalid{"as_of", errWhen}
 	}
 	typed := strings.TrimSpace(form.Get("typed"))
@@ -121,25 +109,16 @@ func (v *view) startBulk() (result, error) {
 		return result{}, invalid{"typed", fmt.Errorf("%w: type %q to confirm; nothing was changed", errForm, wanted)}
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
-	about := bulk.About{
-		Verb: verb, Tag: f.Tag, Filter: clean.Encode(), Who: v.Caller.Name(), Tasks: tasks,
-		Capped: form.Get("capped") != "", AsOf: asOf,
-	}
+	about := bulk.About{Who: v.Caller.Name(), Tasks: tasks, Capped: form.Get("capped") != "", AsOf: asOf}
 	filter := clean.Encode() + "&as_of=" + asOf.UTC().Format(time.RFC3339Nano)
-	a := act{action: "bulk." + verb, tag: f.Tag, filter: filter}
-	run := func(ctx context.Context, progress func(int)) (done int, err error) {
-		err = v.audited(ctx, a, func(ctx context.Context) (int, error) {
-			changed, err := change(ctx, delaytask.Bulk{Filter: f, AsOf: asOf, Progress: progress})
-			done = changed.Tasks
-			return done, err
-		})
-		return done, err
-	}
-	id, err := bridge.Bulks(v.scheduler).Start(about, run)
+	a := act{action: "bulk." + verb, tag: change.Filter.Tag, filter: filter}
+	started, err := change.Start(about, func(ctx context.Context, do func(context.Context) (int, error)) error {
+		return v.audited(ctx, a, do)
+	})
 	if err != nil {
 		return result{}, err
 	}
-	return result{to: "bulk/" + id}, nil
+	return result{to: "bulk/" + started.ID}, nil
 }
 
 // runPage is a bulk change under way, or one that has ended.
@@ -166,33 +145,25 @@ func (p runPage) Percent() int {
 // run shows a bulk change.
 func (v *view) run() (any, error) {
 	found, known := bridge.Bulks(v.scheduler).Get(v.r.PathValue("id"))
-	if !known || v.seesRun(found) != nil {
+	if !known || !bulkrun.Sees(v.Caller, &found) {
 		return runPage{}, nil
 	}
-	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Tag) == nil}
-	shown.Link = found.Filter
-	if found.Err != nil && !errors.Is(found.Err, bulk.ErrStopped) {
-		shown.Error = v.redacted(found.Tag, found.Err.Error())
+	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
+	shown.Link = filterQuery(&found.Filter)
+	if found.Outcome() == bulk.Failed {
+		shown.Error = v.redacted(found.Filter.Tag, found.Err.Error())
 	}
 	return shown, nil
-}
-
-// seesRun returns an error when the user may not see tasks of the run.
-func (v *view) seesRun(s bulk.State) error {
-	if s.Tag == "" && !v.allTags(access.Read) {
-		return errForbidden
-	}
-	return v.allow(access.Read, s.Tag)
 }
 
 // stopRun stops a bulk change. What it has changed stays so.
 func (v *view) stopRun() (result, error) {
 	id := v.r.PathValue("id")
 	found, known := bridge.Bulks(v.scheduler).Get(id)
-	if !known || v.seesRun(found) != nil {
+	if !known || !bulkrun.Sees(v.Caller, &found) {
 		return result{}, errNoPage
 	}
-	if err := v.allow(access.Change, found.Tag); err != nil {
+	if err := v.allow(access.Change, found.Filter.Tag); err != nil {
 		return result{}, err
 	}
 	bridge.Bulks(v.scheduler).Stop(id)

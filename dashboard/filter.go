@@ -65,6 +65,22 @@ func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values,
 	return f, clean, nil
 }
 
+// filterQuery writes the filter as the query of its list.
+func filterQuery(f *delaytask.Filter) string {
+	text := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	lateBy := ""
+	if f.LateBy > 0 {
+		lateBy = wire.FormatDuration(f.LateBy)
+	}
+	return query("tag", f.Tag, "status", string(f.Status), "key", f.Key, "app", f.App, "due_from", text(f.DueFrom),
+		"due_before", text(f.DueBefore), "late_by", lateBy, "error", f.Error, "group", f.Group)
+}
+
 // timeOf reads a time with its zone, or one of the reader's zone as a browser's field for times has it.
 func (v *view) timeOf(text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {

@@ -148,7 +148,7 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	s.get(run).has(t, http.StatusOK, "<dd>3</dd>", "ann")
+	s.get(run).has(t, http.StatusOK, "<dd>3</dd>", "ann", "<code>status=pending&amp;tag=order.close</code>")
 	if s.status(late) != delaytask.Pending || s.status(kept) != delaytask.Pending {
 		t.Error("it has cancelled what it should not")
 	}

@@ -44,6 +44,10 @@ var Save func(ctx context.Context, scheduler, item any) (id int64, task any, res
 // the database.
 var CheckSave func(scheduler, item any) error
 
+// CheckFilter returns what the List, CancelAll and RetryAll of a scheduler would refuse a delaytask.Filter for before
+// they ask the database.
+var CheckFilter func(filter any) error
+
 // Complete ends a pending task of a *delaytask.Scheduler that has the version of the token. It returns ErrLeaseLost
 // when the task is not pending, or has another version by now.
 var Complete func(ctx context.Context, scheduler any, token processor.Token) error

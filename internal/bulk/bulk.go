@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/delaytask/delaytask/processor"
 )
 
 var (
@@ -29,7 +31,8 @@ const (
 
 // About says what a run is, for those who look at it.
 type About struct {
-	Verb, Tag, Filter, Who string
+	Verb, Who string
+	Filter    processor.Filter
 
 	Tasks  int       // that a dry run has counted
 	Capped bool      // there are more
@@ -45,6 +48,31 @@ type State struct {
 	Err          error     // why it has ended early: ErrStopped, ErrClosed, or an error of the change
 }
 
+// Outcome is how a run stands.
+type Outcome string
+
+// The outcomes.
+const (
+	Running Outcome = "running"
+	Done    Outcome = "done"    // all was changed that matched
+	Stopped Outcome = "stopped" // by someone, or with its process
+	Failed  Outcome = "failed"
+)
+
+// Outcome is how the run stands.
+func (s *State) Outcome() Outcome {
+	switch {
+	case s.Ended.IsZero():
+		return Running
+	case s.Err == nil:
+		return Done
+	case errors.Is(s.Err, ErrStopped), errors.Is(s.Err, ErrClosed):
+		return Stopped
+	default:
+		return Failed
+	}
+}
+
 // Runs are the runs of a process. The zero value is ready.
 type Runs struct {
 	mu     sync.Mutex
@@ -58,10 +86,10 @@ type run struct {
 	end   context.CancelCauseFunc
 }
 
-// Start runs the change, which gets what it calls with the number of tasks that it has changed. It returns the id of
-// the run, [ErrTooMany] or [ErrClosed].
+// Start runs the change, which gets what it calls with the number of tasks that it has changed. It returns the run
+// as it begins, [ErrTooMany] or [ErrClosed].
 func (r *Runs) Start(about About, change func(ctx context.Context, progress func(done int)) (int, error)) (
-	id string, err error,
+	State, error,
 ) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,9 +101,9 @@ func (r *Runs) Start(about About, change func(ctx context.Context, progress func
 	}
 	switch {
 	case r.closed:
-		return "", ErrClosed
+		return State{}, ErrClosed
 	case running >= mostRunning:
-		return "", ErrTooMany
+		return State{}, ErrTooMany
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	started := &run{State{ID: rand.Text(), About: about, Began: time.Now()}, end}
@@ -88,7 +116,7 @@ func (r *Runs) Start(about About, change func(ctx context.Context, progress func
 		}
 		r.update(started, func(s *State) { s.Done, s.Err, s.Ended = n, err, time.Now() })
 	})
-	return started.state.ID, nil
+	return started.state, nil
 }
 
 // keep remembers a run, and forgets the oldest one that has ended when there are too many.
@@ -125,6 +153,17 @@ func (r *Runs) find(id string) *run {
 		}
 	}
 	return nil
+}
+
+// All returns the runs that are known, the newest first.
+func (r *Runs) All() []State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]State, 0, len(r.runs))
+	for _, known := range slices.Backward(r.runs) {
+		all = append(all, known.state)
+	}
+	return all
 }
 
 // Stop ends a run after the batch that it is at, and reports whether it was under way.

@@ -28,23 +28,26 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 				}
 			}
 		}
-		id, err := runs.Start(About{Verb: "cancel", Who: "ops"}, change)
-		if err != nil {
-			t.Fatal(err)
+		first, err := runs.Start(About{Verb: "cancel", Who: "ops"}, change)
+		if err != nil || first.Outcome() != Running || first.Began.IsZero() {
+			t.Fatal(first, err)
 		}
+		id := first.ID
 		next <- 500
 		synctest.Wait()
-		if s, known := runs.Get(id); !known || s.Done != 500 || !s.Ended.IsZero() || s.Who != "ops" {
+		if s, known := runs.Get(id); !known || s.Outcome() != Running || s.Done != 500 ||
+			!s.Ended.IsZero() || s.Who != "ops" {
 			t.Fatalf("under way: %+v, %t", s, known)
 		}
 		if runs.Stop("other") || !runs.Stop(id) {
 			t.Error("a run of this process can be stopped, and no other")
 		}
 		synctest.Wait()
-		if s, _ := runs.Get(id); s.Done != 500 || !errors.Is(s.Err, ErrStopped) || s.Ended.IsZero() || runs.Stop(id) {
+		if s, _ := runs.Get(id); s.Done != 500 ||
+			!errors.Is(s.Err, ErrStopped) || s.Outcome() != Stopped || runs.Stop(id) {
 			t.Fatalf("stopped: %+v", s)
 		}
-		last := ""
+		last := first
 		for range mostRunning {
 			if last, err = runs.Start(About{}, change); err != nil {
 				t.Fatal(err)
@@ -53,8 +56,11 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 		if _, err := runs.Start(About{}, change); !errors.Is(err, ErrTooMany) {
 			t.Errorf("%v, want ErrTooMany", err)
 		}
+		if all := runs.All(); len(all) != mostRunning+1 || all[0].ID != last.ID || all[mostRunning].ID != id {
+			t.Errorf("all runs, the newest first: %+v", all)
+		}
 		runs.Close()
-		if s, _ := runs.Get(last); !errors.Is(s.Err, ErrClosed) {
+		if s, _ := runs.Get(last.ID); !errors.Is(s.Err, ErrClosed) || s.Outcome() != Stopped {
 			t.Errorf("closed: %+v", s)
 		}
 		if _, err := runs.Start(About{}, change); !errors.Is(err, ErrClosed) {
@@ -86,7 +92,7 @@ func TestOldRunsAreForgottenAndOthersKept(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if _, known := runs.Get(open); !known || len(runs.runs) > mostKept+mostRunning {
+	if _, known := runs.Get(open.ID); !known || len(runs.runs) > mostKept+mostRunning {
 		t.Errorf("%d runs, the open one is among them: %t", len(runs.runs), known)
 	}
 }

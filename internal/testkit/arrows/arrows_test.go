@@ -39,7 +39,7 @@ var floors = [][]string{
 		"internal/testkit/storetest", "internal/bridge"},
 	{"migrations", "internal/testkit/sim", "sqlite"},
 	{".", "internal/doctor"},
-	{"internal/server/reqbody", "internal/bench/lateness"},
+	{"internal/server/reqbody", "internal/server/bulkrun", "internal/bench/lateness"},
 	{
 		"dashboard", "delaytasktest", "internal/server/compat", "internal/server/config", "internal/server/push",
 		"internal/server/view",
@@ -68,7 +68,7 @@ var own = map[string][]string{
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},
 	"internal/store/sabotage":  {},
 	"internal/wire":            {},
-	"internal/bulk":            {},
+	"internal/bulk":            {"processor"},
 	"internal/spec":            {},
 	"internal/schedule":        {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
 	"internal/forecast":        {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
