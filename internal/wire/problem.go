@@ -92,6 +92,10 @@ const (
 	CodeNoSeries = "no_series"
 	CodeNoAudit  = "no_audit"
 
+	// It is about a bulk change.
+	CodeBulkNotFound       = "bulk_not_found"
+	CodeTooManyBulkChanges = "too_many_bulk_changes"
+
 	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"
 	CodeNotRecorded    = "not_recorded" // nothing was done, because the audit log could not be written

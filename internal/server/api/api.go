@@ -166,6 +166,7 @@ func (a *API) describe() {
 	a.seriesOperation()
 	a.overviewOperation()
 	a.auditOperation()
+	a.bulkOperations()
 	a.receiverOperations()
 	a.scheduleOperations()
 	completeDocument(a.spec.OpenAPI())

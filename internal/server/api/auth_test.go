@@ -75,6 +75,9 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		{"GET", "/v1/forecast?tag=theirs"},
 		{"GET", "/v1/tasks"}, {"GET", "/v1/tasks?tag=theirs"}, {"GET", "/v1/tasks?key=k"},
 		{"POST", "/v1/receivers", register}, {"POST", "/v1/receivers", takenOver},
+		{"POST", bulkPath, `{"action":"cancel","filter":{"tag":"theirs"}}`},
+		{"POST", bulkPath, `{"action":"cancel","filter":{"late_by":"1h"},"dry_run":true}`},
+		{"POST", bulkPath, `{"action":"cancel","all":true}`},
 	} {
 		if p := s.Want(403, wire.CodeForbidden, c[0], c[1], c[2], mine...); strings.Contains(p.Detail, "secret") {
 			t.Errorf("%s %s: %s", c[0], c[1], p.Text)
@@ -188,10 +191,11 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 			{"POST", "/v1/wake", `{"tags":["t"]}`}},
 		access.SaveHTTP: {{"POST", "/v1/tasks", `{"tag":"http"}`}, {"POST", batchPath, `[{"tag":"http"}]`}},
 		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"},
-			{"GET", "/v1/tags"}, {"GET", "/v1/failures"},
+			{"GET", "/v1/tags"}, {"GET", "/v1/failures"}, {"GET", bulkPath}, {"GET", bulkPath + "/none"},
 			{"GET", "/v1/tags/t/lateness"}, {"GET", "/v1/schedules"}, {"GET", "/v1/schedules/s"},
 			{"GET", "/v1/schedules/s/ticks"}},
-		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
+		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"},
+			{"POST", bulkPath, `{"action":"retry","filter":{"tag":"t"}}`}, {"POST", bulkPath + "/none/stop"}},
 		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
 			{"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
 			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
@@ -217,8 +221,9 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 			for _, c := range requests {
 				got := s.Call(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id),
 					tokens[may]...)
-				seen := c[1] == "/v1/receivers" && c[0] == "GET" // by who observes, too
-				allowed := verb == may || (verb == access.Observe || seen) && may == access.Operate ||
+				seen := c[1] == "/v1/receivers" && c[0] == "GET"                     // by who observes, too
+				follows := strings.HasPrefix(c[1], bulkPath) && may == access.Change // what it has begun
+				allowed := verb == may || follows || (verb == access.Observe || seen) && may == access.Operate ||
 					seen && may == access.Observe
 				if (got.Status == 403) == allowed {
 					t.Errorf("%s with %s: %s %s: %d %.200s", verb, may, c[0], c[1], got.Status, got.Text)

@@ -101,6 +101,9 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	f("Series", "GET", "/v1/series", "")
 	f("Overview", "GET", "/v1/overview", "")
 	f("AuditPage", "GET", "/v1/audit", "")
+	f("BulkCount", "POST", bulkPath, `{"action":"retry","all":true,"dry_run":true}`)
+	f("BulkRun", "POST", bulkPath, `{"action":"cancel","filter":{"tag":"t","due_from":1700000000,"late_by":"1h"}}`)
+	f("BulkList", "GET", bulkPath, "")
 	f("NodeList", "GET", "/v1/nodes", "")
 }
 

@@ -23,6 +23,9 @@ func completeDocument(api *huma.OpenAPI) {
 		mediaJSON:   {Schema: &huma.Schema{Type: huma.TypeArray, Items: save}},
 		mediaNDJSON: {Schema: &huma.Schema{Type: huma.TypeString, Description: "a task in JSON on each line"}},
 	}
+	many := api.Paths[bulkPath].Post
+	many.Responses["200"] = answered("What a dry run has counted", mediaJSON, of(reflect.TypeFor[wire.BulkCount]()))
+	many.Responses["202"].Content = answered("", mediaJSON, of(reflect.TypeFor[wire.BulkRun]())).Content
 	for _, path := range []string{"/v1/pop", "/v1/tags/{tag}/pop"} {
 		api.Paths[path].Post.Responses["204"] = &huma.Response{Description: "No task was due before the wait was over"}
 	}
@@ -46,7 +49,8 @@ func completeDocument(api *huma.OpenAPI) {
 
 // strictTypes are read from requests, where unknown members are refused. Later releases may add members to answers.
 var strictTypes = []string{"Save", "Change", "Finish", "FinishBatch", "Touch", "Release", "Fail", "Register",
-	"Preview", "ScheduleSave", "SchedulePause", "ScheduleTrigger", "ScheduleBackfill"}
+	"Preview", "ScheduleSave", "SchedulePause", "ScheduleTrigger", "ScheduleBackfill", "Bulk",
+	"BulkFilter"}
 
 // openSchema allows further members in answers, and declares that lists are never null.
 func openSchema(s *huma.Schema, strict bool) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -205,6 +207,10 @@ var problems = []struct {
 	{delaytask.ErrNoSeries, http.StatusNotImplemented, wire.CodeNoSeries},
 	{delaytask.ErrNoAudit, http.StatusNotImplemented, wire.CodeNoAudit},
 	{delaytask.ErrNotRecorded, http.StatusServiceUnavailable, wire.CodeNotRecorded},
+	{bulk.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyBulkChanges},
+	{bulk.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
+	{bulkrun.ErrAction, http.StatusBadRequest, wire.CodeInvalidOption},
+	{bulkrun.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},

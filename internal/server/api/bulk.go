@@ -1,0 +1,254 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/bulkrun"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+const bulkPath = "/v1/bulk"
+
+type bulkInput struct {
+	IdempotencyKey string `header:"Idempotency-Key" hidden:"true"`
+	Body           wire.Bulk
+}
+
+// bulkOutput has a [wire.BulkCount] or a [wire.BulkRun].
+type bulkOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     any
+}
+
+type BulkRunInput struct {
+	ID string `path:"id" doc:"Id of the run"`
+}
+
+type bulkRunOutput struct{ Body wire.BulkRun }
+
+type bulkListOutput struct{ Body wire.BulkList }
+
+func (a *API) bulkOperations() {
+	change := a.operation(http.MethodPost, bulkPath, "changeTasks", "Cancel or retry all tasks that match",
+		"In the background of this process, tag by tag. Answers 202 with the run, or 200 with a count for a dry run. "+
+			"Tasks that are executing, or that change meanwhile, are left alone, and so is a failed task whose key "+
+			"another one carries by now. To send it again with the same as_of is safe. A process makes four such "+
+			"changes at a time. It needs the verb change.", groupTasks)
+	change.DefaultStatus = http.StatusAccepted
+	huma.Register(a.spec, change, a.changeTasks)
+	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath, "listBulkChanges",
+		"List the bulk changes of this process",
+		"Those under way and the last 100, of tags that the token may read or change.", groupTasks), a.listBulk)
+	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath+"/{id}", "getBulkChange",
+		"Tell how far a bulk change is", "Only the process that was asked for it knows.", groupTasks), a.getBulk)
+	stop := a.operation(http.MethodPost, bulkPath+"/{id}/stop", "stopBulkChange", "Stop a bulk change",
+		"It ends after the batch that it is at. What it has changed stays so. One that has ended stays as it is. It "+
+			"needs the verb change.", groupTasks)
+	stop.DefaultStatus = http.StatusNoContent
+	huma.Register(a.spec, stop, a.stopBulk)
+}
+
+func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
+	if in.IdempotencyKey != "" {
+		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+			"a bulk change takes no Idempotency-Key: send the same as_of again, and nothing is changed twice")
+	}
+	if err := allow(ctx, access.Change, string(in.Body.Filter.Tag)); err != nil {
+		return nil, a.problem(err)
+	}
+	filter, err := bulkFilterOf(&in.Body)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	change, err := bulkrun.New(a.scheduler, access.From(ctx), in.Body.Action, filter)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	asOf, err := a.asOf(ctx, in.Body.AsOf)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if in.Body.DryRun {
+		var bound delaytask.Bulk // without a moment an index counts
+		if in.Body.AsOf != nil {
+			bound.AsOf = asOf
+		}
+		found, err := change.Count(ctx, bound)
+		if err != nil {
+			return nil, a.problem(err)
+		}
+		count := wire.BulkCount{Tasks: found.Tasks, Capped: found.Capped, AsOf: wire.Time(asOf)}
+		return &bulkOutput{Status: http.StatusOK, Body: count}, nil
+	}
+	caller := access.From(ctx)
+	run, err := change.Start(bulk.About{Who: caller.Name(), AsOf: asOf},
+		func(ctx context.Context, do func(context.Context) (int, error)) error {
+			return a.recordBulk(access.WithCaller(ctx, caller), change, asOf, do)
+		})
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, shownBulk(&run)}, nil
+}
+
+// recordBulk records a bulk change and makes it. ctx carries the caller that has asked for it.
+func (a *API) recordBulk(
+	ctx context.Context, change *bulkrun.Change, asOf time.Time, do func(context.Context) (int, error),
+) error {
+	act := audit.Act{Action: audit.CancelAll, Tag: change.Filter.Tag, Detail: audit.FilterText(&change.Filter, asOf)}
+	if change.Action == "retry" {
+		act.Action = audit.RetryAll
+	}
+	err := a.auditedAll(ctx, act, func(ctx context.Context) (int64, error) {
+		done, err := do(ctx)
+		return int64(done), err
+	})
+	if _, known := view.Problem(err); err != nil && !known {
+		a.log.Error("a bulk change failed", "action", change.Action, "tag", change.Filter.Tag, "err", err)
+	}
+	return err
+}
+
+// asOf returns the moment that bounds a bulk change: the given one, or now by the database's clock if that is earlier.
+// It is a whole millisecond, so that its text is the moment.
+func (a *API) asOf(ctx context.Context, given *wire.Moment) (time.Time, error) {
+	if given != nil && given.Std().IsZero() {
+		return time.Time{}, fmt.Errorf("%w: as_of is the year 1", delaytask.ErrInvalidTime)
+	}
+	now, err := bridge.Store(a.scheduler).Now(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	asOf := now.Time.Std().Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
+	if given != nil && given.Std().Before(asOf) {
+		asOf = given.Std()
+	}
+	return asOf, nil
+}
+
+// bulkFilterOf reads the filter. It refuses one that selects everything when the request does not say so.
+func bulkFilterOf(b *wire.Bulk) (f delaytask.Filter, err error) {
+	switch empty := b.Filter == (wire.BulkFilter{}); {
+	case empty && !b.All:
+		return f, fmt.Errorf("%w: the filter is empty: name a tag or another field, or send all: true to %.10s all "+
+			"tasks", delaytask.ErrInvalidOption, b.Action)
+	case !empty && b.All:
+		return f, fmt.Errorf("%w: all and a filter exclude each other: send one of them", delaytask.ErrInvalidOption)
+	}
+	f = delaytask.Filter{
+		Tag: string(b.Filter.Tag), Key: string(b.Filter.Key), App: string(b.Filter.App),
+		Error: string(b.Filter.Error), Group: string(b.Filter.Group),
+	}
+	if err := checkApp(f.App); err != nil {
+		return f, err
+	}
+	for _, t := range []struct {
+		name  string
+		given *wire.Moment
+		to    *time.Time
+	}{{"due_from", b.Filter.DueFrom, &f.DueFrom}, {"due_before", b.Filter.DueBefore, &f.DueBefore}} {
+		if t.given == nil {
+			continue
+		}
+		if *t.to = t.given.Std(); t.to.IsZero() { // which would not filter
+			return f, fmt.Errorf("%w: %s is the year 1", delaytask.ErrInvalidTime, t.name)
+		}
+	}
+	if b.Filter.LateBy != nil {
+		if f.LateBy = b.Filter.LateBy.Std(); f.LateBy == 0 {
+			return f, fmt.Errorf("%w: late_by: want more than 0", delaytask.ErrInvalidOption)
+		}
+	}
+	return f, nil
+}
+
+// mayFollow refuses a caller that may see no bulk change at all.
+func mayFollow(ctx context.Context) error {
+	if access.From(ctx).SomeTag(access.Change) {
+		return nil
+	}
+	return allow(ctx, access.Read, "")
+}
+
+func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error) {
+	if err := mayFollow(ctx); err != nil {
+		return nil, a.problem(err)
+	}
+	out := &bulkListOutput{wire.BulkList{Runs: []wire.BulkRun{}}}
+	for _, run := range bridge.Bulks(a.scheduler).All() {
+		if bulkrun.Sees(access.From(ctx), &run) {
+			out.Body.Runs = append(out.Body.Runs, shownBulk(&run))
+		}
+	}
+	return out, nil
+}
+
+// findBulk returns the run. One that the caller may not see is unknown.
+func (a *API) findBulk(ctx context.Context, id string) (bulk.State, error) {
+	run, known := bridge.Bulks(a.scheduler).Get(id)
+	if !known || !bulkrun.Sees(access.From(ctx), &run) {
+		return run, problemOf(http.StatusNotFound, wire.CodeBulkNotFound, "this process knows no such bulk change: "+
+			"another process may run it, or it ended long ago; ask the one that answered with its id")
+	}
+	return run, nil
+}
+
+func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, error) {
+	if err := mayFollow(ctx); err != nil {
+		return nil, a.problem(err)
+	}
+	run, err := a.findBulk(ctx, in.ID)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &bulkRunOutput{shownBulk(&run)}, nil
+}
+
+func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {
+	if err := allow(ctx, access.Change, ""); err != nil {
+		return nil, a.problem(err)
+	}
+	run, err := a.findBulk(ctx, in.ID)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if !access.From(ctx).May(access.Change, run.Filter.Tag) {
+		return nil, a.problem(bulkrun.ErrForbidden)
+	}
+	bridge.Bulks(a.scheduler).Stop(run.ID)
+	return nil, nil
+}
+
+func shownBulk(run *bulk.State) wire.BulkRun {
+	f := &run.Filter
+	shown := wire.BulkRun{
+		ID: run.ID, Action: run.Verb, AsOf: wire.Time(run.AsOf), Began: wire.Time(run.Began), Done: run.Done,
+		Ended: wire.Time(run.Ended), Outcome: string(run.Outcome()),
+		Filter: wire.BulkSelection{
+			Tag: f.Tag, Key: f.Key, App: f.App, DueFrom: wire.Time(f.DueFrom), DueBefore: wire.Time(f.DueBefore),
+			LateBy: wire.Duration(f.LateBy), Error: f.Error, Group: f.Group,
+		},
+	}
+	if run.Err == nil || errors.Is(run.Err, bulk.ErrStopped) {
+		return shown
+	}
+	// The text of another error may name hosts and users.
+	shown.Error = "the database did not answer as it should; send it again with the same as_of"
+	if p, known := view.Problem(run.Err); known {
+		shown.Error = p.Detail
+	}
+	return shown
+}
