@@ -185,7 +185,7 @@ func (s *Scheduler) ListSchedules(ctx context.Context, f ScheduleFilter) (Schedu
 		return SchedulePage{}, err
 	}
 	found, err := s.engine.Schedules().List(ctx, row.ScheduleFilter{
-		Prefix: f.Prefix, Owner: f.Owner, AfterName: f.AfterName, Limit: limit,
+		Prefix: f.Prefix, Owner: f.Owner, AfterName: f.AfterName, Limit: limit, NoBodies: f.NoBodies,
 	})
 	if err != nil {
 		return SchedulePage{}, fmt.Errorf("list schedules: %w", err)

@@ -49,7 +49,7 @@ func (c *Client) GetSchedule(ctx context.Context, name string) (processor.Schedu
 // 16 MiB of bodies, but has at least one schedule. It returns [processor.ErrInvalidOption] when the limit is out of
 // range.
 func (c *Client) ListSchedules(ctx context.Context, f processor.ScheduleFilter) (processor.SchedulePage, error) {
-	q := url.Values{"limit": {strconv.Itoa(f.Limit)}, "bodies": {"true"}}
+	q := url.Values{"limit": {strconv.Itoa(f.Limit)}, "bodies": {strconv.FormatBool(!f.NoBodies)}}
 	for name, value := range map[string]string{"prefix": f.Prefix, "owner": f.Owner, "after": f.AfterName} {
 		if value != "" {
 			q.Set(name, value)

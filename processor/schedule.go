@@ -340,6 +340,7 @@ type ScheduleFilter struct {
 	Owner     string
 	AfterName string // the name of the last one on the page before
 	Limit     int    // 1 to 1,000; 0 means 100
+	NoBodies  bool   // leave the bodies out: they may be large
 }
 
 // SchedulePage is a page of schedules, by name.

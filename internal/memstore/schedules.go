@@ -87,9 +87,15 @@ func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Sche
 		return (f.Names == nil || slices.Contains(f.Names, r.Name)) && (f.Owner == "" || r.Owner == f.Owner) &&
 			(f.Tag == "" || r.Tag == f.Tag) && strings.HasPrefix(r.Name, f.Prefix) && r.Name > f.AfterName
 	}
-	return s.planned.selected(f.Limit, wanted, func(a, b row.Schedule) int {
+	found := s.planned.selected(f.Limit, wanted, func(a, b row.Schedule) int {
 		return strings.Compare(a.Name, b.Name)
-	}), nil, nil
+	})
+	for i := range found {
+		if f.NoBodies {
+			found[i].Body = nil
+		}
+	}
+	return found, nil, nil
 }
 
 // OpenRuns implements [store.Schedules].

@@ -248,4 +248,5 @@ type ScheduleFilter struct {
 	Prefix    string // of the name
 	AfterName string // in the order of names, byte by byte
 	Limit     int    // 1..1000
+	NoBodies  bool   // leave them out
 }

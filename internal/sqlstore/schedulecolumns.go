@@ -114,9 +114,13 @@ func namesOf(columns []scheduleColumn) []string {
 }
 
 // scheduleList selects the columns of scheduleRecord.
-func (d dialect) scheduleList() string {
+func (d dialect) scheduleList(bodies bool) string {
 	var list []string
 	for _, c := range allScheduleColumns {
+		if c.name == "message_body" && !bodies {
+			list = append(list, "NULL AS message_body")
+			continue
+		}
 		list = append(list, c.form.read(d, c.name))
 	}
 	return strings.Join(append(list, "version", d.time("create_time"), d.time("update_time")), ", ")

@@ -55,7 +55,7 @@ func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) (string,
 		where += " AND t.look_time >= ? AND (t.look_time > ? OR t.id > ?)"
 		args = append(args, from, from, afterID)
 	}
-	return "SELECT " + d.scheduleList() + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
+	return "SELECT " + d.scheduleList(true) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
 		" WHERE " + where + " ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args
 }
 
@@ -84,6 +84,7 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 		and(fmt.Sprintf(d.sameText, "t.tag"), f.Tag)
 	}
 	return "SELECT " + d.scheduleList() + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
+	return "SELECT " + d.scheduleList(!f.NoBodies) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
 		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
 }
 

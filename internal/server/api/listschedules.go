@@ -59,9 +59,10 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 	out := &schedulePageOutput{wire.SchedulePage{Schedules: []wire.Schedule{}}}
 	var held int64
 	filter := delaytask.ScheduleFilter{
-		Prefix: in.Prefix, Owner: in.Owner, AfterName: in.After,
-		// All of a read is in memory, with its bodies.
-		Limit: min(limit, max(1, pageBytes/max(1, a.bodyLimit))),
+		Prefix: in.Prefix, Owner: in.Owner, AfterName: in.After, Limit: limit, NoBodies: !in.Bodies,
+	}
+	if in.Bodies { // all of a read is in memory
+		filter.Limit = min(limit, max(1, pageBytes/max(1, a.bodyLimit)))
 	}
 	for {
 		page, err := a.scheduler.ListSchedules(ctx, filter)
@@ -78,9 +79,6 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 				out.Body.Next = out.Body.Schedules[n-1].Name
 				room.keep(held)
 				return out, nil
-			}
-			if !in.Bodies {
-				s.Body = nil
 			}
 			held += int64(len(s.Body))
 			out.Body.Schedules = append(out.Body.Schedules, show.schedule(s))

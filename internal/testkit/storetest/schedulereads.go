@@ -39,6 +39,7 @@ func namesComeInOrder(t *tester) {
 	}
 	for i, name := range names {
 		d := newSchedule(int64(len(names)-i), name)
+		d.Schedule.Body = []byte(name)
 		if i%2 == 0 {
 			d.Schedule.Owner = "o"
 		}
@@ -65,6 +66,11 @@ func namesComeInOrder(t *tester) {
 	t.names(row.ScheduleFilter{Tag: "t/5"}, "A", "a/b/c", "\u00e9")
 	t.names(row.ScheduleFilter{Tag: "t/5", Owner: "o", Limit: 10}, "A", "\u00e9")
 	t.names(row.ScheduleFilter{Tag: "t/5 ", Limit: 10})
+	with := t.schedules(row.ScheduleFilter{Limit: 1})[0]
+	without := t.schedules(row.ScheduleFilter{Limit: 1, NoBodies: true})[0]
+	if with.Body == nil || without.Body != nil || without.Spec != with.Spec {
+		t.Errorf("with its body %+v, without %+v", with, without)
+	}
 }
 
 func runsComeInOrder(t *tester) {
