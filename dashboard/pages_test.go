@@ -31,6 +31,8 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 			to := strings.ReplaceAll(found[1], "&amp;", "&")
 			if u, err := url.Parse(to); err != nil || u.IsAbs() || strings.HasPrefix(to, "/") {
 				t.Errorf("%s: the link %q does not stay within", path, to)
+			} else if strings.Contains(u.RawQuery, "%3d") || strings.Contains(u.RawQuery, "%26") {
+				t.Errorf("%s: the query of the link %q is encoded twice", path, to)
 			}
 			if strings.Contains(to, "%3d") || strings.Contains(to, "%26") {
 				t.Errorf("%s: the parameters of the link %q are escaped twice", path, to)

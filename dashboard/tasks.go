@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"html/template"
 	"maps"
 	"net/url"
 	"strconv"
@@ -20,7 +21,7 @@ type tasksPage struct {
 	Query    url.Values
 	Tags     []string // that are known without a read of tasks
 	Tasks    []delaytask.TaskRow
-	Next     string // the query of the next page
+	Next     template.URL // the query of the next page
 	Stopped  bool
 	First    bool // no page is before it; only this one refreshes
 	NeedsTag bool // nothing was read: the user sees some tags only
@@ -96,7 +97,7 @@ func (v *view) tasks() (any, error) {
 	if page.Next != "" {
 		next := maps.Clone(clean)
 		next.Set("cursor", page.Next)
-		shown.Next = next.Encode()
+		shown.Next = v.Encoded(next)
 	}
 	for i := range shown.Tasks {
 		t := &shown.Tasks[i]
@@ -156,10 +157,10 @@ func (*view) Group(t *delaytask.TaskRow) string {
 const mostSelected = 1000
 
 // FirstPage is the query of the list's first page.
-func (*view) FirstPage(q url.Values) string {
+func (v *view) FirstPage(q url.Values) template.URL {
 	first := maps.Clone(q)
 	first.Del("cursor")
-	return first.Encode()
+	return v.Encoded(first)
 }
 
 // Segment makes a text one part of a path.
