@@ -122,16 +122,31 @@ var pages = map[string]page{
 	"/receivers":      {template: "receivers", verb: access.Observe, show: (*view).receivers},
 	"/receivers/{id}": {template: "receiver", verb: access.Observe, show: (*view).receiver},
 	"/nodes/{number}": {template: "node", verb: access.Observe, show: (*view).node},
+	"/{$}":              {template: "overview", verb: access.Observe, show: (*view).overview},
+	"/tasks":            {template: "tasks", verb: access.Read, show: (*view).tasks},
+	"/tasks/{id}":       {template: "task", verb: access.Read, show: (*view).task},
+	"/bulk":             {template: "bulk", verb: access.Change, show: (*view).preview},
+	"/bulk/{id}":        {template: "run", verb: access.Read, show: (*view).run},
+	"/tags":             {template: "tags", verb: access.Observe, show: (*view).tags},
+	"/load":             {template: "load", verb: access.Observe, show: (*view).load},
+	"/failures":         {template: "failures", verb: access.Read, show: (*view).failures},
+	"/nodes":            {template: "nodes", verb: access.Observe, show: (*view).nodes},
+	"/receivers":        {template: "receivers", verb: access.Observe, show: (*view).receivers},
+	"/receivers/{id}":   {template: "receiver", verb: access.Observe, show: (*view).receiver},
+	"/schedules":        {template: "schedules", verb: access.Read, show: (*view).schedules},
+	"/schedules/{name}": {template: "schedule", verb: access.Read, show: (*view).schedule},
+	"/nodes/{number}":   {template: "node", verb: access.Observe, show: (*view).node},
 }
 
 // actions lists what changes something.
 var actions = map[string]action{
-	"/tasks":                 {do: (*view).changeTasks},
-	"/tasks/{id}/{verb}":     {do: (*view).changeTask},
-	"/bulk":                  {do: (*view).startBulk},
-	"/bulk/{id}/stop":        {do: (*view).stopRun},
-	"/tags/{tag}/{verb}":     {do: (*view).changeTag},
-	"/receivers/{id}/delete": {do: (*view).removeReceiver},
+	"/tasks":                   {do: (*view).changeTasks},
+	"/tasks/{id}/{verb}":       {do: (*view).changeTask},
+	"/bulk":                    {do: (*view).startBulk},
+	"/bulk/{id}/stop":          {do: (*view).stopRun},
+	"/tags/{tag}/{verb}":       {do: (*view).changeTag},
+	"/schedules/{name}/{verb}": {do: (*view).changeSchedule},
+	"/receivers/{id}/delete":   {do: (*view).removeReceiver},
 }
 
 // notThere answers for a path without a page.

@@ -32,6 +32,7 @@ func (e invalid) Unwrap() error { return e.err }
 var mistakes = []error{
 	delaytask.ErrInvalidOption, delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidCursor, delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime,
+	delaytask.ErrInvalidRange,
 	delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge, errForm,
 }
 
@@ -57,6 +58,11 @@ func statusOf(err error) (status int, text string) {
 		return http.StatusNotFound, "error.no_page"
 	case errors.Is(err, errNoNode):
 		return http.StatusNotFound, "nodes.not_found"
+	case errors.Is(err, delaytask.ErrScheduleNotFound):
+		return http.StatusNotFound, "schedule.not_found"
+	case errors.Is(err, delaytask.ErrScheduleState), errors.Is(err, delaytask.ErrScheduleBusy),
+		errors.Is(err, delaytask.ErrScheduleOwned):
+		return http.StatusConflict, "schedule.conflict"
 	case errors.Is(err, errNoReceiver):
 		return http.StatusNotFound, "receivers.not_found"
 	case errors.Is(err, delaytask.ErrNotFound):

@@ -25,7 +25,7 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 	id := s.save("a/b", delaytask.WithKey("k"))
 	for _, path := range []string{"/tasks", "/tasks?status=pending&tag=a%2Fb", fmt.Sprintf("/tasks/%d", id),
 		"/bulk?verb=cancel&status=pending", "/bulk/none", "/nodes", "/nodes/1", "/receivers",
-		"/receivers/1", "/nowhere/at/all"} {
+		"/receivers/1", "/schedules", "/schedules/none", "/nowhere/at/all"} {
 		a := s.get(path)
 		for _, found := range links.FindAllStringSubmatch(a.body, -1) {
 			to := strings.ReplaceAll(found[1], "&amp;", "&")

@@ -146,7 +146,7 @@ func (v *view) changeTask() (result, error) {
 		return result{}, err
 	}
 	verb := v.r.PathValue("verb")
-	if verb == "show" {
+	if verb == verbShow {
 		return v.showBody(id)
 	}
 	if err := v.change(id, verb); err != nil {

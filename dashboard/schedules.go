@@ -1,0 +1,170 @@
+package dashboard
+
+import (
+	"html/template"
+	"net/url"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// schedulesPage is a list of schedules by name.
+type schedulesPage struct {
+	Prefix, Owner string
+	Schedules     []listedSchedule
+	First         bool         // no page is before it; only this one refreshes
+	Next          template.URL // the query of the next page
+	Stopped       bool         // the page ends early, because the user may not see most of what was read
+	Part          bool         // the user sees some tags only
+	Deleted       bool         // the action before has deleted one
+	Command       string
+}
+
+// listedSchedule is a schedule with what became of its newest run.
+type listedSchedule struct {
+	delaytask.Schedule
+	Last    delaytask.Status // of its newest run; "" when the task is deleted or there is none
+	Ticks   []upcoming
+	Overdue bool
+}
+
+// upcoming is a tick that is to come.
+type upcoming struct {
+	Local   string // in the zone of the schedule
+	Due     time.Time
+	Note    string // what a clock change does to it
+	Dropped bool   // it does not run
+}
+
+const (
+	schedulesOfPage = 50
+	schedulesRead   = 100 // in one statement
+	mostPagesRead   = 5
+	ticksListed     = 2
+)
+
+// dueSlack is how long after its time a tick may be undecided in a healthy system.
+const dueSlack = 5 * time.Second
+
+// schedules shows those of tags that the user may read.
+func (v *view) schedules() (any, error) {
+	query := v.r.URL.Query()
+	shown := schedulesPage{
+		Prefix: query.Get("prefix"), Owner: query.Get("owner"), First: query.Get("after") == "",
+		Part: !v.allTags(access.Read), Deleted: query.Has("deleted"),
+	}
+	shown.Command = "delaytask schedule list"
+	if shown.Prefix != "" {
+		shown.Command += " --prefix " + quoted(shown.Prefix)
+	}
+	if shown.Owner != "" {
+		shown.Command += " --owner " + quoted(shown.Owner)
+	}
+	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: query.Get("after"),
+		Limit: schedulesRead, NoBodies: true}
+	for range mostPagesRead {
+		page, err := v.scheduler.ListSchedules(v.r.Context(), f)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Schedules {
+			s := &page.Schedules[i]
+			if !v.Caller.May(access.Read, s.Tag) {
+				continue
+			}
+			if len(shown.Schedules) == schedulesOfPage {
+				shown.next(shown.Schedules[schedulesOfPage-1].Name)
+				return shown, v.lastRuns(shown.Schedules)
+			}
+			shown.Schedules = append(shown.Schedules, v.listed(s))
+		}
+		if f.AfterName = page.Next; page.Next == "" {
+			return shown, v.lastRuns(shown.Schedules)
+		}
+	}
+	shown.next(f.AfterName)
+	shown.Stopped = true
+	return shown, v.lastRuns(shown.Schedules)
+}
+
+func (p *schedulesPage) next(after string) {
+	p.Next = template.URL(query("prefix", p.Prefix, "owner", p.Owner, "after", after))
+}
+
+func (v *view) listed(s *delaytask.Schedule) listedSchedule {
+	one := listedSchedule{Schedule: *s, Overdue: v.overdue(s)}
+	if s.State == processor.ScheduleActive {
+		one.Ticks, _, _ = v.upcoming(s, ticksListed) // one that cannot be read has none
+	}
+	return one
+}
+
+// overdue reports whether a tick should have been decided, which takes a process that plans.
+func (v *view) overdue(s *delaytask.Schedule) bool {
+	return s.State == processor.ScheduleActive && !s.NextDue.IsZero() && v.Now.Sub(s.NextDue) > dueSlack
+}
+
+// upcoming lists ticks that are to come, with the warnings that a preview has.
+func (v *view) upcoming(s *delaytask.Schedule, n int) ([]upcoming, []string, error) {
+	if s.MaxRuns > 0 {
+		n = int(min(int64(n), int64(s.MaxRuns)-s.Runs))
+	}
+	if n <= 0 {
+		return nil, nil, nil
+	}
+	after := v.Now
+	if next := s.NextTick.Add(-time.Nanosecond); !s.NextTick.IsZero() && next.After(after) {
+		after = next // it may have been skipped
+	}
+	ticks, warnings, err := delaytask.Preview(s.Spec, after, n)
+	jitter := s.NextDue.Sub(s.NextTick)
+	all := make([]upcoming, len(ticks))
+	for i, t := range ticks {
+		all[i] = upcoming{
+			Local: t.Time.Format("Mon 2006-01-02 15:04:05 -07:00"), Due: t.Time.Add(jitter), Note: t.Note,
+			Dropped: t.Dropped,
+		}
+	}
+	return all, warnings, err
+}
+
+// lastRuns reads how the newest runs of the schedules stand.
+func (v *view) lastRuns(all []listedSchedule) error {
+	var ids []int64
+	for i := range all {
+		if all[i].RunID != 0 {
+			ids = append(ids, all[i].RunID)
+		}
+	}
+	states, err := v.store.States(v.r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	status := map[int64]row.Status{}
+	for _, s := range states {
+		status[s.ID] = s.Status
+	}
+	for i := range all {
+		if found, there := status[all[i].RunID]; there {
+			all[i].Last = delaytask.Status(found.String())
+		}
+	}
+	return nil
+}
+
+// ShortReason is the beginning of why a schedule is paused or has ended.
+func (v *view) ShortReason(s listedSchedule) string { return row.Clip(v.redacted(s.Tag, s.Reason), 80) }
+
+// SpecZone is the zone of a spec.
+func (*view) SpecZone(s delaytask.Spec) string {
+	if s.Zone == "" {
+		return "UTC"
+	}
+	return s.Zone
+}
+
+// schedulePath is the path of a schedule's page, from the dashboard's root.
+func schedulePath(name string) string { return "schedules/" + url.PathEscape(name) }
