@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"html/template"
 	"net/url"
 )
@@ -37,11 +36,6 @@ func params(of any) (template.URL, error) {
 	}
 	return template.URL(values.Encode()), nil //nolint:gosec // Encode leaves nothing that ends the parameters
 }
-// Query writes the parameters of a link, for templates. What it returns is encoded, and is not encoded again.
-func (*view) Query(pairs ...string) template.URL { return template.URL(query(pairs...)) }
-
-// Encoded writes the parameters of a link that a page has, as Query does.
-func (*view) Encoded(values url.Values) template.URL { return template.URL(values.Encode()) }
 
 // act is what a user asks for, as the audit log has it.
 type act struct{ action, target, tag, filter string }

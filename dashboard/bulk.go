@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
@@ -125,9 +124,9 @@ func (v *view) startBulk() (result, error) {
 // runPage is a bulk change under way, or one that has ended.
 type runPage struct {
 	bulk.State
-	Known bool         // it is one of this process
-	Mine  bool         // the user may stop it
-	Link  template.URL // the query of the tasks that it changes
+	Known bool   // it is one of this process
+	Mine  bool   // the user may stop it
+	Link  string // the query of the tasks that it changes
 	Error string
 }
 
@@ -153,10 +152,6 @@ func (v *view) run() (any, error) {
 	shown.Link = filterQuery(&found.Filter)
 	if found.Outcome() == bulk.Failed {
 		shown.Error = v.redacted(found.Filter.Tag, found.Err.Error())
-	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Tag) == nil}
-	shown.Link = template.URL(found.Filter)
-	if found.Err != nil && !errors.Is(found.Err, bulk.ErrStopped) {
-		shown.Error = v.redacted(found.Tag, found.Err.Error())
 	}
 	return shown, nil
 }

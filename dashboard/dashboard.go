@@ -109,33 +109,21 @@ func (d *dashboard) routes() http.Handler {
 
 // pages lists the pages by their paths. Links between them count slashes, see view.Root.
 var pages = map[string]page{
-	"/{$}":            {template: "overview", verb: access.Observe, show: (*view).overview},
-	"/tasks":          {template: "tasks", verb: access.Read, show: (*view).tasks},
-	"/tasks/{id}":     {template: "task", verb: access.Read, show: (*view).task},
-	"/bulk":           {template: "bulk", verb: access.Change, show: (*view).preview},
-	"/bulk/{id}":      {template: "run", verb: access.Read, show: (*view).run},
-	"/tags":           {template: "tags", verb: access.Observe, show: (*view).tags},
-	"/tags/{tag}":     {template: "tag", verb: access.Observe, show: (*view).tag},
-	"/load":           {template: "load", verb: access.Observe, show: (*view).load},
-	"/failures":       {template: "failures", verb: access.Read, show: (*view).failures},
-	"/nodes":          {template: "nodes", verb: access.Observe, show: (*view).nodes},
-	"/receivers":      {template: "receivers", verb: access.Observe, show: (*view).receivers},
-	"/receivers/{id}": {template: "receiver", verb: access.Observe, show: (*view).receiver},
-	"/nodes/{number}": {template: "node", verb: access.Observe, show: (*view).node},
 	"/{$}":              {template: "overview", verb: access.Observe, show: (*view).overview},
 	"/tasks":            {template: "tasks", verb: access.Read, show: (*view).tasks},
 	"/tasks/{id}":       {template: "task", verb: access.Read, show: (*view).task},
 	"/bulk":             {template: "bulk", verb: access.Change, show: (*view).preview},
 	"/bulk/{id}":        {template: "run", verb: access.Read, show: (*view).run},
 	"/tags":             {template: "tags", verb: access.Observe, show: (*view).tags},
+	"/tags/{tag}":       {template: "tag", verb: access.Observe, show: (*view).tag},
 	"/load":             {template: "load", verb: access.Observe, show: (*view).load},
 	"/failures":         {template: "failures", verb: access.Read, show: (*view).failures},
 	"/nodes":            {template: "nodes", verb: access.Observe, show: (*view).nodes},
 	"/receivers":        {template: "receivers", verb: access.Observe, show: (*view).receivers},
 	"/receivers/{id}":   {template: "receiver", verb: access.Observe, show: (*view).receiver},
+	"/nodes/{number}":   {template: "node", verb: access.Observe, show: (*view).node},
 	"/schedules":        {template: "schedules", verb: access.Read, show: (*view).schedules},
 	"/schedules/{name}": {template: "schedule", verb: access.Read, show: (*view).schedule},
-	"/nodes/{number}":   {template: "node", verb: access.Observe, show: (*view).node},
 }
 
 // actions lists what changes something.

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,13 +25,13 @@ type schedulePage struct {
 	Warnings   []string
 	Unreadable string // why the ticks are not known here
 	History    []decided
-	First      bool         // the history begins with the newest
-	Older      template.URL // the query of the next page of the history
-	Why        string       // "" in a refresh: to ask locks the run's row
-	Asked      time.Time    // the tick that Why is about
-	Did        string       // the action before
-	Run        int64        // the task that it has made
-	Quoted     string       // the name, for a shell
+	First      bool      // the history begins with the newest
+	Older      string    // the query of the next page of the history
+	Why        string    // "" in a refresh: to ask locks the run's row
+	Asked      time.Time // the tick that Why is about
+	Did        string    // the action before
+	Run        int64     // the task that it has made
+	Quoted     string    // the name, for a shell
 }
 
 // decided is a row of the history.
@@ -110,7 +109,7 @@ func (v *view) schedule() (any, error) {
 	}
 	shown.History = historyOf(ticks, s.NextDue.Sub(s.NextTick))
 	if n := len(ticks); n == historyShown {
-		shown.Older = v.Query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
+		shown.Older = query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
 	}
 	if !isPart(v.r) {
 		why, err := v.scheduler.ExplainSchedule(ctx, name, asked)

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"html/template"
 	"net/url"
 	"time"
 
@@ -15,11 +14,11 @@ import (
 type schedulesPage struct {
 	Prefix, Owner string
 	Schedules     []listedSchedule
-	First         bool         // no page is before it; only this one refreshes
-	Next          template.URL // the query of the next page
-	Stopped       bool         // the page ends early, because the user may not see most of what was read
-	Part          bool         // the user sees some tags only
-	Deleted       bool         // the action before has deleted one
+	First         bool   // no page is before it; only this one refreshes
+	Next          string // the query of the next page
+	Stopped       bool   // the page ends early, because the user may not see most of what was read
+	Part          bool   // the user sees some tags only
+	Deleted       bool   // the action before has deleted one
 	Command       string
 }
 
@@ -91,7 +90,7 @@ func (v *view) schedules() (any, error) {
 }
 
 func (p *schedulesPage) next(after string) {
-	p.Next = template.URL(query("prefix", p.Prefix, "owner", p.Owner, "after", after))
+	p.Next = query("prefix", p.Prefix, "owner", p.Owner, "after", after)
 }
 
 func (v *view) listed(s *delaytask.Schedule) listedSchedule {

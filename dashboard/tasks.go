@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"html/template"
 	"maps"
 	"net/url"
 	"strconv"
@@ -21,7 +20,7 @@ type tasksPage struct {
 	Query    url.Values
 	Tags     []string // that are known without a read of tasks
 	Tasks    []delaytask.TaskRow
-	Next     template.URL // the query of the next page
+	Next     string // the query of the next page
 	Stopped  bool
 	First    bool // no page is before it; only this one refreshes
 	NeedsTag bool // nothing was read: the user sees some tags only
@@ -97,7 +96,7 @@ func (v *view) tasks() (any, error) {
 	if page.Next != "" {
 		next := maps.Clone(clean)
 		next.Set("cursor", page.Next)
-		shown.Next = v.Encoded(next)
+		shown.Next = next.Encode()
 	}
 	for i := range shown.Tasks {
 		t := &shown.Tasks[i]
@@ -157,10 +156,10 @@ func (*view) Group(t *delaytask.TaskRow) string {
 const mostSelected = 1000
 
 // FirstPage is the query of the list's first page.
-func (v *view) FirstPage(q url.Values) template.URL {
+func (*view) FirstPage(q url.Values) string {
 	first := maps.Clone(q)
 	first.Del("cursor")
-	return v.Encoded(first)
+	return first.Encode()
 }
 
 // Segment makes a text one part of a path.

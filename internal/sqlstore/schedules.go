@@ -83,7 +83,6 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 	if f.Tag != "" {
 		and(fmt.Sprintf(d.sameText, "t.tag"), f.Tag)
 	}
-	return "SELECT " + d.scheduleList() + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
 	return "SELECT " + d.scheduleList(!f.NoBodies) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
 		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
 }

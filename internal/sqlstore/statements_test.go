@@ -181,8 +181,8 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Schedules", func() error { return two(s.Schedules(ctx, row.ScheduleFilter{Limit: 5})) }},
 		{"Schedules", func() error {
 			return two(s.Schedules(ctx, row.ScheduleFilter{
-				Names: []string{"a", "b"}, Prefix: "a", Owner: "o", Tag: "t", AfterName: "A", Limit: 5}))
-				Names: []string{"a", "b"}, Prefix: "a", Owner: "o", AfterName: "A", Limit: 5, NoBodies: true}))
+				Names: []string{"a", "b"}, Prefix: "a", Owner: "o", Tag: "t", AfterName: "A", Limit: 5,
+				NoBodies: true}))
 		}},
 		{"OpenRuns", func() error { return one(s.OpenRuns(ctx, []int64{1, 2}, 5)) }},
 		{"Runs", func() error { return one(s.Runs(ctx, 1, 0, 5)) }},
