@@ -364,8 +364,6 @@ DROP TABLE IF EXISTS delay_task_audit;
 DROP TABLE IF EXISTS delay_task_rollup;
 DROP TABLE IF EXISTS delay_task_schedule_run, delay_task_schedule;
 DROP TABLE IF EXISTS delay_task_session;
-
-DROP TABLE IF EXISTS delay_task_worker;
 EXECUTE add_late_reason;
 EXECUTE add_schedules;
 EXECUTE add_tick;
