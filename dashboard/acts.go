@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 )
 
 var errFind = errors.New("want the id of a task, or a tag and a key with a space between")
@@ -37,12 +40,16 @@ func params(of any) (template.URL, error) {
 	return template.URL(values.Encode()), nil //nolint:gosec // Encode leaves nothing that ends the parameters
 }
 
-// act is what a user asks for, as the audit log has it.
-type act struct{ action, target, tag, filter string }
-
-// audited does what a user asked for. It returns the error of do, which also tells how many tasks it has changed.
-func (v *view) audited(ctx context.Context, a act, do func(context.Context) (int, error)) error {
-	_, err := do(ctx)
+// audited records what a user asked for, and does it. do also tells how many tasks it has changed.
+func (v *view) audited(ctx context.Context, a audit.Act, do func(context.Context) (int, error)) error {
+	a.Who = v.Caller.Name()
+	err := v.audit.DoAll(ctx, a, func(ctx context.Context) (int64, error) {
+		n, err := do(ctx)
+		return int64(n), err
+	})
+	if errors.Is(err, delaytask.ErrNotRecorded) {
+		v.log.Error("dashboard: a change was refused, because it could not be recorded", "action", a.Action, "err", err)
+	}
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -96,7 +97,7 @@ func (v *view) startBulk() (result, error) {
 		return result{}, errForm
 	}
 	query.Set("verb", verb)
-	change, clean, err := v.bulkOf(query)
+	change, _, err := v.bulkOf(query)
 	if err != nil {
 		return result{}, err
 	}
@@ -110,8 +111,9 @@ func (v *view) startBulk() (result, error) {
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
 	about := bulk.About{Who: v.Caller.Name(), Tasks: tasks, Capped: form.Get("capped") != "", AsOf: asOf}
-	filter := clean.Encode() + "&as_of=" + asOf.UTC().Format(time.RFC3339Nano)
-	a := act{action: "bulk." + verb, tag: change.Filter.Tag, filter: filter}
+	a := audit.Act{
+		Action: audit.Action("bulk." + verb), Tag: change.Filter.Tag, Detail: audit.FilterText(&change.Filter, asOf),
+	}
 	started, err := change.Start(about, func(ctx context.Context, do func(context.Context) (int, error)) error {
 		return v.audited(ctx, a, do)
 	})

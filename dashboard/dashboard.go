@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -35,6 +36,8 @@ type Options struct {
 	// Redact returns a text of a task of the tag as people may see it: a body, a header or an error. Default: values
 	// of members named like password, token or secret, and credentials in texts, are masked.
 	Redact func(tag, text string) string
+	// NoAudit leaves what users do out of the audit log. Default: it is recorded, and without an entry nothing is done.
+	NoAudit bool
 	// Log gets what goes wrong. Default [slog.Default].
 	Log *slog.Logger
 }
@@ -51,6 +54,7 @@ type dashboard struct {
 	store     store.Store
 	o         Options
 	log       *slog.Logger
+	audit     *audit.Log // nil: nothing is recorded
 	templates templates
 	files     files
 	reads     *reads
@@ -74,6 +78,9 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	}
 	if d.o.Redact == nil {
 		d.o.Redact = redact.Text
+	}
+	if !o.NoAudit {
+		d.audit = audit.New(audit.Config{Store: d.store, Via: audit.Dashboard, Log: d.log})
 	}
 	var err error
 	if d.policy, err = policyOf(o.FrameAncestors); err != nil {
@@ -111,6 +118,7 @@ func (d *dashboard) routes() http.Handler {
 var pages = map[string]page{
 	"/{$}":              {template: "overview", verb: access.Observe, show: (*view).overview},
 	"/tasks":            {template: "tasks", verb: access.Read, show: (*view).tasks},
+	"/audit":            {template: "audit", verb: access.Audit, show: (*view).entries},
 	"/tasks/{id}":       {template: "task", verb: access.Read, show: (*view).task},
 	"/bulk":             {template: "bulk", verb: access.Change, show: (*view).preview},
 	"/bulk/{id}":        {template: "run", verb: access.Read, show: (*view).run},

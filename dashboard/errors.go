@@ -79,6 +79,10 @@ func statusOf(err error) (status int, text string) {
 		return http.StatusBadRequest, "error.invalid"
 	case is(conflicts):
 		return http.StatusConflict, "error.conflict"
+	case errors.Is(err, delaytask.ErrNotRecorded):
+		return http.StatusServiceUnavailable, "error.not_recorded"
+	case errors.Is(err, delaytask.ErrNoAudit):
+		return http.StatusNotImplemented, "error.no_audit"
 	case errors.Is(err, errNoUser):
 		return http.StatusServiceUnavailable, "error.no_user"
 	case errors.Is(err, errSlow), errors.Is(err, context.DeadlineExceeded):

@@ -25,7 +25,7 @@ var menu = []entry{
 	{Path: "nodes", Text: "menu.nodes", Key: "n", verb: access.Observe},
 	{Path: "receivers", Text: "menu.receivers", Key: "r", verb: access.Observe},
 	{Path: "schedules", Text: "menu.schedules", Key: "s", verb: access.Read},
-	{Path: "audit", Text: "menu.audit", Key: "u", verb: "audit"},
+	{Path: "audit", Text: "menu.audit", Key: "u", verb: access.Audit},
 }
 
 // Menu is the menu as the user may use it.

@@ -221,3 +221,24 @@ func TestTheViewIsKept(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatUsersDoStandsInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("order.close")
+	path := fmt.Sprintf("/tasks/%d", id)
+	s.post(path+"/show", nil).has(t, http.StatusOK)
+	s.post(path+"/retry", nil).has(t, http.StatusConflict)
+	s.post(path+"/cancel", nil).has(t, http.StatusSeeOther)
+	page := s.get("/audit")
+	page.has(t, http.StatusOK, "task.reveal", "task.retry", "task.cancel", "refused", "ann", "dashboard",
+		fmt.Sprintf("./tasks/%d", id))
+	s.get("/audit?action=task.cancel").has(t, http.StatusOK, "<code>task.cancel</code>", "--action task.cancel")
+	s.get("/audit?before=x").has(t, http.StatusBadRequest)
+	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"*"}}
+	s.get("/audit").has(t, http.StatusForbidden)
+	s.user = dashboard.User{Name: "eve", Role: dashboard.Admin, Tags: []string{"mail.*"}}
+	if a := s.get("/audit"); a.status != http.StatusOK || strings.Contains(a.body, fmt.Sprint(id)) {
+		t.Errorf("status %d, or it shows entries of a foreign tag", a.status)
+	}
+}

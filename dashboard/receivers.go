@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -216,11 +217,13 @@ func (v *view) removeReceiver() (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	a := act{action: "receiver." + verbDelete, target: strings.TrimSpace(w.App + " " + withoutSecrets(w.Address))}
+	a := audit.Act{
+		Action: audit.DeleteReceiver, Target: strings.TrimSpace(w.App + " " + withoutSecrets(w.Address)),
+	}
 	if len(w.Tags) == 1 {
-		a.tag = w.Tags[0]
+		a.Tag = w.Tags[0]
 	} else {
-		a.filter = "tags=" + strings.Join(w.Tags, ",")
+		a.Detail = "tags=" + strings.Join(w.Tags, ",")
 	}
 	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) {
 		there, err := s.DeleteReceiver(ctx, w.ID)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -227,7 +228,7 @@ func (v *view) changeSchedule() (result, error) {
 		return result{}, err
 	}
 	to := result{to: schedulePath(name) + "?did=" + verb}
-	a := act{action: "schedule." + verb, target: name, tag: s.Tag, filter: detail}
+	a := audit.Act{Action: audit.Action("schedule." + verb), Target: name, Tag: s.Tag, Detail: detail}
 	err = v.audited(ctx, a, func(ctx context.Context) (int, error) {
 		more, err := do(ctx)
 		if more != "" {
@@ -323,7 +324,7 @@ func (v *view) showScheduleBody(name string) (result, error) {
 	shown := scheduleBody{
 		Name: name, Quoted: quoted(name), Bytes: len(s.Body), All: v.r.PostForm.Get("all") != "",
 	}
-	a := act{action: "schedule." + verbReveal, target: name, tag: s.Tag}
+	a := audit.Act{Action: audit.Action("schedule." + verbReveal), Target: name, Tag: s.Tag}
 	err = v.audited(ctx, a, func(context.Context) (int, error) {
 		shown.Text = v.redacted(s.Tag, string(s.Body))
 		if shown.All = shown.All || len(shown.Text) <= firstOfBody; !shown.All {

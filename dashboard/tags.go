@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/rollup"
@@ -296,7 +297,7 @@ func (v *view) changeTag() (result, error) {
 	default:
 		return result{}, errNoPage
 	}
-	a := act{action: "tag." + verb, target: tag, tag: tag}
+	a := audit.Act{Action: audit.Action("tag." + verb), Target: tag, Tag: tag}
 	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) { return 0, set(ctx, tag) })
 	if err != nil {
 		return result{}, err

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -188,7 +189,7 @@ func (v *view) change(id int64, verb string) error {
 	if err := v.seen(access.Change, &task); err != nil {
 		return err
 	}
-	a := act{action: "task." + verb, target: strconv.FormatInt(id, 10), tag: task.Tag}
+	a := audit.Act{Action: audit.Action("task." + verb), Target: strconv.FormatInt(id, 10), Tag: task.Tag}
 	return v.audited(ctx, a, func(ctx context.Context) (int, error) {
 		if err := do(ctx); err != nil {
 			return 0, err
@@ -242,7 +243,7 @@ func (v *view) showBody(id int64) (result, error) {
 		return result{}, err
 	}
 	shown := bodyPage{Task: task, Bytes: len(task.Body), All: v.r.PostForm.Get("all") != ""}
-	a := act{action: "task." + verbReveal, target: strconv.FormatInt(id, 10), tag: task.Tag}
+	a := audit.Act{Action: audit.Action("task." + verbReveal), Target: strconv.FormatInt(id, 10), Tag: task.Tag}
 	err = v.audited(v.r.Context(), a, func(context.Context) (int, error) {
 		text := v.redacted(task.Tag, string(task.Body))
 		shown.Edit = text == string(task.Body) && len(text) <= mostToEdit && utf8.ValidString(text) &&

@@ -39,7 +39,9 @@ func (v *view) May(verb, tag string) bool {
 }
 
 // readingVerbs change nothing.
-var readingVerbs = map[access.Verb]bool{access.Read: true, access.Observe: true, access.Bodies: true, "audit": true}
+var readingVerbs = map[access.Verb]bool{
+	access.Read: true, access.Observe: true, access.Bodies: true, access.Audit: true,
+}
 
 // allow returns an error when the user may not do it with tasks of the tag, or of some tag when that is "".
 func (v *view) allow(verb access.Verb, tag string) error {

@@ -31,6 +31,7 @@ const (
 	ChangeBody     Action = "task.body"
 	RetryTask      Action = "task.retry"
 	RevealBody     Action = "task.reveal"
+	RevealSchedule Action = "schedule.reveal" // the body of its tasks
 
 	CancelAll Action = "bulk.cancel"
 	RetryAll  Action = "bulk.retry"
@@ -58,7 +59,8 @@ const (
 func Actions() []string {
 	var names []string
 	for _, a := range []Action{
-		CancelTask, RescheduleTask, ChangeBody, RetryTask, RevealBody, CancelAll, RetryAll, PauseTag, ResumeTag,
+		CancelTask, RescheduleTask, ChangeBody, RetryTask, RevealBody, RevealSchedule, CancelAll, RetryAll,
+		PauseTag, ResumeTag,
 		SaveSchedule, DeleteSchedule, PauseSchedule, ResumeSchedule, ResetSchedule, SkipTick, RunSchedule,
 		BackfillSchedule, SaveReceiver, DeleteReceiver, CreateToken, RevokeToken,
 	} {

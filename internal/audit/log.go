@@ -81,6 +81,9 @@ func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (task
 	}()
 	end.Tasks, err = do(ctx)
 	end.Outcome, end.Error = outcomeOf(err)
+	if end.Outcome == row.AuditRefused && end.Tasks > 0 {
+		end.Outcome = row.AuditFailed // a part was done, and the rest was not, as when someone has stopped it
+	}
 	return err
 }
 

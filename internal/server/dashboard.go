@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
@@ -42,6 +43,7 @@ func (p *parts) pages(redactor *redact.Redactor) Pages {
 	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
 		o := dashboard.Options{
 			Who: userOf, ReadOnly: readOnly, Redact: redactor.Text, Down: p.client.Down, Log: p.log,
+			NoAudit: p.cfg.Server.Audit == string(audit.Off),
 		}
 		if p.tokens != nil {
 			o.SignOut = "logout"

@@ -78,6 +78,9 @@ func (c *Change) Start(about bulk.About, record Record) (bulk.State, error) {
 		err = record(ctx, func(ctx context.Context) (int, error) {
 			changed, err := c.all(ctx, delaytask.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
 			done = changed.Tasks
+			if cause := context.Cause(ctx); err != nil && cause != nil {
+				err = cause // who has stopped it is told, and not what that has interrupted
+			}
 			return done, err
 		})
 		return done, err

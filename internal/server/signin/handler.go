@@ -125,7 +125,7 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 	}
 	h.note(r.Context(), caller.Name())
 	if h.readOnly {
-		caller = caller.Only(access.Read, access.Bodies, access.Observe, access.Metrics)
+		caller = caller.Only(access.Read, access.Bodies, access.Observe, access.Audit, access.Metrics)
 	}
 	h.pages.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
 }

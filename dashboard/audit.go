@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+// auditPage is what people have changed, the newest first.
+type auditPage struct {
+	Filter  delaytask.AuditFilter
+	Actions []string
+	Tags    []string
+	Entries []delaytask.AuditEntry
+	Next    string // the query of the next page
+	First   bool
+	Stopped bool
+	Command string
+}
+
+// entries shows the audit log.
+func (v *view) entries() (any, error) {
+	q := v.r.URL.Query()
+	f := delaytask.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Tag: q.Get("tag"), Limit: tasksOfPage}
+	if err := v.allow(access.Audit, f.Tag); err != nil {
+		return nil, err
+	}
+	if text := q.Get("before"); text != "" {
+		before, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || before <= 0 {
+			return nil, invalid{"before", delaytask.ErrInvalidCursor}
+		}
+		f.Before = before
+	}
+	sees := func(tag string) bool { return v.Caller.May(access.Audit, tag) }
+	found, err := audit.Read(v.r.Context(), v.store, f, sees)
+	if err != nil {
+		return nil, err
+	}
+	shown := auditPage{
+		Filter: f, Actions: audit.Actions(), Entries: found.Entries, First: f.Before == 0, Stopped: found.Stopped,
+		Command: "delaytask audit",
+	}
+	for _, flag := range [][2]string{{"who", f.Who}, {"action", f.Action}, {"tag", f.Tag}} {
+		if flag[1] != "" {
+			shown.Command += " --" + flag[0] + " " + quoted(flag[1])
+		}
+	}
+	if found.Next != 0 {
+		shown.Next = query("who", f.Who, "action", f.Action, "tag", f.Tag, "before", strconv.FormatInt(found.Next, 10))
+	}
+	return shown, nil
+}
+
+// TargetOf leads to what an entry is about, "" where no page shows it.
+func (v *view) TargetOf(e delaytask.AuditEntry) string {
+	kind, _, _ := strings.Cut(e.Action, ".")
+	switch {
+	case kind == "task" && e.Target != "":
+		return v.Root + "tasks/" + v.Segment(e.Target)
+	case kind == "schedule" && e.Target != "":
+		return v.Root + "schedules/" + v.Segment(e.Target)
+	case e.Tag != "":
+		return v.Root + "tags/" + v.Segment(e.Tag)
+	default:
+		return ""
+	}
+}
