@@ -22,6 +22,7 @@ type schedulePage struct {
 	Schedule   delaytask.Schedule // without its body
 	Body       int                // bytes of it
 	Overdue    bool
+	Waits      bool // Overdue, but only until the run before has ended
 	Ticks      []upcoming
 	Warnings   []string
 	Unreadable string // why the ticks are not known here
@@ -109,6 +110,8 @@ func (v *view) schedule() (any, error) {
 		return nil, err
 	}
 	shown.History = historyOf(ticks, s.NextDue.Sub(s.NextTick))
+	shown.Waits = shown.Overdue && s.Overlap != delaytask.OverlapAllow &&
+		slices.ContainsFunc(ticks, func(t delaytask.ScheduleTick) bool { return t.Outcome == processor.OutcomeOpen })
 	if n := len(ticks); n == historyShown {
 		shown.Older = query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
 	}

@@ -28,6 +28,7 @@ type listedSchedule struct {
 	Last    delaytask.Status // of its newest run; "" when the task is deleted or there is none
 	Ticks   []upcoming
 	Overdue bool
+	Waits   bool // Overdue, but only until the run before has ended
 }
 
 // upcoming is a tick that is to come.
@@ -149,6 +150,7 @@ func (v *view) lastRuns(all []listedSchedule) error {
 	for i := range all {
 		if found, there := status[all[i].RunID]; there {
 			all[i].Last = delaytask.Status(found.String())
+			all[i].Waits = all[i].Overdue && !found.Final() && all[i].Overlap != delaytask.OverlapAllow
 		}
 	}
 	return nil
