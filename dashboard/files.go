@@ -23,7 +23,8 @@ var served = []string{
 	"vendor/htmx.min.js", "vendor/idiomorph-ext.min.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css",
 }
 
-// files serves files whose names carry a hash, so browsers keep them for ever.
+// files serves files whose names carry a hash, so browsers keep them for ever. A name without a hash is the file as it is
+// now.
 type files struct {
 	names map[string]string // with the hash, by the name without
 	all   map[string]file   // by the name with the hash
@@ -65,7 +66,11 @@ func newFiles() (files, error) {
 func (f files) named(name string) string { return "static/" + f.names[name] }
 
 func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	found, ok := f.all[r.PathValue("name")]
+	name, keep := r.PathValue("name"), "public, max-age=31536000, immutable"
+	if hashed := f.names[name]; hashed != "" { // as the login asks for it, which knows no hashes
+		name, keep = hashed, "no-cache"
+	}
+	found, ok := f.all[name]
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !ok {
@@ -73,7 +78,7 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.Set("Content-Type", found.kind)
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Cache-Control", keep)
 	h.Set("Vary", "Accept-Encoding")
 	content := found.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
