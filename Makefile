@@ -66,7 +66,7 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 
 .PHONY: lint
 lint: ## vet and golangci-lint
-	for module in . test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm; do (cd "$$module" && go vet ./... && golangci-lint run ./...); done
+	for module in . test/browser test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm; do (cd "$$module" && go vet ./... && golangci-lint run ./...); done
 
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.4
 
@@ -102,7 +102,7 @@ fmt: ## format all Go files
 
 .PHONY: tidy
 tidy: ## tidy go.mod and go.sum of all modules
-	for module in . test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm; do go -C "$$module" mod tidy; done
+	for module in . test/browser test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm; do go -C "$$module" mod tidy; done
 
 .PHONY: bench
 bench: ## run the benchmarks of single parts
@@ -161,6 +161,10 @@ mutations: ## apply each mutation to the code, and fail where no test notices
 test-orm: ## run the transactions of docs/transactions.md with GORM, ent, bun, sqlx and sqlc
 	@CGO_ENABLED=0 go -C examples/orm vet ./...
 	@$(call tested,CGO_ENABLED=0 go -C examples/orm test -count=1 ./...)
+
+.PHONY: browser
+browser: ## run the tests of the dashboard in Chromium, and keep pictures of its pages in bin/pages; wants npm
+	DELAYTASK_REQUIRE_BROWSER=1 DELAYTASK_TEST_SCREENSHOTS=$(CURDIR)/bin/pages go -C test/browser test -count=1 -parallel 4 ./...
 
 # The picture of a task's life is drawn by hand.
 .PHONY: pictures

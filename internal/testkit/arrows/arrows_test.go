@@ -131,6 +131,7 @@ var only = map[string]struct {
 	"github.com/anishathalye/porcupine": {packages: []string{"internal/testkit/linear"}},
 	"github.com/Shopify/toxiproxy":      {packages: []string{"test/chaos"}, tests: true},
 	"github.com/rs/zerolog":             {packages: []string{"test/chaos"}, tests: true},
+	"github.com/chromedp":               {packages: []string{"test/browser"}, tests: true},
 	"github.com/creack/pty":             {packages: []string{"test/pictures"}, tests: true},
 	"github.com/charmbracelet":          {packages: []string{"test/pictures"}, tests: true},
 	"github.com/stretchr/testify":       {},

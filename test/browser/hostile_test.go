@@ -1,0 +1,95 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// hostile lists texts that are markup or script where a page forgets that they are text. What they make has the class
+// hurt.
+var hostile = []string{
+	`<script class=hurt>hurt()</script>`, `"><img class=hurt src=x onerror=hurt()>`, `' onfocus='hurt()' class='hurt`,
+	`</textarea></pre></title></svg><b class=hurt>`, `<svg/class=hurt onload=hurt()>`, `javascript:hurt()`, `{{hurt}}`,
+	`<!--`, `]]>`, `&lt;b class=hurt&gt;`, `\u003cb class=hurt\u003e`,
+}
+
+// harmless fails the test where a page has made more than text of them.
+func (b *tab) harmless(page string) {
+	b.t.Helper()
+	made := ask[[]string](b, `[...document.querySelectorAll(".hurt, [onfocus], script:not([src]), a[href^='javascript']")]
+		.map((e) => e.outerHTML.slice(0, 200))`)
+	for _, element := range made {
+		b.t.Errorf("%s: a text made %s", page, element)
+	}
+}
+
+// TestHostileTextIsText puts the texts wherever a task, a process or an address can carry text.
+func TestHostileTextIsText(t *testing.T) {
+	t.Parallel()
+	all := strings.Join(hostile, " ")
+	s := serve(t, "", delaytask.Config{NodeName: hostile[0] + hostile[1], Address: "https://example.com/" + hostile[1]})
+	fails := func(context.Context, *processor.Task) error { return errors.New(all) }
+	servertest.OK(t, s.Register("mail.send", processor.Func(fails)))
+	servertest.OK(t, s.Start(t.Context()))
+	save := func(name, tag string, delay time.Duration) {
+		t.Helper()
+		s.save(t, name, tag, all, delay, delaytask.WithKey(all[:250]), delaytask.WithHeader("note", all))
+	}
+	save("failed", "mail.send", 0)
+	save("pending", "order.close", time.Hour)
+	save("late", "stock.count", 0)
+	_, err := s.SaveSchedule(t.Context(), "nightly", delaytask.Every(time.Hour), "order.close", all)
+	servertest.OK(t, err)
+	servertest.OK(t, s.PauseSchedule(t.Context(), "nightly", all))
+	s.await(t, "failed", delaytask.Failed)
+	nodes, err := s.Nodes(t.Context())
+	servertest.OK(t, err)
+	s.ids["node"] = int64(nodes[0].Number)
+
+	b := open(t, s.url)
+	shown := map[string][]string{ // what some pages must show
+		"tasks-pending": {all[:250]}, "tasks-failed": {all[:150]}, "task-failed": {all, all[:250], "note", hostile[0]},
+		"body": {all}, "nodes": {hostile[0] + hostile[1]}, "failures-of-tag": {hostile[0]},
+	}
+	for _, look := range looks {
+		if strings.Contains(s.path(look.path), "{") || !b.shows(s, look) {
+			continue
+		}
+		b.harmless(look.name)
+		text := ask[string](b, `[document.body.textContent, ...[...document.querySelectorAll("textarea")].map((e) => e.value)].join("\n")`)
+		for _, want := range shown[look.name] {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not show %s", look.name, want)
+			}
+		}
+	}
+	parameters := []string{"tag", "status", "key", "app", "due_from", "late_by", "error", "group", "order", "cursor", "did",
+		"done", "span", "verb", "q", "who", "action", "next", "back"}
+	for _, path := range []string{"", "tasks", s.path("tasks/{failed}"), "tags", "load", "failures", "nodes", "receivers",
+		"schedules", "audit", "bulk", "find"} {
+		for _, text := range hostile[:3] {
+			values := url.Values{}
+			for i, name := range parameters {
+				if path == "tasks" { // one mistake would hide the others
+					b.visit(path+"?"+name+"="+url.QueryEscape(text), 400)
+					b.harmless(path + " with " + name)
+				}
+				if i > 10 {
+					values.Set(name, text)
+				}
+			}
+			b.visit(path+"?"+values.Encode(), 400, 404)
+			b.harmless(path + " with parameters")
+			b.visit(path+"/"+url.PathEscape(text), 400, 404)
+			b.harmless("below " + path)
+		}
+	}
+}

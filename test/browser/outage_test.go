@@ -1,0 +1,68 @@
+package browser
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/stall"
+)
+
+// TestDatabaseThatGoesAndComesBack kills a server below an open page, lets it hang, and starts it again.
+func TestDatabaseThatGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	server := dbtest.NewDisposable(t, dbtest.MariaDB)
+	s := full(t, server.Database(t).DSN)
+	var machine stall.Watch
+	go machine.Sleep(t.Context())
+
+	old := open(t, s.url)
+	old.bad = []int{http.StatusServiceUnavailable}
+	old.loud = true // htmx writes of failed requests to the console
+	old.visit("tasks?status=failed&tag=mail.send", old.bad...)
+	b := open(t, s.url)
+	b.visit("") // what it has read is shown while the database is away
+	away := func(how string, names ...string) {
+		t.Helper()
+		for _, look := range looks {
+			if names != nil && !slices.Contains(names, look.name) || look.status == http.StatusBadRequest ||
+				look.name == "overview" { // that shows what it has read before, and says so once it is old
+				continue
+			}
+			begin := time.Now()
+			status := b.visit(s.path(look.path), http.StatusServiceUnavailable, http.StatusNotFound)
+			took := time.Since(begin) - machine.Still(begin, time.Now())
+			if status == http.StatusNotFound && !allThere {
+				continue
+			}
+			text := ask[string](b, "document.querySelector('main').innerText")
+			if status != http.StatusServiceUnavailable || text == "" || took > 3*time.Second {
+				t.Errorf("%s: %s: status %d after %v: %s", how, look.name, status, took, text)
+			}
+			if look.name == "task-failed" {
+				b.look(how + "-" + look.name)
+			}
+		}
+		old.until("!document.getElementById('away').hidden")
+	}
+	server.Kill(t)
+	away("killed")
+	servertest.Eventually(t, "the overview is called old", func() bool {
+		return b.visit("", http.StatusServiceUnavailable) == http.StatusServiceUnavailable
+	})
+	b.look("killed-overview")
+	server.Start(t)
+	old.until("document.getElementById('away').hidden")
+	old.picture("back-tasks")
+	for _, look := range looks[:5] {
+		if !b.shows(s, look) {
+			t.Errorf("%s does not come back", look.name)
+		}
+	}
+	server.Freeze(t)
+	defer server.Thaw(t)
+	away("hanging", "tasks", "task-failed")
+}

@@ -1,0 +1,152 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+	_ "github.com/delaytask/delaytask/sqlite"
+)
+
+// site is a dashboard that listens, and its scheduler.
+type site struct {
+	*delaytask.Scheduler
+	pages  http.Handler
+	url    string // with a slash at its end
+	ids    map[string]int64
+	mended atomic.Bool // what makes tasks fail
+}
+
+// serve opens a database, a new file by default, and serves its dashboard to an admin.
+func serve(t *testing.T, dsn string, cfg delaytask.Config) *site {
+	t.Helper()
+	if dsn == "" {
+		dsn = "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
+	}
+	cfg.Logger, cfg.StopGrace, cfg.Migrate = quiet, -1, true
+	cfg.MaxAttempts, cfg.Backoff = 3, processor.Constant(time.Millisecond)
+	scheduler, err := delaytask.Open(t.Context(), dsn, cfg)
+	servertest.OK(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = scheduler.Stop(ctx) // where the database is away, it says so
+	})
+	s := &site{Scheduler: scheduler, ids: map[string]int64{}}
+	s.pages, err = dashboard.New(scheduler, dashboard.Options{
+		Who: func(*http.Request) (dashboard.User, error) {
+			return dashboard.User{Name: "shop-ops", Role: dashboard.Admin, Tags: []string{"*"}}, nil
+		},
+		Log: quiet,
+	})
+	servertest.OK(t, err)
+	server := httptest.NewServer(s.pages)
+	t.Cleanup(server.Close)
+	s.url = server.URL + "/"
+	return s
+}
+
+// run does as the body of a task says. A failure says the same in lines of which lists show the first.
+func (s *site) run(ctx context.Context, task *processor.Task) error {
+	switch body := string(task.Body); {
+	case strings.HasPrefix(body, "fail ") && !s.mended.Load():
+		return errors.New(body[5:] + "\n\tat mail.go:17\n\tat main.go:4")
+	case body == "wait":
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+// save saves a task under a name, for paths.
+func (s *site) save(t *testing.T, name, tag, body string, delay time.Duration, opts ...delaytask.Option) int64 {
+	t.Helper()
+	id, err := s.SaveDelayTask(t.Context(), tag, body, delay, opts...)
+	servertest.OK(t, err)
+	s.ids[name] = id
+	return id
+}
+
+// full serves a scheduler with something for every page: tasks in every status, of tags that are served, paused,
+// failing and forsaken, an hour of history, a schedule and a receiver.
+func full(t *testing.T, dsn string) *site {
+	t.Helper()
+	s, ctx := serve(t, dsn, delaytask.Config{NodeName: "shop-1"}), t.Context()
+	for _, tag := range []string{"mail.send", "order.close", "report/daily", "export"} {
+		servertest.OK(t, s.Register(tag, processor.Func(s.run)))
+	}
+	_, err := s.SaveSchedule(ctx, "nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report/daily", "ok")
+	servertest.OK(t, err)
+	servertest.OK(t, s.Pause(ctx, "export"))
+	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
+	receiver, err := stored.SaveReceiver(ctx, row.Receiver{App: "shop", Tags: []string{"order.close"}, TTL: time.Hour,
+		Address: "https://shop.example/hook"})
+	servertest.OK(t, err)
+	s.ids["receiver"] = receiver.ID
+	servertest.OK(t, s.Start(ctx))
+	var history []row.Rollup
+	for i := range 60 {
+		begin := row.At(s.Now().Add(-time.Duration(i+1) * time.Minute).Truncate(time.Minute))
+		for _, tag := range []string{row.EveryTag, "order.close"} {
+			history = append(history, row.Rollup{
+				Span: row.SpanMinute, Begin: begin, Tag: tag, Node: "shop-0", Completed: int64(90 + i%7),
+				Late: row.Histogram{{Class: 30 + i%9, N: 90}, {Class: 60, N: 3}}, Max: time.Second,
+			})
+		}
+	}
+	servertest.OK(t, stored.PutRollups(ctx, history))
+	trace := delaytask.WithHeader("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	for range 3 {
+		s.save(t, "failed", "mail.send", "fail dial tcp 10.0.0.7:25: connection refused", 0, trace)
+		s.save(t, "completed", "order.close", "ok", 0)
+		s.save(t, "paused", "export", "ok", 0)
+		s.save(t, "unserved", "stock.count", "ok", 0)
+		s.save(t, "soon", "order.close", "ok", 20*time.Minute)
+	}
+	s.save(t, "executing", "order.close", "wait", 0)
+	s.save(t, "cancelled", "order.close", "ok", time.Hour)
+	s.save(t, "pending", "mail.send", `{"to":"a@example.com"}`, time.Hour, delaytask.WithKey("order-4711"))
+	_, err = s.Cancel(ctx, delaytask.ID(s.ids["cancelled"]))
+	servertest.OK(t, err)
+	for _, status := range []delaytask.Status{delaytask.Failed, delaytask.Completed, delaytask.Executing} {
+		s.await(t, string(status), status)
+	}
+	nodes, err := s.Nodes(ctx)
+	servertest.OK(t, err)
+	s.ids["node"] = int64(nodes[0].Number)
+	return s
+}
+
+// await waits until a task has a status.
+func (s *site) await(t *testing.T, name string, status delaytask.Status) {
+	t.Helper()
+	servertest.Eventually(t, fmt.Sprintf("the task %s is %s", name, status), func() bool {
+		task, err := s.Get(t.Context(), delaytask.ID(s.ids[name]))
+		servertest.OK(t, err)
+		return task.Status == status
+	})
+}
+
+// path puts ids into a path: {failed} is that of a failed task.
+func (s *site) path(path string) string {
+	var pairs []string
+	for name, id := range s.ids {
+		pairs = append(pairs, "{"+name+"}", strconv.FormatInt(id, 10))
+	}
+	return strings.NewReplacer(pairs...).Replace(path)
+}
