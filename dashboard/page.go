@@ -16,6 +16,8 @@ import (
 type page struct {
 	template string
 	verb     access.Verb // that the user needs for some tag; "": none
+	conns    int64       // how many connections a reading takes at once; default 1
+	cost     int         // about how many statements a refresh sends; default 2
 	show     func(*view) (any, error)
 }
 

@@ -18,9 +18,9 @@ const (
 	refreshEvery = 5 * time.Second
 	// keptFor is how long viewers of the same page share one reading.
 	keptFor = refreshEvery - time.Second
-	// refreshRate is how many readings for refreshes begin in a second. A reading is up to three statements.
-	refreshRate  = 1.5
-	refreshBurst = 6
+	// refreshRate is how many statements are sent for refreshes in a second.
+	refreshRate  = 5
+	refreshBurst = 25
 	// mostKept bounds how many readings are remembered.
 	mostKept = 200
 )
@@ -61,7 +61,7 @@ func (r *reads) do(v *view, p page, again bool) (any, error) {
 	r.mu.Lock()
 	last := r.kept[key]
 	if last == nil || time.Since(last.at) > keptFor {
-		if !r.turns.Allow() {
+		if !r.turns.AllowN(time.Now(), max(p.cost, 2)) {
 			r.mu.Unlock()
 			return nil, errLater
 		}
@@ -105,10 +105,11 @@ func (r *reads) keep(key string, last *reading) {
 func (r *reads) now(v *view, p page) (any, error) {
 	ctx, cancel := within(v.r.Context())
 	defer cancel()
-	if err := r.room.Acquire(ctx, 1); err != nil {
+	conns := max(p.conns, 1)
+	if err := r.room.Acquire(ctx, conns); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	defer r.room.Release(1)
+	defer r.room.Release(conns)
 	read := *v
 	read.r = v.r.WithContext(ctx)
 	return p.show(&read)

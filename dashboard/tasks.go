@@ -76,8 +76,10 @@ func (v *view) tasks() (any, error) {
 	shown := tasksPage{Filter: f, Query: clean, First: f.After == "", Command: listCommand(&f)}
 	shown.Done, _ = strconv.Atoi(query.Get("done"))
 	shown.Left, _ = strconv.Atoi(query.Get("left"))
-	if shown.Tags, err = v.knownTags(); err != nil {
-		return nil, err
+	if !isPart(v.r) { // the field for a tag is not refreshed
+		if shown.Tags, err = v.knownTags(); err != nil {
+			return nil, err
+		}
 	}
 	if f.Tag != "" {
 		if err := v.allow(access.Read, f.Tag); err != nil {

@@ -1,0 +1,77 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/testkit/faultstore"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+)
+
+// However many dashboards are open, on the same pages and on different ones, the database is asked about five things a
+// second at most.
+func TestAHundredOpenDashboardsCostLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const viewers, span, every = 100, 2 * time.Minute, 5 * time.Second
+		counted := faultstore.New(memstore.New(memstore.WithClock(time.Now)))
+		cfg := delaytask.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
+		made, err := bridge.NewScheduler(cfg, counted, func(c engine.Config) (*engine.Engine, error) {
+			manual, err := engine.NewManual(context.Background(), c, time.Now)
+			if err != nil {
+				return nil, err
+			}
+			return manual.Engine, nil
+		})
+		servertest.OK(t, err)
+		s := made.(*delaytask.Scheduler)
+		defer servertest.Stop(t, s)
+		for i := range 30 {
+			_, err := s.SaveDelayTask(t.Context(), fmt.Sprintf("shop.%d", i), nil, time.Minute)
+			servertest.OK(t, err)
+		}
+		h, err := dashboard.New(s, dashboard.Options{
+			Who: func(*http.Request) (dashboard.User, error) { return admin, nil }, Log: cfg.Logger,
+		})
+		servertest.OK(t, err)
+		paths := []string{"/", "/", "/", "/", "/tasks?status=pending", "/tags", "/load", "/failures", "/nodes",
+			"/receivers", "/schedules", "/audit"}
+		for i := range 10 {
+			paths = append(paths, fmt.Sprintf("/tags/shop.%d", i), fmt.Sprintf("/tasks?tag=shop.%d", i))
+		}
+		// A forecast asks this store by small grids. It sends a database few statements, for all tags at once.
+		calls := func() int { return counted.Calls() - counted.CallsOf("CountDue") }
+		before := calls()
+		var all sync.WaitGroup
+		for i := range viewers {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * every / viewers)
+				for range span / every {
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, paths[i%len(paths)], nil)
+					r.Header.Set("HX-Request", "true")
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, r)
+					if w.Code != http.StatusOK && w.Code != http.StatusNoContent {
+						t.Errorf("%s: status %d: %.300s", r.URL, w.Code, w.Body)
+					}
+					time.Sleep(every)
+				}
+			})
+		}
+		all.Wait()
+		if n := calls() - before; n > 5*int(span/time.Second) {
+			t.Errorf("%d calls of the store in %v", n, span)
+		}
+	})
+}
