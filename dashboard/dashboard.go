@@ -116,22 +116,24 @@ func (d *dashboard) routes() http.Handler {
 
 // pages lists the pages by their paths. Links between them count slashes, see view.Root.
 var pages = map[string]page{
-	"/{$}":              {template: "overview", verb: access.Observe, cost: 12, conns: mostReads, show: (*view).overview},
+	"/{$}": {
+		template: "overview", verb: access.Observe, cost: 12, conns: mostReads, show: (*view).overview,
+	},
 	"/tasks":            {template: "tasks", verb: access.Read, cost: 5, show: (*view).tasks},
-	"/audit":            {template: "audit", verb: access.Audit, show: (*view).entries},
 	"/tasks/{id}":       {template: "task", verb: access.Read, show: (*view).task},
-	"/bulk":             {template: "bulk", verb: access.Change, show: (*view).preview},
-	"/bulk/{id}":        {template: "run", verb: access.Read, show: (*view).run},
 	"/tags":             {template: "tags", verb: access.Observe, cost: 10, show: (*view).tags},
 	"/tags/{tag}":       {template: "tag", verb: access.Observe, cost: 8, show: (*view).tag},
 	"/load":             {template: "load", verb: access.Observe, show: (*view).load},
 	"/failures":         {template: "failures", verb: access.Read, cost: 5, show: (*view).failures},
 	"/nodes":            {template: "nodes", verb: access.Observe, show: (*view).nodes},
+	"/nodes/{number}":   {template: "node", verb: access.Observe, show: (*view).node},
 	"/receivers":        {template: "receivers", verb: access.Observe, show: (*view).receivers},
 	"/receivers/{id}":   {template: "receiver", verb: access.Observe, show: (*view).receiver},
-	"/nodes/{number}":   {template: "node", verb: access.Observe, show: (*view).node},
 	"/schedules":        {template: "schedules", verb: access.Read, show: (*view).schedules},
 	"/schedules/{name}": {template: "schedule", verb: access.Read, show: (*view).schedule},
+	"/bulk":             {template: "bulk", verb: access.Change, show: (*view).preview},
+	"/bulk/{id}":        {template: "run", verb: access.Read, show: (*view).run},
+	"/audit":            {template: "audit", verb: access.Audit, show: (*view).entries},
 }
 
 // actions lists what changes something.

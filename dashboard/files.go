@@ -23,8 +23,8 @@ var served = []string{
 	"vendor/htmx.min.js", "vendor/idiomorph-ext.min.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css",
 }
 
-// files serves files whose names carry a hash, so browsers keep them for ever. A name without a hash is the file as it is
-// now.
+// files serves files whose names carry a hash, so browsers keep them for ever. A name without a hash is the file as it
+// is now.
 type files struct {
 	names map[string]string // with the hash, by the name without
 	all   map[string]file   // by the name with the hash

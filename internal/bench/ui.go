@@ -1,13 +1,16 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -21,7 +24,7 @@ const (
 // uiReads lists what people ask. Each is a figure of its own.
 var uiReads = []struct {
 	name, about string
-	read        func(ctx context.Context, s *delaytask.Scheduler, id int64) error
+	read        func(ctx context.Context, u *uiReader) error
 }{
 	{"newest", "the newest saves", listed(delaytask.Filter{})},
 	{"pending", "pending tasks of all tags", listed(delaytask.Filter{Status: delaytask.Pending})},
@@ -34,42 +37,81 @@ var uiReads = []struct {
 		listed(delaytask.Filter{Status: delaytask.Failed, Error: "no such text"})},
 	{"key", "a task by tag and key, and what finished with it",
 		listed(delaytask.Filter{Tag: uiTag(7), Key: uiKey})},
-	{"get", "a task by its id", func(ctx context.Context, s *delaytask.Scheduler, id int64) error {
-		_, err := s.Get(ctx, delaytask.ID(id))
+	{"get", "a task by its id", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Get(ctx, delaytask.ID(u.id))
 		return err
 	}},
-	{"get_key", "an unfinished task by its key", func(ctx context.Context, s *delaytask.Scheduler, _ int64) error {
-		_, err := s.Get(ctx, delaytask.Key(uiTag(7), uiKey))
+	{"get_key", "an unfinished task by its key", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Get(ctx, delaytask.Key(uiTag(7), uiKey))
 		return err
 	}},
-	{"explain", "why a task has not run", func(ctx context.Context, s *delaytask.Scheduler, id int64) error {
-		_, err := s.Explain(ctx, delaytask.ID(id))
+	{"explain", "why a task has not run", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Explain(ctx, delaytask.ID(u.id))
 		return err
 	}},
-	{"stats", "the statistics of all tags", func(ctx context.Context, s *delaytask.Scheduler, _ int64) error {
-		_, err := s.Stats(ctx)
+	{"stats", "the statistics of all tags", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Stats(ctx)
 		return err
 	}},
-	{"dry_run", "a dry run of a cancel of everything", func(
-		ctx context.Context, s *delaytask.Scheduler, _ int64,
-	) error {
-		_, err := s.CancelAll(ctx, delaytask.Bulk{DryRun: true})
+	{"dry_run", "a dry run of a cancel of everything", func(ctx context.Context, u *uiReader) error {
+		_, err := u.CancelAll(ctx, delaytask.Bulk{DryRun: true})
 		return err
 	}},
+	{"page_overview", "the page with what needs attention", page("/")},
+	{"page_tasks", "the page of failed tasks", page("/tasks?status=failed")},
+	{"page_task", "the page of a task", func(ctx context.Context, u *uiReader) error {
+		return page(fmt.Sprintf("/tasks/%d", u.id))(ctx, u)
+	}},
+	{"page_tags", "the page of all tags", page("/tags")},
+	{"page_tag", "the page of a tag", page("/tags/" + uiTag(7))},
+	{"page_load", "the page of what falls due within a day", page("/load?span=24h")},
+	{"page_failures", "the page of failures by their errors", page("/failures")},
 }
+
+// uiReader is who reads: a program, and a person before the dashboard.
+type uiReader struct {
+	*delaytask.Scheduler
+	pages http.Handler
+	id    int64
+}
+
+// page reads a page of the dashboard.
+func page(path string) func(context.Context, *uiReader) error {
+	return func(ctx context.Context, u *uiReader) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		w := pageStatus{header: http.Header{}}
+		if u.pages.ServeHTTP(&w, r); w.status != http.StatusOK {
+			return cmp.Or(context.Cause(ctx), fmt.Errorf("the page %s is answered with status %d", path, w.status))
+		}
+		return nil
+	}
+}
+
+// pageStatus keeps the status of a page alone.
+type pageStatus struct {
+	header http.Header
+	status int
+}
+
+func (w *pageStatus) Header() http.Header         { return w.header }
+func (w *pageStatus) Write(b []byte) (int, error) { return len(b), nil }
+func (w *pageStatus) WriteHeader(status int)      { w.status = status }
 
 func uiTag(i int) string { return fmt.Sprintf("bench.ui.%03d", i) }
 
 // listed reads two pages of a list.
-func listed(f delaytask.Filter) func(context.Context, *delaytask.Scheduler, int64) error {
-	return func(ctx context.Context, s *delaytask.Scheduler, _ int64) error {
-		page, err := s.List(ctx, f)
+func listed(f delaytask.Filter) func(context.Context, *uiReader) error {
+	return func(ctx context.Context, u *uiReader) error {
+		page, err := u.List(ctx, f)
 		if err != nil || page.Next == "" {
 			return err
 		}
 		next := f
 		next.After = page.Next
-		_, err = s.List(ctx, next)
+		_, err = u.List(ctx, next)
 		return err
 	}
 }
@@ -147,10 +189,17 @@ func (r *run) besideReads(ctx context.Context, d *database, id int64) error {
 	defer end()
 	took := make([][]time.Duration, len(uiReads))
 	read := func(ctx context.Context, s *delaytask.Scheduler) error {
+		pages, err := dashboard.New(s, dashboard.Options{Who: func(*http.Request) (dashboard.User, error) {
+			return dashboard.User{Name: "bench", Role: dashboard.Admin, Tags: []string{"*"}}, nil
+		}})
+		if err != nil {
+			return err
+		}
+		u := &uiReader{s, pages, id}
 		for ctx.Err() == nil {
 			for i, read := range uiReads {
 				began := time.Now()
-				if err := read.read(ctx, s, id); err != nil {
+				if err := read.read(ctx, u); err != nil {
 					return fmt.Errorf("%s: %w", read.name, err)
 				}
 				took[i] = append(took[i], time.Since(began))
