@@ -28,6 +28,7 @@ type site struct {
 	h    http.Handler
 	user dashboard.User
 	err  error
+	dsn  string
 }
 
 var admin = dashboard.User{Name: "ann", Role: dashboard.Admin, Tags: []string{"*"}}
@@ -35,7 +36,7 @@ var admin = dashboard.User{Name: "ann", Role: dashboard.Admin, Tags: []string{"*
 func open(t *testing.T, change ...func(*dashboard.Options)) *site {
 	t.Helper()
 	d := dbtest.New(t, dbtest.SQLite)
-	s := &site{Scheduler: servertest.Open(t, d.DSN, delaytask.Config{NodeName: "blue"}), t: t, user: admin}
+	s := &site{Scheduler: servertest.Open(t, d.DSN, delaytask.Config{NodeName: "blue"}), t: t, user: admin, dsn: d.DSN}
 	o := dashboard.Options{
 		Who: func(*http.Request) (dashboard.User, error) { return s.user, s.err },
 		Log: slog.New(slog.DiscardHandler),

@@ -246,10 +246,10 @@ func (v *view) showBody(id int64) (result, error) {
 	a := audit.Act{Action: audit.Action("task." + verbReveal), Target: strconv.FormatInt(id, 10), Tag: task.Tag}
 	err = v.audited(v.r.Context(), a, func(context.Context) (int, error) {
 		text := v.redacted(task.Tag, string(task.Body))
-		shown.Edit = text == string(task.Body) && len(text) <= mostToEdit && utf8.ValidString(text) &&
+		shown.All = shown.All || len(text) <= firstOfBody
+		shown.Edit = shown.All && text == string(task.Body) && len(text) <= mostToEdit && utf8.ValidString(text) &&
 			!bytes.ContainsFunc(task.Body, deceives) && !strings.Contains(text, "\r") &&
 			task.Status == delaytask.Pending && v.allow(access.Change, task.Tag) == nil
-		shown.All = shown.All || len(text) <= firstOfBody || shown.Edit
 		if shown.Text = text; !shown.All {
 			shown.Text = row.Clip(text, firstOfBody)
 		}
