@@ -19,6 +19,8 @@ import (
 const demoLimit = 40 * time.Second
 
 func (a *app) demoCommand() *cobra.Command {
+	var pages bool
+	var port int
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch tasks being saved, run, retried and rescued (about 10 seconds)",
@@ -28,12 +30,22 @@ SQL, and one loses its process, which is killed in the middle of it. In the end 
 everything happened as it said.
 
 It needs nothing: the database is a file in a temporary folder. With --dsn it uses that database, whose tables must be there;
-its tasks have tags of their own and are deleted at the end. Settings files and DELAYTASK_DSN are not read.`,
+its tasks have tags of their own and are deleted at the end. Settings files and DELAYTASK_DSN are not read.
+
+With --ui it serves the dashboard instead, of a shop that saves tasks and runs them, until Ctrl-C. The database is a temporary
+file with an hour of history that is made up.`,
 		Example: `  delaytask demo
+  delaytask demo --ui
   delaytask demo --json
   delaytask demo --dsn 'user:password@tcp(127.0.0.1:3306)/test'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if pages {
+				return a.demoPages(cmd, port)
+			}
+			if cmd.Flags().Changed("port") {
+				return misusedf("--port is that of the dashboard: add --ui")
+			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoLimit, errDemoSlow)
 			defer cancel()
 			dsn, prefix, cleanup, err := demoPlace(cmd)
@@ -44,6 +56,8 @@ its tasks have tags of their own and are deleted at the end. Settings files and 
 			return errors.Join(a.demoResult(summary, err), cleanup())
 		},
 	}
+	cmd.Flags().BoolVar(&pages, "ui", false, "serve the dashboard of a shop at work, until Ctrl-C")
+	cmd.Flags().IntVar(&port, "port", 0, "with --ui: listen on this port of loopback (default a free one)")
 	cmd.AddCommand(a.workerCommand())
 	return a.withJSON(cmd)
 }

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// work is what the shop does with the tasks of a tag.
+type work struct {
+	tag     string
+	aMinute float64       // how many tasks
+	takes   time.Duration // an attempt, at least
+	upTo    time.Duration // how much longer it may take
+	slots   int
+	mishaps []mishap
+	body    string // with # for a number, as key and errors are
+	key     string
+	called  bool // an address of the shop is called with them
+	ticks   bool // a schedule saves them
+}
+
+// mishap is how a part of the attempts end.
+type mishap struct {
+	share float64
+	err   string
+	final bool // it is not tried again
+}
+
+const (
+	unservedTag = "video.encode"
+	pausedTag   = "newsletter.send"
+)
+
+// longTerm is how many works, the first ones, get tasks that are due within the hour.
+const longTerm = 4
+
+var works = []work{
+	{tag: "order.close", aMinute: 30, takes: 3 * time.Millisecond, upTo: 30 * time.Millisecond,
+		body: `{"order":#}`, key: "order-#"},
+	{tag: "mail.send", aMinute: 18, takes: 80 * time.Millisecond, upTo: 400 * time.Millisecond,
+		body: `{"to":"customer-#@example.com","template":"thanks"}`,
+		mishaps: []mishap{{share: 0.08, err: "451 mailbox busy, try again later"},
+			{share: 0.01, err: "550 5.1.1 <customer-#@example.com>: no such user", final: true}}},
+	{tag: "payment.capture", aMinute: 12, takes: 200 * time.Millisecond, upTo: 900 * time.Millisecond,
+		body: `{"payment":#,"amount":"49.90","card_token":"tok_4242"}`, key: "payment-#",
+		mishaps: []mishap{{share: 0.05, err: "card declined: insufficient funds (payment #)", final: true},
+			{share: 0.03, err: "post https://pay.example/v2/captures/#: 504 Gateway Timeout", final: true}}},
+	{tag: "parcel.ship", aMinute: 6, takes: 50 * time.Millisecond, upTo: 300 * time.Millisecond, called: true,
+		body: `{"parcel":#}`},
+	{tag: "report.build", aMinute: 4, takes: 5 * time.Second, upTo: 9 * time.Second, slots: 4,
+		body: `{"report":"sales","shop":#}`},
+	{tag: "stock.count", aMinute: 12, takes: 20 * time.Millisecond, upTo: 100 * time.Millisecond, ticks: true,
+		body: `{"warehouse":"north"}`},
+	{tag: "invoice.remind", takes: 20 * time.Millisecond, upTo: 100 * time.Millisecond, body: `{"invoice":#}`,
+		key: "invoice-#"},
+}
+
+// try returns how an attempt goes.
+func (w *work) try(number int64) (took time.Duration, err error) {
+	took = w.takes + rand.N(w.upTo)
+	chance := rand.Float64()
+	for _, m := range w.mishaps {
+		if chance -= m.share; chance < 0 {
+			err = errors.New(numbered(m.err, number))
+			if m.final {
+				err = processor.Permanent(err)
+			}
+			return took, err
+		}
+	}
+	return took, nil
+}
+
+func (w *work) process(ctx context.Context, task *processor.Task) error {
+	took, err := w.try(task.ID % 10_000)
+	select {
+	case <-time.After(took):
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// item is a task of the tag that is due after the delay.
+func (w *work) item(number int64, delay time.Duration) delaytask.Item {
+	item := delaytask.Item{Tag: w.tag, Body: numbered(w.body, number), Delay: delay}
+	if w.key != "" {
+		item.Options = append(item.Options, delaytask.WithKey(numbered(w.key, number)))
+	}
+	return item
+}
+
+// numbered puts the number into a text that has a place for it.
+func numbered(text string, number int64) string {
+	return strings.ReplaceAll(text, "#", strconv.FormatInt(number, 10))
+}
+
+// tide is how much more than usual is going on at a moment: 0.4 to 1.6.
+func tide(at time.Time) float64 {
+	minutes := float64(at.Unix()) / 60
+	return 1 + 0.4*math.Sin(minutes/4) + 0.2*math.Sin(minutes/1.7)
+}
+
+// shop is a program beside the service. It saves tasks and runs them; those of one tag it is called with.
+type shop struct {
+	*delaytask.Scheduler
+
+	number   int64 // of the last order, payment and so on
+	calls    *client.Client
+	receiver *client.Receiver
+	server   *http.Server
+	served   chan error
+}
+
+// openShop logs nothing: the failures of its tasks are on the pages.
+func openShop(ctx context.Context, dsn, service string) (*shop, error) {
+	log := slog.New(slog.DiscardHandler)
+	s := &shop{number: 10_000, served: make(chan error, 1)}
+	var err error
+	s.Scheduler, err = delaytask.Open(ctx, dsn, delaytask.Config{
+		Logger: log, NodeName: "shop-1", MaxAttempts: shopAttempts, StopGrace: demoGrace,
+		Backoff: processor.Exponential(shopBackoff, time.Minute, 0.2),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.calls, err = client.New(service, client.WithLogger(log))
+	if err != nil {
+		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+// open makes up what has happened, and begins to work.
+func (s *shop) open(ctx context.Context, dsn string) error {
+	if err := s.remember(ctx, dsn); err != nil {
+		return fmt.Errorf("make up an hour of history: %w", err)
+	}
+	for i := range works {
+		w := &works[i]
+		if w.called {
+			continue
+		}
+		if err := s.Register(w.tag, processor.Func(w.process), processor.Concurrency(max(w.slots, 16))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.Register(pausedTag, processor.Func(works[0].process)), s.Pause(ctx, pausedTag), s.plan(ctx),
+		s.Start(ctx), s.listen(ctx), s.foresee(ctx))
+}
+
+// plan saves the schedules.
+func (s *shop) plan(ctx context.Context) error {
+	_, err := s.SaveSchedule(ctx, "stock", delaytask.Every(5*time.Second), "stock.count", `{"warehouse":"north"}`)
+	if err != nil {
+		return err
+	}
+	_, err = s.SaveSchedule(ctx, "report.nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report.build",
+		`{"report":"night"}`, delaytask.WithStartWithin(6*time.Hour))
+	return err
+}
+
+// listen lets the service call an address of the shop.
+func (s *shop) listen(ctx context.Context) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.receiver, err = s.calls.Receiver("warehouse", "http://"+listener.Addr().String()+"/tasks")
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.server = &http.Server{Handler: s.receiver, ReadHeaderTimeout: time.Second}
+	go func() { s.served <- s.server.Serve(listener) }()
+	for i := range works {
+		if w := &works[i]; w.called {
+			err = errors.Join(err, s.receiver.Register(w.tag, processor.Func(w.process)))
+		}
+	}
+	return errors.Join(err, s.receiver.Start(ctx))
+}
+
+// foresee saves what falls due: some now, much in the next hour, little in the next weeks.
+func (s *shop) foresee(ctx context.Context) error {
+	var items []delaytask.Item
+	for i := range works {
+		items = append(items, works[i].item(s.next(), 0))
+	}
+	for minute := range 60 {
+		for range around(20 * tide(s.Now().Add(time.Duration(minute)*time.Minute))) {
+			w := &works[rand.N(longTerm)]
+			items = append(items, w.item(s.next(), time.Duration(minute)*time.Minute+rand.N(time.Minute)))
+		}
+	}
+	for _, tag := range []string{unservedTag, pausedTag} {
+		for range 20 {
+			items = append(items, delaytask.Item{Tag: tag, Body: "{}", Delay: rand.N(time.Hour)})
+		}
+	}
+	for range 600 {
+		delay := time.Hour + time.Duration(rand.ExpFloat64()*float64(5*24*time.Hour))
+		items = append(items, works[len(works)-1].item(s.next(), delay))
+	}
+	_, err := s.SaveDelayTasks(ctx, items)
+	return err
+}
+
+func (s *shop) next() int64 {
+	s.number++
+	return s.number
+}
+
+// around draws a whole number whose average this is.
+func around(average float64) int { return int(average + rand.Float64()) }
+
+const sellEvery = 250 * time.Millisecond
+
+// sell saves tasks until ctx ends: some are due soon, some within the hour.
+func (s *shop) sell(ctx context.Context) {
+	ticker := time.NewTicker(sellEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		var items []delaytask.Item
+		for i := range works {
+			w := &works[i]
+			if w.ticks {
+				continue
+			}
+			for range around(w.aMinute * tide(time.Now()) * sellEvery.Minutes()) {
+				items = append(items, w.item(s.next(), rand.N(20*time.Second)))
+			}
+		}
+		if rand.IntN(12) == 0 {
+			items = append(items, works[rand.N(longTerm)].item(s.next(), 20*time.Minute+rand.N(40*time.Minute)))
+		}
+		_, _ = s.SaveDelayTasks(ctx, items) // an error is logged, and another sale comes
+	}
+}
+
+// close ends what was begun.
+func (s *shop) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	var errs []error
+	if s.server != nil {
+		errs = append(errs, s.receiver.Stop(ctx), s.server.Shutdown(ctx))
+		<-s.served
+	}
+	errs = append(errs, s.calls.Stop(ctx))
+	if err := s.Stop(ctx); !errors.Is(err, delaytask.ErrGraceEnded) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

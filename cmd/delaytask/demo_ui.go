@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/server/signin"
+)
+
+// demoGrace is how long the tasks of the demo may go on when it ends.
+const demoGrace = time.Second
+
+// demoPages serves the dashboard of a shop until ctx ends. The database is deleted then.
+func (a *app) demoPages(cmd *cobra.Command, port int) error {
+	switch {
+	case cmd.Flags().Changed("dsn"):
+		return misusedf("--ui makes up an hour of history, so it takes a database of its own: leave out --dsn")
+	case a.json:
+		return misusedf("--ui has no result that could be JSON: leave out --json")
+	case port < 0 || port > 65535:
+		return misusedf("--port %d: want 0, for a free one, to 65535", port)
+	}
+	dsn, _, cleanup, err := demoPlace(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(cmd.Context())
+	defer end()
+	c := config.Default()
+	c.DSN, c.Secret, c.Node.Name, c.StopGrace = dsn, rand.Text(), "service", demoGrace
+	c.Server.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return errors.Join(a.serveDemo(ctx, end, c), cleanup())
+}
+
+// serveDemo returns when ctx has ended, or ends it when something fails.
+func (a *app) serveDemo(ctx context.Context, end context.CancelFunc, c config.Config) error {
+	service, err := server.Open(ctx, c, a.logger(config.Log{Level: "error"}))
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() {
+		defer end()
+		served <- service.Run(ctx)
+	}()
+	s, err := openShop(ctx, c.DSN, service.URL())
+	if err == nil {
+		if err = s.open(ctx, c.DSN); err == nil {
+			a.sayWhere(service.URL()+signin.Root, c.DSN)
+			s.sell(ctx)
+		}
+		err = errors.Join(err, s.close(context.WithoutCancel(ctx)))
+	}
+	end()
+	if errors.Is(err, context.Canceled) { // by a signal amid the start
+		err = nil
+	}
+	return errors.Join(err, <-served)
+}
+
+// sayWhere prints the address, on a line of its own. The demo works without a reader.
+func (a *app) sayWhere(url, dsn string) {
+	_ = a.printf(`A shop saves tasks and runs them. Its dashboard is at
+
+%s
+
+Look first at
+  1. the top of the page: tasks that are late or fail, since when and why, and the command that helps.
+  2. the charts: how late tasks started in the last hour, and how many fall due in the next one.
+  3. a tag: newsletter.send is paused, and no process serves video.encode. Resume the one, explain a task of the other.
+No login protects it: every user of this machine can open it. The hour before the start is made up, in
+%s. Ctrl-C ends the demo and deletes that.
+`, url, strings.TrimPrefix(dsn, "sqlite:"))
+}
