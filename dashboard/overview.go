@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -44,6 +45,9 @@ func (v *view) overview() (any, error) {
 	for i := range shown.Attention {
 		f := &shown.Attention[i]
 		f.Text, f.Error = v.redacted(f.Tag, f.Text), v.redacted(f.Tag, f.Error)
+		if strings.HasSuffix(f.Text, f.Error) { // only a long one is not there as a whole
+			f.Error = ""
+		}
 	}
 	return shown, nil
 }
