@@ -123,7 +123,7 @@
             [60, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
             [1, "{HH}:{mm}:{ss}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
           ] },
-          { stroke: color("--quiet"), grid, size: 64, values: (u, all) => all.map((n) => n == null || n < 0 ? "" : chart.unit === "ms" ? span(n) : n) },
+          { stroke: color("--quiet"), grid: { ...grid, filter: ruled(chart) }, ticks: { ...grid, filter: ruled(chart) }, size: 64, values: (u, all) => all.map((n) => n == null || n < 0 ? "" : chart.unit === "ms" ? span(n) : n) },
         ],
         series: [{ label: el.dataset.time || "t", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...chart.names.map((name, i) => ({
           label: name, stroke: color(colors[i % colors.length]), dash: dashes[i % 3], width: 2, spanGaps: false,
@@ -133,6 +133,8 @@
       drawn.set(el, plot);
     }
   }
+  // Nine lines for each power of ten would be darker than what the chart shows.
+  function ruled(chart) { return (u, all) => all.map((n) => chart.log && Math.abs(Math.log10(n) % 1) > 1e-6 ? null : n); }
   function scale(chart) {
     if (chart.log) return { distr: 3 };
     if (chart.arcsinh) return { distr: 4, asinh: 1, range: (u, min, max) => [0, Math.max(10, max * 1.5)] };
