@@ -263,7 +263,9 @@ func (s *shop) close(ctx context.Context) error {
 	var errs []error
 	if s.server != nil {
 		errs = append(errs, s.receiver.Stop(ctx), s.server.Shutdown(ctx))
-		<-s.served
+		if err := <-s.served; !errors.Is(err, http.ErrServerClosed) {
+			errs = append(errs, err)
+		}
 	}
 	errs = append(errs, s.calls.Stop(ctx))
 	if err := s.Stop(ctx); !errors.Is(err, delaytask.ErrGraceEnded) {

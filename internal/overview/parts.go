@@ -98,7 +98,7 @@ func (r *reading) readLeases(ctx context.Context) (err error) {
 	silent := slices.DeleteFunc(slices.Clone(r.nodes), func(n row.Node) bool { return isAlive(n, r.now) })
 	slices.SortFunc(silent, func(a, b row.Node) int { return cmp.Compare(b.Heartbeat, a.Heartbeat) })
 	for _, n := range silent {
-		if at, known := r.cache.without[n.Token]; known && at == n.Heartbeat {
+		if at, known := r.without[n.Token]; known && at == n.Heartbeat {
 			without[n.Token] = at
 			continue
 		}
@@ -118,7 +118,7 @@ func (r *reading) readLeases(ctx context.Context) (err error) {
 			without[n.Token] = n.Heartbeat
 		}
 	}
-	r.cache.without = without
+	r.without = without
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (r *Redactor) classOf(name string) class {
 		return secret
 	}
 	last := parts[len(parts)-1]
-	if about[last] && !(last == "id" && len(parts) > 1 && parts[len(parts)-2] == "secret") {
+	if about[last] && (last != "id" || len(parts) < 2 || parts[len(parts)-2] != "secret") {
 		return harmless
 	}
 	if len(parts) == 1 && last == "pass" {

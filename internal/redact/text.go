@@ -365,7 +365,8 @@ func shaped(text string) (found []edit) {
 		if i > 0 && isWordByte(text[i-1]) {
 			continue
 		}
-		from, to := i, i
+		from := i
+		var to int
 		switch c := text[i] | ' '; {
 		case c == 'e' && i >= noJWT && strings.HasPrefix(text[i:], "eyJ"):
 			if to = webToken(text, i); to < 0 {

@@ -32,7 +32,7 @@ func stub(_ *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
 			panic("boom")
 		}
 		c := access.From(r.Context())
-		fmt.Fprintf(w, "%s for %q, changes %t, read %t", r.URL.EscapedPath(), c.Name(), c.AnyTag(access.Change),
+		_, _ = fmt.Fprintf(w, "%s for %q, changes %t, read %t", r.URL.EscapedPath(), c.Name(), c.AnyTag(access.Change),
 			readOnly)
 	}), nil
 }

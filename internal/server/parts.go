@@ -203,7 +203,7 @@ func (p *parts) purgeOld(ctx context.Context, what string, purge func(ctx contex
 	for ctx.Err() == nil {
 		n, err := purge(ctx, most)
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("old "+what+" could not be deleted; they are tried again", "err", err)
+			p.log.Warn("old rows could not be deleted; they are tried again", "of", what, "err", err)
 		}
 		if err != nil || n < most {
 			return

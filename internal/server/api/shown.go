@@ -29,7 +29,7 @@ func (a *API) shower(ctx context.Context, in RawInput, tag string) (shower, erro
 	if !in.Raw {
 		return s, nil
 	}
-	if !s.caller.May(access.Bodies, tag) && !(tag == "" && s.caller.SomeTag(access.Bodies)) {
+	if !s.caller.May(access.Bodies, tag) && (tag != "" || !s.caller.SomeTag(access.Bodies)) {
 		return s, problemOf(http.StatusForbidden, wire.CodeForbidden,
 			"this token may not see secrets: leave out raw, or make a token with the verb bodies too")
 	}

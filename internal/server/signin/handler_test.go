@@ -112,7 +112,7 @@ func newSite(t *testing.T, change ...func(*Config)) *site {
 		Store: s.table, Tokens: access.NewTokens(s.table), Log: slog.New(slog.NewTextHandler(s.logged, nil)),
 		Pages: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c := access.From(r.Context())
-			fmt.Fprintf(w, "page %s for %s, who may change: %t", r.URL.Path, c.Name(), c.SomeTag(access.Change))
+			_, _ = fmt.Fprintf(w, "page %s for %s, who may change: %t", r.URL.Path, c.Name(), c.SomeTag(access.Change))
 		}),
 	}
 	for _, f := range change {
