@@ -24,8 +24,8 @@ var hostile = []string{
 // harmless fails the test where a page has made more than text of them.
 func (b *tab) harmless(page string) {
 	b.t.Helper()
-	made := ask[[]string](b, `[...document.querySelectorAll(".hurt, [onfocus], script:not([src]), a[href^='javascript']")]
-		.map((e) => e.outerHTML.slice(0, 200))`)
+	made := ask[[]string](b, `[...document.querySelectorAll(
+		".hurt, [onfocus], script:not([src]), a[href^='javascript']")].map((e) => e.outerHTML.slice(0, 200))`)
 	for _, element := range made {
 		b.t.Errorf("%s: a text made %s", page, element)
 	}
@@ -60,21 +60,22 @@ func TestHostileTextIsText(t *testing.T) {
 		"body": {all}, "nodes": {hostile[0] + hostile[1]}, "failures-of-tag": {hostile[0]},
 	}
 	for _, look := range looks {
-		if strings.Contains(s.path(look.path), "{") || !b.shows(s, look) {
-			continue
+		if strings.Contains(s.path(look.path), "{") {
+			continue // there is no such task
 		}
+		b.shows(s, look)
 		b.harmless(look.name)
-		text := ask[string](b, `[document.body.textContent, ...[...document.querySelectorAll("textarea")].map((e) => e.value)].join("\n")`)
+		text := ask[string](b, "document.body.textContent + document.querySelector('textarea')?.value")
 		for _, want := range shown[look.name] {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not show %s", look.name, want)
 			}
 		}
 	}
-	parameters := []string{"tag", "status", "key", "app", "due_from", "late_by", "error", "group", "order", "cursor", "did",
-		"done", "span", "verb", "q", "who", "action", "next", "back"}
-	for _, path := range []string{"", "tasks", s.path("tasks/{failed}"), "tags", "load", "failures", "nodes", "receivers",
-		"schedules", "audit", "bulk", "find"} {
+	parameters := []string{"tag", "status", "key", "app", "due_from", "late_by", "error", "group", "order", "cursor",
+		"did", "done", "span", "verb", "q", "who", "action", "next", "back"}
+	for _, path := range []string{"", "tasks", s.path("tasks/{failed}"), "tags", "load", "failures", "nodes",
+		"receivers", "schedules", "audit", "bulk", "find"} {
 		for _, text := range hostile[:3] {
 			values := url.Values{}
 			for i, name := range parameters {

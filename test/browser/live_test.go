@@ -45,13 +45,14 @@ func TestAPageRefreshesWhileNothingIsInItsWay(t *testing.T) {
 	}
 	b.do(chromedp.KeyEvent("p"))
 	stays("while that is paused")
-	b.do(chromedp.KeyEvent("p"), b.mouse("input[name=id]"))
+	blur := chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()") // which holds up refreshes by itself
+	b.do(chromedp.KeyEvent("p"), b.mouse("input[name=id]"), blur)
 	stays("while a row is selected")
 	if !ask[bool](b, "document.querySelector('input[name=id]').checked") {
 		t.Error("the selection is lost")
 	}
-	b.do(b.mouse("input[name=id]"), chromedp.Evaluate[chromedp.Void](
-		`document.activeElement.blur(); Object.defineProperty(document, "hidden", {value: true, configurable: true})`))
+	b.do(b.mouse("input[name=id]"), blur, chromedp.Evaluate[chromedp.Void](
+		`Object.defineProperty(document, "hidden", {value: true, configurable: true})`))
 	stays("while the tab is hidden")
 	b.do(chromedp.Evaluate[chromedp.Void]("delete document.hidden"))
 	b.until("document.getElementById('t" + strconv.FormatInt(s.ids["new"], 10) + "')")

@@ -35,6 +35,7 @@ func TestFromAnAlertToTheMend(t *testing.T) {
 	b.click("a[href*='bulk?verb=retry']")
 	b.do(chromedp.SendKeys(chromedp.CSS("#typed"), "3"))
 	b.click("main button.first")
+	b.look("run")
 	ran("failed")
 
 	// Paused: the tag, resume.
