@@ -101,6 +101,9 @@ func TestWhatOpensLooksRight(t *testing.T) {
 		b.visit("tasks")
 		b.do(b.mouse(".menu summary"))
 		b.look("menu-" + theme)
+		if !ask[bool](b, "document.querySelector('.panel').getBoundingClientRect().top < innerHeight / 2") {
+			t.Error("the menu opens far from its button")
+		}
 		b.visit("tasks")
 		b.do(chromedp.KeyEvent("?"))
 		b.look("help-" + theme)
