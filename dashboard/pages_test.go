@@ -220,6 +220,12 @@ func TestTheViewIsKept(t *testing.T) {
 			t.Errorf("%q leads to %q", back, to)
 		}
 	}
+	for _, back := range []string{"tags/mail:send", "tags/a..b", "tasks?tag=mail:send"} {
+		a := s.post("/settings", url.Values{"back": {back}})
+		if to := a.header.Get("Location"); to != "./"+back {
+			t.Errorf("%q leads to %q", back, to)
+		}
+	}
 }
 
 func TestWhatUsersDoStandsInTheAuditLog(t *testing.T) {

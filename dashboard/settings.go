@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -124,7 +125,7 @@ func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 func pathWithin(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(path, "/") ||
-		strings.ContainsAny(path, "\\:\x00\r\n\t") || strings.Contains(u.Path, "..") {
+		strings.ContainsAny(path, "\\\x00\r\n\t") || slices.Contains(strings.Split(u.Path, "/"), "..") {
 		return "./"
 	}
 	return "./" + path
