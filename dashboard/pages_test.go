@@ -119,6 +119,11 @@ func TestATaskTellsWhyAndCanBeChanged(t *testing.T) {
 	s.post(path+"/cancel", nil).has(t, http.StatusSeeOther)
 	s.get(path+"?did=cancel").has(t, http.StatusOK, "The task is cancelled", "It was cancelled at")
 	s.post(path+"/destroy", nil).has(t, http.StatusNotFound)
+	other := s.save("order.close")
+	s.post("/tasks", url.Values{"verb": {"cancel"}, "id": {fmt.Sprint(other), "x"}}).has(t, http.StatusBadRequest)
+	if s.status(other) != delaytask.Pending {
+		t.Error("a form that is refused has cancelled a task")
+	}
 	s.get("/tasks/1").has(t, http.StatusNotFound, "deleted after its retention")
 }
 

@@ -169,20 +169,23 @@ func (*view) Segment(s string) string { return url.PathEscape(s) }
 
 // changeTasks cancels or retries the tasks that were selected in a list.
 func (v *view) changeTasks() (result, error) {
-	ids := v.r.PostForm["id"]
-	if len(ids) == 0 || len(ids) > mostSelected {
+	given := v.r.PostForm["id"]
+	if len(given) == 0 || len(given) > mostSelected {
 		return result{}, invalid{"id", fmt.Errorf("%w: select 1 to %d tasks", errForm, mostSelected)}
+	}
+	ids := make([]int64, len(given)) // all are read before one is changed
+	for i, text := range given {
+		var err error
+		if ids[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return result{}, invalid{"id", errForm}
+		}
 	}
 	verb := v.r.PostForm.Get("verb")
 	if verb != "cancel" && verb != "retry" {
 		return result{}, errNoPage
 	}
 	done, left := 0, 0
-	for _, text := range ids {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return result{}, invalid{"id", errForm}
-		}
+	for _, id := range ids {
 		switch err := v.change(id, verb); {
 		case err == nil:
 			done++
