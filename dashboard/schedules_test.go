@@ -146,3 +146,19 @@ func TestEveryActionOnAScheduleAsksForItsRight(t *testing.T) {
 		t.Error("a viewer is offered actions")
 	}
 }
+
+func TestSecretsOfSchedulesAreHidden(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	servertest.OK(t, s.Start(t.Context()))
+	const hidden = "canary-Qx7"
+	page := s.schedule("nightly", "report", delaytask.WithHeader("x-api-key", hidden))
+	s.post(page+"/pause", url.Values{"reason": {"the password=" + hidden + " is wrong"}}).has(t, http.StatusSeeOther)
+	for _, path := range []string{page, "/schedules", "/tags/report", "/audit"} {
+		a := s.get(path)
+		a.has(t, http.StatusOK, "redacted")
+		if strings.Contains(a.body, hidden) {
+			t.Errorf("%s shows the secret", path)
+		}
+	}
+}

@@ -297,9 +297,9 @@ func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Header is the value of a header, as it may be shown.
-func (v *view) Header(t delaytask.TaskRow, name string) string {
-	shown := v.redacted(t.Tag, name+": "+t.Headers[name]) // the name tells a secret, too
+// Header is the value of a header of tasks of the tag, as it may be shown.
+func (v *view) Header(tag string, headers map[string]string, name string) string {
+	shown := v.redacted(tag, name+": "+headers[name]) // the name tells a secret, too
 	return strings.TrimPrefix(shown, name+": ")
 }
 

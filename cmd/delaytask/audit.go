@@ -85,7 +85,7 @@ package are not recorded.`,
 				if err != nil {
 					return err
 				}
-				return a.printAudit(&page)
+				return a.printAudit(view.RedactedAudit(a.shower(), &page))
 			})
 		},
 	}

@@ -39,6 +39,9 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 		}
 	}
 	contains(t, s.run("get", failed).stderr, "--raw")
+	if log := s.ok("audit") + s.ok("audit", "--json"); strings.Contains(log, hidden) {
+		t.Errorf("the audit log shows %s", log)
+	}
 
 	file := filepath.Join(t.TempDir(), "body.json")
 	servertest.OK(t, os.WriteFile(file, []byte(`{"password":"`+redact.Mask+`"}`), 0o600))

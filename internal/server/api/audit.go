@@ -56,7 +56,7 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &auditOutput{view.Audit(&page)}, nil
+	return &auditOutput{view.Audit(view.RedactedAudit(a.redactor, &page))}, nil
 }
 
 // audited records a change and makes it. What is refused before, for lack of rights or a wrong request, is in the

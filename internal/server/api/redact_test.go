@@ -73,6 +73,9 @@ func TestReadsHideSecrets(t *testing.T) {
 		!task.Redacted || task.Headers["x-api-key"] != redact.Mask || task.Error != "dial: token="+redact.Mask {
 		t.Errorf("got %+v", task)
 	}
+	if log := s.Want(200, "", "GET", "/v1/audit", "", all...); strings.Contains(log.Text, hidden) {
+		t.Errorf("the audit log shows %s", log.Text)
+	}
 	again := ok[wire.Saved](s, 200, "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, all...)
 	if !again.Duplicate || !again.Redacted || strings.Contains(string(again.Body.Body), hidden) {
 		t.Errorf("a save that meets a task of another caller shows %s", again.Body.Body)

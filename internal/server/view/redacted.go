@@ -73,6 +73,15 @@ func RedactedTicks(r *redact.Redactor, tag string, ticks []delaytask.ScheduleTic
 	return ticks
 }
 
+// RedactedAudit masks the secrets of what people have written into the details of entries, and of errors, in place.
+func RedactedAudit(r *redact.Redactor, p *delaytask.AuditPage) *delaytask.AuditPage {
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		e.Detail, e.Error = r.Text(e.Tag, e.Detail), r.Text(e.Tag, e.Error)
+	}
+	return p
+}
+
 // RedactedFailures masks the secrets of the errors of groups, in place.
 func RedactedFailures(r *redact.Redactor, f delaytask.Failures) delaytask.Failures {
 	for i := range f.Groups {
