@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,5 +65,18 @@ func TestAHistogramStandsOnPowersOfTen(t *testing.T) {
 	last := len(h.Axis) - 1
 	if n != 102 || h.Axis[0] != time.Microsecond || h.Axis[last] != 1000*time.Second || h.End > lateWidth {
 		t.Errorf("%d in bars, from %v to %v", n, h.Axis[0], h.Axis[last])
+	}
+}
+
+func TestNoMomentIsTooFarAway(t *testing.T) {
+	t.Parallel()
+	v := &view{settings: settings{Lang: "en", zone: time.UTC}, Now: time.Now()}
+	for year, want := range map[int]string{2: "106751 d ago", 1700: "106751 d ago", 9999: "in 106751 d"} {
+		if got := v.At(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)).Away; !strings.Contains(got, want) {
+			t.Errorf("the year %d is %q, want %q", year, got, want)
+		}
+	}
+	if got := v.Span(math.MinInt64); got != "-106751 d" {
+		t.Errorf("the longest duration backwards is %q", got)
 	}
 }

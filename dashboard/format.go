@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (v *view) ZoneName() string {
 
 // Away says how far a moment is from now by the database's clock.
 func (v *view) Away(t time.Time) string {
-	d := t.Sub(v.Now)
+	d := max(t.Sub(v.Now), -math.MaxInt64) // what lies further back has no positive counterpart
 	if d < 0 {
 		return v.T("time.ago", v.Span(-d))
 	}
@@ -56,7 +57,7 @@ func (v *view) Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < 0:
-		return "-" + v.Span(-d)
+		return "-" + v.Span(-max(d, -math.MaxInt64))
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 	case d < time.Second:
