@@ -37,7 +37,7 @@ func TestTheDemoServesADashboard(t *testing.T) {
 	for path, wanted := range map[string][]string{
 		"": {`class="findings"`, "video.encode</a>", "newsletter.send</a>", "payment.capture</a>", `class="plot"`,
 			`class="bars`},
-		"failures": {"card declined: insufficient funds", "Gateway Timeout"},
+		"failures": {"card declined: no funds", "Gateway Timeout"},
 		// The report runs at night.
 		"schedules":                         {"report.nightly", "@every 5s"},
 		"receivers":                         {"warehouse", "parcel.ship"},
