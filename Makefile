@@ -168,9 +168,10 @@ browser: ## run the tests of the dashboard in Chromium, and keep pictures of its
 
 # The picture of a task's life is drawn by hand.
 .PHONY: pictures
-pictures: ## record the demo for the README
+pictures: ## record the demo and the dashboard for the README; wants Debian's chromium
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go build -o "$$dir" ./cmd/delaytask; \
-	PATH=$$dir:$$PATH go -C test/pictures run . -o ../../docs/images/demo.svg delaytask demo
+	PATH=$$dir:$$PATH go -C test/pictures run . -o ../../docs/images/demo.svg delaytask demo; \
+	PATH=$$dir:$$PATH go -C test/pictures run . -page 1280x1165 -o ../../docs/images/dashboard delaytask demo --ui
 
 .PHONY: clone
 clone: ## run the two commands of the README in a clean clone

@@ -2,7 +2,12 @@
 //
 //	go -C test/pictures run . -o demo.svg delaytask demo
 //
-// The command is found by PATH. The picture needs no script and no font of its own.
+// With -page it takes pictures of a page that the command serves, dashboard-light.png and dashboard-dark.png:
+//
+//	go -C test/pictures run . -page 1280x800 -o dashboard delaytask demo --ui
+//
+// The command is found by PATH. It writes the address of the page on a line of its own, and ends by an interrupt. The
+// SVG needs no script and no font of its own.
 package main
 
 import (
@@ -13,14 +18,21 @@ import (
 )
 
 func main() {
-	file := flag.String("o", "", "the SVG that is written")
+	file := flag.String("o", "", "the SVG that is written, or the beginning of the names of pages")
+	page := flag.String("page", "", "the size of a page, as `WIDTHxHEIGHT`, that the command serves")
 	shown := flag.Int("rows", 30, "how many rows of the terminal the picture shows; the rest scrolls")
 	flag.Parse()
 	if *file == "" || flag.NArg() == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*file, *shown, flag.Args()); err != nil {
+	err := error(nil)
+	if *page != "" {
+		err = photograph(*file, *page, flag.Args())
+	} else {
+		err = run(*file, *shown, flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
