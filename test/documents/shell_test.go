@@ -28,7 +28,8 @@ type exception struct {
 // exceptions are told by how a command begins. The files and tests that it names must be there all the same.
 var exceptions = []exception{
 	{command: "go test", why: "this test is part of it"},
-	{command: "go run ./cmd/delaytask demo", why: "TestThePictureShowsWhatTheDemoPrints runs the demo"},
+	{command: "go run ./cmd/delaytask demo", why: "TestThePictureShowsWhatTheDemoPrints runs the demo, " +
+		"TestTheDemoServesADashboard the one with a dashboard"},
 	{command: "go run ./examples/schedule", why: "it runs until it is stopped; TestSchedule runs it"},
 	{command: "go run ./test/lab judge", why: "it judges the journal of a test that has failed"},
 	{command: "kubectl", why: "it needs a cluster; test/deploy checks what is applied"},
