@@ -86,3 +86,13 @@ func TestThePictureOfATasksLifeNamesEachStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestThePicturesOfTheDashboardAreSmall(t *testing.T) {
+	t.Parallel()
+	for _, theme := range []string{"light", "dark"} {
+		picture := read(t, root+"/docs/images/dashboard-"+theme+".png")
+		if !strings.HasPrefix(picture, "\x89PNG") || len(picture) > 150<<10 {
+			t.Errorf("%s: no PNG of at most 150 KiB, but of %d bytes: make pictures", theme, len(picture))
+		}
+	}
+}
