@@ -191,3 +191,18 @@ func TestAnUnreadableRequestIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A tag that is paused by hand with another number than 1 is paused, and the others are read as before.
+func TestAnyNumberPausesATag(t *testing.T) {
+	t.Parallel()
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		exec(t, pool.DB, "INSERT INTO delay_task_tag (tag, paused) VALUES ('a', 0), ('b', 1), ('c', 9)")
+		tags, _, err := s.Tags(t.Context())
+		want := []row.TagState{{Tag: "a"}, {Tag: "b", Paused: true}, {Tag: "c", Paused: true}}
+		slices.SortFunc(tags, func(a, b row.TagState) int { return strings.Compare(a.Tag, b.Tag) })
+		if err != nil || !reflect.DeepEqual(tags, want) {
+			t.Errorf("got %+v, %v", tags, err)
+		}
+	})
+}

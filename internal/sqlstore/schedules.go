@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -209,12 +208,12 @@ func (s *Store) Tags(ctx context.Context) ([]row.TagState, row.Time, error) {
 
 func (s *Store) readTags(ctx context.Context, query string) (tags []row.TagState, look row.Time, err error) {
 	err = scan(ctx, s.db, query, nil, func(r *struct {
-		Tag    *string      `db:"tag"` // NULL in the row of the schedules
-		Paused sql.NullBool `db:"paused"`
-		Look   *string      `db:"look_time"`
+		Tag    *string `db:"tag"`    // NULL in the row of the schedules
+		Paused *string `db:"paused"` // any number by hand, which hides no other tag
+		Look   *string `db:"look_time"`
 	}) error {
 		if r.Tag != nil {
-			tags = append(tags, row.TagState{Tag: *r.Tag, Paused: r.Paused.Bool})
+			tags = append(tags, row.TagState{Tag: *r.Tag, Paused: r.Paused != nil && *r.Paused != "0"})
 			return nil
 		}
 		if r.Look != nil && look.Scan(*r.Look) != nil {
