@@ -77,7 +77,10 @@ func (v *view) preview() (any, error) {
 	verb, f := change.Action, change.Filter
 	shown := previewPage{
 		Verb: verb, Filter: f, Query: clean, Tasks: found.Tasks, Capped: found.Capped, AsOf: found.AsOf,
-		Typed: strconv.Itoa(found.Tasks), Command: strings.Replace(listCommand(&f), " list", " "+verb, 1),
+		Typed: strconv.Itoa(found.Tasks),
+	}
+	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would change more
+		shown.Command = strings.Replace(listCommand(&f), " list", " "+verb, 1)
 	}
 	if found.Capped {
 		shown.Typed = f.Tag
@@ -105,12 +108,19 @@ func (v *view) startBulk() (result, error) {
 	if err != nil || asOf.IsZero() {
 		return result{}, invalid{"as_of", errWhen}
 	}
+	now, err := v.store.Now(v.r.Context())
+	if err != nil {
+		return result{}, err
+	}
+	if asOf.After(now.Time.Std()) { // what is saved from now on was in no preview
+		asOf = now.Time.Std()
+	}
 	typed := strings.TrimSpace(form.Get("typed"))
 	if count := strings.ReplaceAll(typed, ",", ""); wanted == "" || typed != wanted && count != wanted {
 		return result{}, invalid{"typed", fmt.Errorf("%w: type %q to confirm; nothing was changed", errForm, wanted)}
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
-	about := bulk.About{Who: v.Caller.Name(), Tasks: tasks, Capped: form.Get("capped") != "", AsOf: asOf}
+	about := bulk.About{Who: v.Caller.Name(), Tasks: max(tasks, 0), Capped: form.Get("capped") != "", AsOf: asOf}
 	a := audit.Act{
 		Action: audit.Action("bulk." + verb), Tag: change.Filter.Tag, Detail: audit.FilterText(&change.Filter, asOf),
 	}

@@ -49,7 +49,10 @@ func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values,
 		if text == "" {
 			continue
 		}
-		if *to, err = v.timeOf(text); err != nil {
+		if *to, err = v.timeOf(text); err == nil && to.IsZero() { // which would not filter
+			err = errWhen
+		}
+		if err != nil {
 			return f, nil, invalid{name, err}
 		}
 		clean.Set(name, to.UTC().Format(time.RFC3339Nano))

@@ -141,6 +141,14 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 		FindAllStringSubmatch(preview.body, -1) {
 		form.Set(field[1], strings.NewReplacer("&amp;", "&", "&#43;", "+").Replace(field[2]))
 	}
+	for _, query := range []string{"due_before=2039-01-01T00:00:00Z", "due_from=2020-01-01T00:00:00Z"} {
+		a := s.get("/bulk?verb=cancel&tag=order.close&" + query)
+		a.has(t, http.StatusOK, "Type the number of tasks, 3")
+		if strings.Contains(a.body, "delaytask cancel") {
+			t.Errorf("%s: its command cancels other tasks, too", query)
+		}
+	}
+	s.get("/bulk?verb=cancel&due_before=0001-01-01T00:00:00Z").has(t, http.StatusBadRequest, "due_before")
 	late := s.save("order.close")
 	form.Set("typed", "4")
 	s.post("/bulk", form).has(t, http.StatusBadRequest, "nothing was changed")
@@ -158,6 +166,13 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 	s.get(run).has(t, http.StatusOK, "<dd>3</dd>", "ann", "<code>status=pending&amp;tag=order.close</code>")
 	if s.status(late) != delaytask.Pending || s.status(kept) != delaytask.Pending {
 		t.Error("it has cancelled what it should not")
+	}
+	form.Set("as_of", "2040-01-01T00:00:00Z")
+	form.Set("tasks", "-5")
+	ahead := s.get(strings.TrimPrefix(s.post("/bulk", form).header.Get("Location"), "."))
+	ahead.has(t, http.StatusOK, "order.close", "<dd>0</dd>")
+	if strings.Contains(ahead.body, "2040") {
+		t.Error("it reaches what is saved later")
 	}
 	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"mail.*"}}
 	s.get(run).has(t, http.StatusOK, "knows no such bulk change")
