@@ -73,8 +73,7 @@
     e: () => document.querySelector("a[data-key=e]")?.click(),
     p: () => {
       fresh.on = !fresh.on;
-      const away = document.getElementById("read-at");
-      away.dataset.paused = fresh.on ? "" : "yes";
+      document.getElementById("held").hidden = fresh.on;
     },
     u: () => {
       const zone = document.getElementById("zone");

@@ -116,7 +116,7 @@ func TestKeys(t *testing.T) {
 		{list, "jjk", here + " === 1"},
 		{list, "jjx", "document.querySelectorAll('tr')[2].querySelector('input').checked"},
 		{list, "j" + kb.Enter, "location.pathname.startsWith('/tasks/')"},
-		{list, "p", "document.getElementById('read-at').dataset.paused === 'yes'"},
+		{list, "p", "!document.getElementById('held').hidden"},
 		{list, "u", "document.querySelector('footer strong').textContent.startsWith('UTC')"},
 		{task, "gt", "location.pathname === '/tasks'"},
 		{task, "e", "!window.asked"},
