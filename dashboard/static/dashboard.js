@@ -126,6 +126,7 @@
         ],
         series: [{ label: el.dataset.time || "t", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...chart.names.map((name, i) => ({
           label: name, stroke: color(colors[i % colors.length]), dash: dashes[i % 3], width: 2, spanGaps: false,
+          points: { filter: (u, s, shown) => shown ? null : alone(u.data[s]) },
           value: (u, n) => n == null ? "–" : chart.unit === "ms" ? span(n) : n,
         }))],
       }, [chart.times, ...chart.values], el);
@@ -154,6 +155,10 @@
       ctx.fillText(m.sign, x + 3 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
     }
     ctx.restore();
+  }
+  // A value between gaps has no line to stand on.
+  function alone(values) {
+    return values.map((n, i) => n != null && values[i - 1] == null && values[i + 1] == null ? i : -1).filter((i) => i >= 0);
   }
   function span(ms) {
     if (ms >= 60000) return `${+(ms / 60000).toPrecision(3)} min`;
