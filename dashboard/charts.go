@@ -30,6 +30,14 @@ func spark(all []int64, most int64) string {
 	return b.String()
 }
 
+// highest returns the highest of all numbers, and at least 0.
+func highest(all []int64) (most int64) {
+	for _, n := range all {
+		most = max(most, n)
+	}
+	return most
+}
+
 // dueChart draws what falls due in each step, and what is overdue beside it in the same scale.
 type dueChart struct {
 	delaytask.TagForecast

@@ -121,7 +121,7 @@ var pages = map[string]page{
 	},
 	"/tasks":            {template: "tasks", verb: access.Read, cost: 5, show: (*view).tasks},
 	"/tasks/{id}":       {template: "task", verb: access.Read, show: (*view).task},
-	"/tags":             {template: "tags", verb: access.Observe, cost: 10, show: (*view).tags},
+	"/tags":             {template: "tags", verb: access.Observe, cost: 10, conns: mostReads, show: (*view).tags},
 	"/tags/{tag}":       {template: "tag", verb: access.Observe, cost: 8, show: (*view).tag},
 	"/load":             {template: "load", verb: access.Observe, show: (*view).load},
 	"/failures":         {template: "failures", verb: access.Read, cost: 5, show: (*view).failures},

@@ -33,8 +33,7 @@ func (v *view) failures() (any, error) {
 	}
 	if !shown.NeedsTag {
 		shown.Failures, err = v.failed(tag)
-		shown.LeftOut = max(len(shown.Groups)-mostGroups, 0)
-		shown.Groups = shown.Groups[:len(shown.Groups)-shown.LeftOut]
+		shown.Groups, shown.LeftOut = firstOf(shown.Groups, mostGroups)
 	}
 	return shown, err
 }

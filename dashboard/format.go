@@ -9,6 +9,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // stamp is a moment as a page shows it: exact, in the reader's zone, and how far away it is.
@@ -108,6 +111,11 @@ func (v *view) N(n any) string {
 	return b.String()
 }
 
+// Figure writes a number with the sign of what it is worth.
+func (v *view) Figure(d delaytask.DueTasks) string {
+	return map[processor.Precision]string{processor.About: "≈", processor.AtLeast: "≥"}[d.Precision] + v.N(d.Tasks)
+}
+
 // Bytes formats a size.
 func (v *view) Bytes(n int) string {
 	switch {
@@ -151,4 +159,10 @@ func deceives(r rune) bool {
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf)
+}
+
+// firstOf returns the first of all, and how many there are beside them.
+func firstOf[T any](all []T, most int) (first []T, left int) {
+	first = all[:min(len(all), most)]
+	return first, len(all) - len(first)
 }

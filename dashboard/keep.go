@@ -10,8 +10,6 @@ import (
 
 // How long parts of pages are kept. The rest of such a page is read each time.
 const (
-	keepCounts   = keptFor
-	keepEnded    = 30 * time.Second
 	keepHour     = 20 * time.Second // a minute is written once
 	keepForecast = 30 * time.Second
 	keepGroups   = 10 * time.Second

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"net/url"
 	"time"
 
@@ -89,6 +90,25 @@ func (v *view) load() (any, error) {
 		shown.Tags = append(shown.Tags, load)
 	}
 	return shown, nil
+}
+
+// forecast reads what falls due. A tag that the user may not see is left out of it.
+func (v *view) forecast(tag string, span time.Duration) (delaytask.Forecast, error) {
+	key := "forecast " + span.String() + " " + tag
+	found, err := kept(v, key, keepForecast, func(ctx context.Context) (delaytask.Forecast, error) {
+		return v.scheduler.Forecast(ctx, delaytask.ForecastFilter{Tag: tag, Span: span})
+	})
+	if err != nil {
+		return delaytask.Forecast{}, err
+	}
+	all := found.Tags
+	found.Tags = nil
+	for _, t := range all {
+		if v.Caller.May(access.Observe, t.Tag) {
+			found.Tags = append(found.Tags, t)
+		}
+	}
+	return found, nil
 }
 
 // Command is the command that shows the same.

@@ -12,14 +12,17 @@ import (
 
 // overviewPage says what needs attention, and how all stands.
 type overviewPage struct {
-	delaytask.Overview
+	overview
 	Late  seriesChart
 	Chart dueChart // of what falls due
 }
 
+// overview is what one user may see of what was read for all.
+type overview struct{ delaytask.Overview }
+
 // Status is that of the answer: a page whose database is away is shown, and says so.
-func (p overviewPage) Status() int {
-	if p.Stale != "" {
+func (o overview) Status() int {
+	if o.Stale != "" {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK
@@ -27,17 +30,11 @@ func (p overviewPage) Status() int {
 
 // overview shows the first page.
 func (v *view) overview() (any, error) {
-	f := delaytask.OverviewFilter{
-		Errors: func(tag string) bool { return v.Caller.May(access.Read, tag) },
-	}
-	if !v.allTags(access.Observe) {
-		f.Sees = func(tag string) bool { return v.Caller.May(access.Observe, tag) }
-	}
-	found, err := v.scheduler.OverviewFor(v.r.Context(), f)
+	found, err := v.readOverview()
 	if err != nil {
 		return nil, err
 	}
-	shown := overviewPage{Overview: found, Late: lateChart(found.Series)}
+	shown := overviewPage{overview: found, Late: lateChart(found.Series)}
 	if len(found.Due) > 0 {
 		next := delaytask.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
 		shown.Chart = newDueChart(&next, delaytask.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
@@ -52,6 +49,18 @@ func (v *view) overview() (any, error) {
 	return shown, nil
 }
 
+// readOverview returns what was read for all viewers, as far as the user may see it.
+func (v *view) readOverview() (overview, error) {
+	f := delaytask.OverviewFilter{
+		Errors: func(tag string) bool { return v.Caller.May(access.Read, tag) },
+	}
+	if !v.allTags(access.Observe) {
+		f.Sees = func(tag string) bool { return v.Caller.May(access.Observe, tag) }
+	}
+	found, err := v.scheduler.OverviewFor(v.r.Context(), f)
+	return overview{found}, err
+}
+
 // alarming are findings because of which tasks are late or lost now. The others can wait for the morning.
 var alarming = []delaytask.FindingCode{
 	delaytask.FindingClockHeld, delaytask.FindingUnserved, delaytask.FindingLeaseOver, delaytask.FindingRowsLocked,
@@ -60,36 +69,6 @@ var alarming = []delaytask.FindingCode{
 
 // Alarming reports whether a finding cannot wait.
 func (*view) Alarming(code delaytask.FindingCode) bool { return slices.Contains(alarming, code) }
-
-// CountOf is how many tasks of a status a tag has.
-func (v *view) CountOf(t delaytask.TagOverview, status delaytask.Status) string {
-	text := v.N(t.Counts[status])
-	if slices.Contains(t.Capped, status) {
-		text += "+"
-	}
-	return text
-}
-
-// Hour draws what a tag has ended in the steps of the last hour.
-func (*view) Hour(t delaytask.TagOverview) string {
-	return drawn(len(t.LastHour), func(i int) int64 { return t.LastHour[i].Completed + t.LastHour[i].Failed })
-}
-
-// Coming draws what falls due of a tag in the steps of the next hour.
-func (*view) Coming(t delaytask.TagOverview) string {
-	return drawn(len(t.Due), func(i int) int64 { return t.Due[i].Tasks })
-}
-
-func drawn(n int, value func(i int) int64) string {
-	values := make([]int64, n)
-	for i := range values {
-		values[i] = value(i)
-	}
-	if n == 0 || slices.Max(values) == 0 {
-		return ""
-	}
-	return spark(values, slices.Max(values))
-}
 
 // StatusOf is the status of the tasks that a finding is about.
 func (*view) StatusOf(code delaytask.FindingCode) string {

@@ -103,9 +103,7 @@ func (v *view) receivers() (any, error) {
 	slices.SortStableFunc(shown.Receivers, func(a, b receiver) int { // those that need attention come first
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.App, b.App), cmp.Compare(a.Address, b.Address))
 	})
-	if n := len(shown.Receivers); n > mostReceivers {
-		shown.Receivers, shown.Left = shown.Receivers[:mostReceivers], n-mostReceivers
-	}
+	shown.Receivers, shown.Left = firstOf(shown.Receivers, mostReceivers)
 	return shown, nil
 }
 

@@ -2,10 +2,13 @@ package dashboard
 
 import (
 	"context"
+	"errors"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
@@ -19,7 +22,7 @@ type tagPage struct {
 	Tag    string
 	Paused bool
 	Since  time.Time               // it is paused; zero where that is not known
-	Nodes  []row.Node              // that serve it
+	Nodes  []delaytask.Node        // live ones that serve it
 	Here   *processor.Registration // what it was registered with in this process; nil where it was not
 	Counts []statusCount
 	Span   string
@@ -33,7 +36,7 @@ type tagPage struct {
 	Failures  *delaytask.Failures // nil where the user may not see tasks
 	LeftOut   int                 // groups that are not shown
 	Schedules []tagSchedule
-	More      bool // there are more schedules
+	More      int // schedules that are not shown, of those that were read
 	Did       string
 }
 
@@ -62,13 +65,17 @@ func (v *view) tag() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := v.clusterState()
+	paused, err := v.paused()
 	if err != nil {
 		return nil, err
 	}
-	shown := tagPage{Tag: tag, Span: name, Paused: now.paused[tag], Did: v.r.URL.Query().Get("did")}
-	for _, n := range now.nodes {
-		if slices.Contains(n.Tags, tag) {
+	nodes, err := v.scheduler.Nodes(v.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	shown := tagPage{Tag: tag, Span: name, Paused: paused[tag], Did: v.r.URL.Query().Get("did")}
+	for _, n := range nodes {
+		if n.Alive && !n.Leaving && slices.Contains(n.Tags, tag) {
 			shown.Nodes = append(shown.Nodes, n)
 		}
 	}
@@ -78,7 +85,7 @@ func (v *view) tag() (any, error) {
 	if shown.Counts, err = v.countsOf(tag); err != nil {
 		return nil, err
 	}
-	if err := v.tagParts(&shown, span, now.now); err != nil {
+	if err := v.tagParts(&shown, span, row.At(v.Now)); err != nil {
 		return nil, err
 	}
 	return shown, nil
@@ -109,19 +116,29 @@ func (v *view) tagParts(shown *tagPage, span time.Duration, now row.Time) error 
 		return nil
 	}
 	if failed, err := v.failed(tag); err == nil {
-		shown.LeftOut = max(len(failed.Groups)-fewGroups, 0)
-		failed.Groups = failed.Groups[:len(failed.Groups)-shown.LeftOut]
+		failed.Groups, shown.LeftOut = firstOf(failed.Groups, fewGroups)
 		shown.Failures = &failed
 	} else if v.gone(err) {
 		return err
 	}
 	found, err := v.schedulesOf(tag)
-	shown.More = len(found) > mostSchedules
-	shown.Schedules = found[:min(len(found), mostSchedules)]
+	shown.Schedules, shown.More = firstOf(found, mostSchedules)
 	if v.gone(err) {
 		return err
 	}
 	return nil
+}
+
+// gone reports whether an error is not of one part of a page alone. It logs one that is.
+func (v *view) gone(err error) bool {
+	if err == nil {
+		return false
+	}
+	if v.r.Context().Err() != nil || errors.Is(err, errSlow) {
+		return true
+	}
+	v.log.Warn("dashboard: a part of a page could not be read", "path", v.Path, "err", err)
+	return false
 }
 
 // Empty reports whether nothing is known of the tag.
@@ -169,7 +186,7 @@ const (
 func (v *view) past(tag string, long time.Duration, now row.Time) (*past, error) {
 	key := "past " + long.String() + " " + tag
 	return kept(v, key, keepHour, func(ctx context.Context) (*past, error) {
-		span, to := row.SpanMinute, row.SpanMinute.Begin(now.Add(-writtenAfter))
+		span, to := row.SpanMinute, row.SpanMinute.Begin(now.Add(-rollup.WrittenAfter))
 		if long > rollup.KeepMinutes {
 			span, to = row.SpanHour, now
 		}
@@ -206,19 +223,11 @@ func pastOf(tag string, span row.RollupSpan, rows, marks []row.Rollup, from, to 
 	return p
 }
 
-// pausedSince finds the mark of a pause. A second pause changes nothing.
+// pausedSince finds the mark of a pause.
 func (v *view) pausedSince(tag string, now row.Time) (time.Time, error) {
-	return kept(v, "paused "+tag, keepHour, func(ctx context.Context) (since time.Time, err error) {
+	return kept(v, "paused "+tag, keepHour, func(ctx context.Context) (time.Time, error) {
 		marks, err := v.store.Rollups(ctx, row.SpanMark, []string{tag}, now.Add(-rollup.KeepHours), now)
-		for _, m := range marks {
-			switch {
-			case m.Mark.Kind == row.MarkResumed:
-				since = time.Time{}
-			case m.Mark.Kind == row.MarkPaused && since.IsZero():
-				since = m.Begin.Std()
-			}
-		}
-		return since, err
+		return rollup.PausedSince(marks)[tag].Std(), err
 	})
 }
 
@@ -266,4 +275,40 @@ func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
 		}
 		return all, err
 	})
+}
+
+// tagOf reads the tag in the path, once the user may do it with the tag.
+func (v *view) tagOf(verb access.Verb) (string, error) {
+	tag := v.r.PathValue("tag")
+	if !processor.ValidTag(tag) {
+		return "", errNoPage
+	}
+	return tag, v.allow(verb, tag)
+}
+
+// changeTag pauses or resumes a tag.
+func (v *view) changeTag() (result, error) {
+	tag, err := v.tagOf(access.Operate)
+	if err != nil {
+		return result{}, err
+	}
+	verb := v.r.PathValue("verb")
+	var set func(context.Context, string) error
+	switch verb {
+	case "pause":
+		set = v.scheduler.Pause
+	case "resume":
+		set = v.scheduler.Resume
+	default:
+		return result{}, errNoPage
+	}
+	a := audit.Act{Action: audit.Action("tag." + verb), Target: tag, Tag: tag}
+	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) { return 0, set(ctx, tag) })
+	if err != nil {
+		return result{}, err
+	}
+	if v.r.PostForm.Get("from") == "tags" {
+		return result{to: "tags?" + query("did", verb, "tag", tag)}, nil
+	}
+	return result{to: "tags/" + url.PathEscape(tag) + "?did=" + verb}, nil
 }

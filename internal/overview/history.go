@@ -10,11 +10,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-const (
-	// writtenAfter is how long after the end of a minute all processes have written it.
-	writtenAfter = 12 * time.Second
-	historySpan  = processor.OverviewSteps * processor.OverviewStep
-)
+const historySpan = processor.OverviewSteps * processor.OverviewStep
 
 // history is what has happened within the last hour.
 type history struct {
@@ -39,9 +35,9 @@ func (t *tagHistory) retries() bool {
 
 // readHistory reads the last hour once a minute, and when a tag was paused that is not known as such.
 func (r *reading) readHistory(ctx context.Context) error {
-	minute := row.SpanMinute.Begin(r.now.Add(-writtenAfter))
+	minute := row.SpanMinute.Begin(r.now.Add(-rollup.WrittenAfter))
 	before := r.cache.history.at
-	err := r.cache.history.refresh(r.now, minute.Add(time.Minute+writtenAfter), func() (*history, error) {
+	err := r.cache.history.refresh(r.now, minute.Add(time.Minute+rollup.WrittenAfter), func() (*history, error) {
 		return r.readHour(ctx, minute)
 	})
 	if err != nil {
@@ -134,19 +130,10 @@ func (r *reading) readPauses(ctx context.Context, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	since := make(map[string]row.Time, len(tags))
+	found := rollup.PausedSince(marks)
+	since := make(map[string]row.Time, len(tags)) // of each tag, so that it is known to be unknown
 	for _, tag := range tags {
-		since[tag] = 0
-	}
-	for _, m := range marks {
-		switch m.Mark.Kind {
-		case row.MarkPaused:
-			if since[m.Tag].IsZero() { // a second pause changes nothing
-				since[m.Tag] = m.Begin
-			}
-		case row.MarkResumed:
-			since[m.Tag] = 0
-		}
+		since[tag] = found[tag]
 	}
 	r.cache.pausedSince = since
 	return nil

@@ -58,6 +58,20 @@ func Marks(rows []row.Rollup, tag string) (marks []row.Rollup) {
 	return marks
 }
 
+// PausedSince returns since when tags are paused, by their marks in the order of time. A second pause changes nothing.
+func PausedSince(marks []row.Rollup) map[string]row.Time {
+	since := map[string]row.Time{}
+	for _, m := range marks {
+		switch {
+		case m.Mark.Kind == row.MarkResumed:
+			delete(since, m.Tag)
+		case m.Mark.Kind == row.MarkPaused && since[m.Tag].IsZero():
+			since[m.Tag] = m.Begin
+		}
+	}
+	return since
+}
+
 // Series returns merged rows as points, and marks, in their orders. It leaves out the span and the times.
 func Series(merged, marks []row.Rollup) (s processor.Series) {
 	for _, r := range merged {

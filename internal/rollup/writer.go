@@ -19,6 +19,8 @@ import (
 const (
 	KeepMinutes = 6 * time.Hour
 	KeepHours   = 30 * 24 * time.Hour // marks as well
+	// WrittenAfter is how long after the end of a minute all processes have written it.
+	WrittenAfter = 12 * time.Second
 )
 
 const (
