@@ -42,12 +42,7 @@ func (v *view) entries() (any, error) {
 	}
 	shown := auditPage{
 		Filter: f, Actions: audit.Actions(), Entries: found.Entries, First: f.Before == 0, Stopped: found.Stopped,
-		Command: "delaytask audit",
-	}
-	for _, flag := range [][2]string{{"who", f.Who}, {"action", f.Action}, {"tag", f.Tag}} {
-		if flag[1] != "" {
-			shown.Command += " --" + flag[0] + " " + quoted(flag[1])
-		}
+		Command: command("audit", "who", f.Who, "action", f.Action, "tag", f.Tag),
 	}
 	if found.Next != 0 {
 		shown.Next = query("who", f.Who, "action", f.Action, "tag", f.Tag, "before", strconv.FormatInt(found.Next, 10))

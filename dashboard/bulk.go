@@ -163,7 +163,7 @@ func (v *view) run() (any, error) {
 	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
 	shown.Link = filterQuery(&found.Filter)
 	if found.Outcome() == bulk.Failed {
-		shown.Error = v.redacted(found.Filter.Tag, found.Err.Error())
+		shown.Error = v.Redacted(found.Filter.Tag, found.Err.Error())
 	}
 	return shown, nil
 }

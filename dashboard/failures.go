@@ -50,8 +50,5 @@ func (p failuresPage) All() int { return len(p.Groups) + p.LeftOut }
 
 // Command is the command that shows the same.
 func (p failuresPage) Command() string {
-	if p.Tag == "" {
-		return "delaytask failures"
-	}
-	return "delaytask failures --tag " + quoted(p.Tag)
+	return command("failures", "tag", p.Tag)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -76,12 +77,16 @@ func filterQuery(f *delaytask.Filter) string {
 		}
 		return t.UTC().Format(time.RFC3339Nano)
 	}
-	lateBy := ""
-	if f.LateBy > 0 {
-		lateBy = wire.FormatDuration(f.LateBy)
-	}
 	return query("tag", f.Tag, "status", string(f.Status), "key", f.Key, "app", f.App, "due_from", text(f.DueFrom),
-		"due_before", text(f.DueBefore), "late_by", lateBy, "error", f.Error, "group", f.Group)
+		"due_before", text(f.DueBefore), "late_by", lateBy(f), "error", f.Error, "group", f.Group)
+}
+
+// lateBy writes LateBy of a filter, "" for none.
+func lateBy(f *delaytask.Filter) string {
+	if f.LateBy <= 0 {
+		return ""
+	}
+	return wire.FormatDuration(f.LateBy)
 }
 
 // timeOf reads a time with its zone, or one of the reader's zone as a browser's field for times has it.
@@ -111,27 +116,14 @@ func (v *view) canonically(clean url.Values) error {
 	given := v.r.URL.Query()
 	for _, name := range filterNames {
 		if given.Has(name) != clean.Has(name) || given.Get(name) != clean.Get(name) {
-			to := v.lastPart()
 			for other, values := range given {
-				if isFilter(other) {
+				if slices.Contains(filterNames, other) {
 					continue
 				}
 				clean[other] = values
 			}
-			if q := clean.Encode(); q != "" {
-				to += "?" + q
-			}
-			return canonical(to)
+			return canonical(withQuery(v.lastPart(), clean.Encode()))
 		}
 	}
 	return nil
-}
-
-func isFilter(name string) bool {
-	for _, known := range filterNames {
-		if name == known {
-			return true
-		}
-	}
-	return false
 }

@@ -128,6 +128,23 @@ func (v *view) Bytes(n int) string {
 	}
 }
 
+// shapes stand beside the colours, which some readers cannot tell apart.
+var shapes = map[string]string{
+	"pending": "○", "executing": "▶", "completed": "✓", "failed": "✕", "cancelled": "⊘", "overdue": "!", "paused": "‖",
+}
+
+// Shape is the sign of a status.
+func (*view) Shape(status any) string {
+	if s, ok := status.(delaytask.Status); ok {
+		return shapes[string(s)]
+	}
+	name, _ := status.(string)
+	return shapes[name]
+}
+
+// Redacted is a text of a task of the tag without what looks like a secret.
+func (v *view) Redacted(tag, text string) string { return v.o.Redact(tag, text) }
+
 // visible writes out what a browser would not show or would show elsewhere: controls, invalid UTF-8, and what turns the
 // direction of text. It works on a whole page, so no text of a task can be forgotten.
 func visible(html []byte) []byte {

@@ -84,19 +84,12 @@ func (d *dashboard) who(w http.ResponseWriter, r *http.Request) (*view, bool) {
 // signIn leads to the login, and from there back to the page.
 func (d *dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	v := d.viewOf(r, access.Caller{})
-	next := strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	if r.URL.RawQuery != "" {
-		next += "?" + r.URL.RawQuery
-	}
-	to := d.o.SignIn
-	if !strings.HasPrefix(to, "/") && !strings.Contains(to, "://") {
-		to = v.Root + to
-	}
+	to := v.fromRoot(d.o.SignIn)
 	mark := "?"
 	if strings.Contains(to, "?") {
 		mark = "&"
 	}
-	seeOther(w, to+mark+"next="+url.QueryEscape(next))
+	seeOther(w, to+mark+"next="+url.QueryEscape(v.Here()))
 }
 
 // seeOther answers with a page to go to. It sets the header by hand: http.Redirect would make the address absolute, and

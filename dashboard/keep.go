@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -41,21 +42,25 @@ func (k *keep) part(key string, long time.Duration) *keptPart {
 	now := time.Now()
 	p := k.parts[key]
 	if p == nil {
-		if len(k.parts) >= mostKept {
-			for other, old := range k.parts {
-				if now.After(old.expires) {
-					delete(k.parts, other)
-				}
-			}
-		}
-		if len(k.parts) >= mostKept {
-			clear(k.parts)
-		}
+		makeRoom(k.parts, func(old *keptPart) bool { return now.After(old.expires) })
 		p = &keptPart{turn: semaphore.NewWeighted(1)}
 		k.parts[key] = p
 	}
 	p.expires = now.Add(long + readTime)
 	return p
+}
+
+// mostKept bounds how many parts, and how many readings of pages, are remembered.
+const mostKept = 200
+
+// makeRoom forgets what is over where there is too much, and everything where that is not enough.
+func makeRoom[T any](all map[string]T, over func(T) bool) {
+	if len(all) >= mostKept {
+		maps.DeleteFunc(all, func(_ string, one T) bool { return over(one) })
+	}
+	if len(all) >= mostKept {
+		clear(all)
+	}
 }
 
 // kept returns the part that was read at most so long ago, or reads it. What it returns is never changed.

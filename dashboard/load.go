@@ -113,9 +113,5 @@ func (v *view) forecast(tag string, span time.Duration) (delaytask.Forecast, err
 
 // Command is the command that shows the same.
 func (p loadPage) Command() string {
-	command := "delaytask forecast --span " + p.Span
-	if p.Tag != "" {
-		command += " --tag " + quoted(p.Tag)
-	}
-	return command
+	return command("forecast", "span", p.Span, "tag", p.Tag)
 }

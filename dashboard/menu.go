@@ -3,7 +3,6 @@ package dashboard
 import (
 	"strings"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 )
 
@@ -41,17 +40,6 @@ func (v *view) Menu() []entry {
 	return shown
 }
 
-// Here is the page with its query, from the root of the dashboard.
-func (v *view) Here() string {
-	if v.r.URL.RawQuery == "" {
-		return v.Path
-	}
-	return v.Path + "?" + v.r.URL.RawQuery
-}
-
-// Version is that of this program.
-func (*view) Version() string { return delaytask.Version }
-
 // key is a line of the help.
 type key struct{ Key, Text string }
 
@@ -65,18 +53,4 @@ func (v *view) KeyHelp() []key {
 		keys = append(keys, key{"g " + e.Key, e.Text})
 	}
 	return keys
-}
-
-// shapes stand beside the colours, which some readers cannot tell apart.
-var shapes = map[string]string{
-	"pending": "○", "executing": "▶", "completed": "✓", "failed": "✕", "cancelled": "⊘", "overdue": "!", "paused": "‖",
-}
-
-// Shape is the sign of a status.
-func (*view) Shape(status any) string {
-	if s, ok := status.(delaytask.Status); ok {
-		return shapes[string(s)]
-	}
-	name, _ := status.(string)
-	return shapes[name]
 }

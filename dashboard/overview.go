@@ -41,7 +41,7 @@ func (v *view) overview() (any, error) {
 	}
 	for i := range shown.Attention {
 		f := &shown.Attention[i]
-		f.Text, f.Error = v.redacted(f.Tag, f.Text), v.redacted(f.Tag, f.Error)
+		f.Text, f.Error = v.Redacted(f.Tag, f.Text), v.Redacted(f.Tag, f.Error)
 		if strings.HasSuffix(f.Text, f.Error) { // only a long one is not there as a whole
 			f.Error = ""
 		}

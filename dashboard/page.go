@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/server/access"
 )
@@ -134,42 +133,3 @@ func (v *view) logged(status int, err error) {
 		v.log.Warn("dashboard: a page could not be read", "path", v.Path, "err", err)
 	}
 }
-
-// action is what a POST does. It checks the rights itself: only it knows the tag.
-type action struct {
-	do func(*view) (result, error)
-}
-
-// result is what the reader gets after an action: a page to go to, relative to the dashboard, or one to be shown.
-type result struct {
-	to       string
-	template string
-	shown    any
-}
-
-// action serves an action. Its answer is the page that shows what has become of it.
-func (d *dashboard) action(a action) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, mostForm)
-		v, known := d.who(w, r)
-		if !known {
-			return
-		}
-		if err := v.r.ParseForm(); err != nil {
-			d.fail(w, v, errors.Join(errForm, err))
-			return
-		}
-		done, err := a.do(v)
-		switch {
-		case err != nil:
-			d.fail(w, v, err)
-		case done.template != "":
-			d.render(w, v, http.StatusOK, done.template, done.shown)
-		default:
-			seeOther(w, v.Root+done.to)
-		}
-	})
-}
-
-// Live is how often a page refreshes itself.
-func (v *view) Live() time.Duration { return refreshEvery }

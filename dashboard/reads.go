@@ -21,8 +21,6 @@ const (
 	// refreshRate is how many statements are sent for refreshes in a second.
 	refreshRate  = 5
 	refreshBurst = 25
-	// mostKept bounds how many readings are remembered.
-	mostKept = 200
 )
 
 // errLater is returned for a refresh that has to wait for its turn. The page stays as it is.
@@ -66,7 +64,8 @@ func (r *reads) do(v *view, p page, again bool) (any, error) {
 			return nil, errLater
 		}
 		last = &reading{done: make(chan struct{}), at: time.Now()}
-		r.keep(key, last)
+		makeRoom(r.kept, func(old *reading) bool { return time.Since(old.at) > keptFor })
+		r.kept[key] = last
 		r.mu.Unlock()
 		shared := *v
 		shared.r = v.r.WithContext(context.WithoutCancel(v.r.Context())) // others wait for it too
@@ -84,21 +83,6 @@ func (r *reads) do(v *view, p page, again bool) (any, error) {
 	case <-v.r.Context().Done():
 		return nil, context.Cause(v.r.Context())
 	}
-}
-
-// keep remembers a reading, and forgets old ones.
-func (r *reads) keep(key string, last *reading) {
-	if len(r.kept) >= mostKept {
-		for k, old := range r.kept {
-			if time.Since(old.at) > keptFor {
-				delete(r.kept, k)
-			}
-		}
-	}
-	if len(r.kept) >= mostKept {
-		clear(r.kept)
-	}
-	r.kept[key] = last
 }
 
 // now reads a page once there is room.

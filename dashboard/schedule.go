@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/planner"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -120,7 +118,7 @@ func (v *view) schedule() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown.Why = v.redacted(s.Tag, why.Text)
+		shown.Why = v.Redacted(s.Tag, why.Text)
 	}
 	return shown, nil
 }
@@ -203,11 +201,6 @@ func (p schedulePage) Bars() []bar {
 // BarsWidth is the width of the strip.
 func (p schedulePage) BarsWidth() int { return 10 * len(p.History) }
 
-// ScheduleHeaders lists the names of headers in order.
-func (*view) ScheduleHeaders(s delaytask.Schedule) []string {
-	return slices.Sorted(maps.Keys(s.Headers))
-}
-
 // changeSchedule does one thing with one schedule.
 func (v *view) changeSchedule() (result, error) {
 	name, err := v.nameOf()
@@ -241,8 +234,6 @@ func (v *view) changeSchedule() (result, error) {
 	})
 	return to, err
 }
-
-const verbShow = "show"
 
 // scheduleAct returns what an action does, and the detail of it that the audit log has. What is done returns the page
 // to go to, "" for that of the schedule.
@@ -306,34 +297,4 @@ func (v *view) backfill(name string) (do func(context.Context) (string, error), 
 		child, err := v.scheduler.Backfill(ctx, name, from, to, atOnce)
 		return schedulePath(child) + "?did=backfill", err
 	}, detail, nil
-}
-
-// scheduleBody is the body of a schedule's runs, once someone has asked for it.
-type scheduleBody struct {
-	Name   string
-	Quoted string
-	Text   string // the beginning, or all
-	All    bool
-	Bytes  int
-}
-
-// showScheduleBody shows a body. It is a POST because it is written down who has seen it.
-func (v *view) showScheduleBody(name string) (result, error) {
-	ctx := v.onSchedule(access.Bodies)
-	s, err := v.scheduler.GetSchedule(ctx, name)
-	if err != nil {
-		return result{}, err
-	}
-	shown := scheduleBody{
-		Name: name, Quoted: quoted(name), Bytes: len(s.Body), All: v.r.PostForm.Get("all") != "",
-	}
-	a := audit.Act{Action: audit.Action("schedule." + verbReveal), Target: name, Tag: s.Tag}
-	err = v.audited(ctx, a, func(context.Context) (int, error) {
-		shown.Text = v.redacted(s.Tag, string(s.Body))
-		if shown.All = shown.All || len(shown.Text) <= firstOfBody; !shown.All {
-			shown.Text = row.Clip(shown.Text, firstOfBody)
-		}
-		return 0, nil
-	})
-	return result{template: "schedulebody", shown: shown}, err
 }

@@ -56,13 +56,7 @@ func (v *view) schedules() (any, error) {
 		Prefix: query.Get("prefix"), Owner: query.Get("owner"), First: query.Get("after") == "",
 		Part: !v.allTags(access.Read), Deleted: query.Has("deleted"),
 	}
-	shown.Command = "delaytask schedule list"
-	if shown.Prefix != "" {
-		shown.Command += " --prefix " + quoted(shown.Prefix)
-	}
-	if shown.Owner != "" {
-		shown.Command += " --owner " + quoted(shown.Owner)
-	}
+	shown.Command = command("schedule list", "prefix", shown.Prefix, "owner", shown.Owner)
 	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: query.Get("after"),
 		Limit: schedulesRead, NoBodies: true}
 	for range mostPagesRead {
@@ -157,7 +151,7 @@ func (v *view) lastRuns(all []listedSchedule) error {
 }
 
 // ShortReason is the beginning of why a schedule is paused or has ended.
-func (v *view) ShortReason(s listedSchedule) string { return row.Clip(v.redacted(s.Tag, s.Reason), 80) }
+func (v *view) ShortReason(s listedSchedule) string { return row.Clip(v.Redacted(s.Tag, s.Reason), 80) }
 
 // SpecZone is the zone of a spec.
 func (*view) SpecZone(s delaytask.Spec) string {

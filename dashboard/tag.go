@@ -149,7 +149,7 @@ func (p tagPage) Empty() bool {
 
 // Command is the command that shows the same.
 func (p tagPage) Command() string {
-	return "delaytask stats --since " + p.Span + " --tag " + quoted(p.Tag)
+	return command("stats", "since", p.Span, "tag", p.Tag)
 }
 
 // countsOf counts the tasks of a tag.

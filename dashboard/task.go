@@ -1,20 +1,14 @@
 package dashboard
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
-	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -76,7 +70,7 @@ func (v *view) task() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown.Reason, shown.Why = why.Reason, v.redacted(task.Tag, why.Text)
+		shown.Reason, shown.Why = why.Reason, v.Redacted(task.Tag, why.Text)
 	}
 	return shown, nil
 }
@@ -137,9 +131,6 @@ func traceOf(headers map[string]string) string {
 	return parts[1]
 }
 
-// HeaderNames lists the names of headers in order.
-func (*view) HeaderNames(t delaytask.TaskRow) []string { return slices.Sorted(maps.Keys(t.Headers)) }
-
 // changeTask does one thing with one task.
 func (v *view) changeTask() (result, error) {
 	id, err := v.idOf()
@@ -148,7 +139,7 @@ func (v *view) changeTask() (result, error) {
 	}
 	verb := v.r.PathValue("verb")
 	if verb == verbShow {
-		return v.showBody(id)
+		return v.showTaskBody(id)
 	}
 	if err := v.change(id, verb); err != nil {
 		return result{}, err
@@ -218,88 +209,9 @@ func (v *view) moment(delay, at string) (time.Duration, []delaytask.ChangeOption
 	}
 }
 
-// bodyPage is the body of a task, once someone has asked for it.
-type bodyPage struct {
-	Task  delaytask.TaskRow
-	Text  string // the beginning, or all
-	All   bool
-	Bytes int
-	Edit  bool // what is shown is what is stored, so it can be changed here
-}
-
-const (
-	verbReveal  = "reveal"
-	firstOfBody = 4 << 10
-	mostToEdit  = 256 << 10
-)
-
-// showBody shows a body. It is a POST because it is written down who has seen it.
-func (v *view) showBody(id int64) (result, error) {
-	task, err := v.scheduler.Get(v.r.Context(), delaytask.ID(id))
-	if err != nil {
-		return result{}, err
-	}
-	if err := v.seen(access.Bodies, &task); err != nil {
-		return result{}, err
-	}
-	shown := bodyPage{Task: task, Bytes: len(task.Body), All: v.r.PostForm.Get("all") != ""}
-	a := audit.Act{Action: audit.Action("task." + verbReveal), Target: strconv.FormatInt(id, 10), Tag: task.Tag}
-	err = v.audited(v.r.Context(), a, func(context.Context) (int, error) {
-		text := v.redacted(task.Tag, string(task.Body))
-		shown.All = shown.All || len(text) <= firstOfBody
-		shown.Edit = shown.All && text == string(task.Body) && len(text) <= mostToEdit && utf8.ValidString(text) &&
-			!bytes.ContainsFunc(task.Body, deceives) && !strings.Contains(text, "\r") &&
-			task.Status == delaytask.Pending && v.allow(access.Change, task.Tag) == nil
-		if shown.Text = text; !shown.All {
-			shown.Text = row.Clip(text, firstOfBody)
-		}
-		return 1, nil
-	})
-	return result{template: "body", shown: shown}, err
-}
-
-// setBody replaces the body by what the form has. The version tells whether it is still the one that was shown.
-func (v *view) setBody(ctx context.Context, id int64) error {
-	version, err := strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
-	if err != nil || !v.r.PostForm.Has("body") {
-		return errForm
-	}
-	task, err := v.scheduler.Get(ctx, delaytask.ID(id))
-	if err != nil {
-		return err
-	}
-	if task.Version != version {
-		return delaytask.ErrContended
-	}
-	// A browser writes line ends as CRLF.
-	body := strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n")
-	_, err = v.scheduler.SetBody(ctx, delaytask.ID(id), []byte(body))
-	return err
-}
-
-// find goes where a text of the search field leads: to the task with the id, or to those with a tag and key.
-func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
-	v, known := d.who(w, r)
-	if !known {
-		return
-	}
-	text := strings.TrimSpace(r.URL.Query().Get("q"))
-	words := strings.Fields(text)
-	switch id, err := strconv.ParseInt(text, 10, 64); {
-	case err == nil && id > 0:
-		seeOther(w, fmt.Sprintf("./tasks/%d", id))
-	case len(words) == 2:
-		seeOther(w, "./tasks?"+query("tag", words[0], "key", words[1]))
-	case len(words) == 1:
-		seeOther(w, "./tasks?"+query("tag", words[0]))
-	default:
-		d.fail(w, v, invalid{"q", errFind})
-	}
-}
-
-// Header is the value of a header of tasks of the tag, as it may be shown.
-func (v *view) Header(tag string, headers map[string]string, name string) string {
-	shown := v.redacted(tag, name+": "+headers[name]) // the name tells a secret, too
+// Header is the value of a header of a task of the tag, as it may be shown.
+func (v *view) Header(tag, name, value string) string {
+	shown := v.Redacted(tag, name+": "+value) // the name tells a secret, too
 	return strings.TrimPrefix(shown, name+": ")
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // tasksPage is a list of tasks.
@@ -145,7 +144,7 @@ func (v *view) FirstLine(t delaytask.TaskRow) string { return v.Line(t.Tag, t.La
 // Line is the beginning of an error of a task of the tag.
 func (v *view) Line(tag, text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return row.Clip(v.redacted(tag, line), 160)
+	return row.Clip(v.Redacted(tag, line), 160)
 }
 
 // Group is the id of the group of failures that a failed task belongs to.
@@ -156,16 +155,6 @@ func (*view) Group(t *delaytask.TaskRow) string {
 
 // mostSelected is how many tasks one form changes.
 const mostSelected = 1000
-
-// FirstPage is the query of the list's first page.
-func (*view) FirstPage(q url.Values) string {
-	first := maps.Clone(q)
-	first.Del("cursor")
-	return first.Encode()
-}
-
-// Segment makes a text one part of a path.
-func (*view) Segment(s string) string { return url.PathEscape(s) }
 
 // changeTasks cancels or retries the tasks that were selected in a list.
 func (v *view) changeTasks() (result, error) {
@@ -219,33 +208,6 @@ func outcome(back string, done, left int) string {
 
 // listCommand is the command that shows the same list.
 func listCommand(f *delaytask.Filter) string {
-	b := strings.Builder{}
-	b.WriteString("delaytask list")
-	add := func(flag, value string) {
-		if value != "" {
-			b.WriteString(" --" + flag + " " + quoted(value))
-		}
-	}
-	add("status", string(f.Status))
-	add("tag", f.Tag)
-	add("key", f.Key)
-	add("app", f.App)
-	add("error", f.Error)
-	add("group", f.Group)
-	add("order", string(f.Order))
-	if f.LateBy > 0 {
-		add("late-by", wire.FormatDuration(f.LateBy))
-	}
-	return b.String()
-}
-
-// quoted makes a text one word of a shell.
-func quoted(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/", r)
-	}) < 0
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return command("list", "status", string(f.Status), "tag", f.Tag, "key", f.Key, "app", f.App, "error", f.Error,
+		"group", f.Group, "order", string(f.Order), "late-by", lateBy(f))
 }

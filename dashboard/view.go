@@ -87,21 +87,14 @@ type part struct {
 
 // SignOut is where the form behind the user's name is sent, "" where there is none.
 func (v *view) SignOut() string {
-	if v.o.SignOut == "" || strings.HasPrefix(v.o.SignOut, "/") || strings.Contains(v.o.SignOut, "://") {
-		return v.o.SignOut
+	if v.o.SignOut == "" {
+		return ""
 	}
-	return v.Root + v.o.SignOut
+	return v.fromRoot(v.o.SignOut)
 }
 
-// Self is the page with its query, from the page itself.
-func (v *view) Self() string {
-	if v.r.URL.RawQuery == "" {
-		return v.lastPart()
-	}
-	return v.lastPart() + "?" + v.r.URL.RawQuery
-}
+// Version is that of this program.
+func (*view) Version() string { return delaytask.Version }
 
-// lastPart is the page without its query, from the page itself.
-func (v *view) lastPart() string {
-	return "./" + v.Path[strings.LastIndexByte(v.Path, '/')+1:]
-}
+// Live is how often a page refreshes itself.
+func (*view) Live() time.Duration { return refreshEvery }

@@ -1,0 +1,108 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+const (
+	verbShow    = "show"
+	firstOfBody = 4 << 10
+	mostToEdit  = 256 << 10
+)
+
+// shownBody is a body, once someone has asked for it.
+type shownBody struct {
+	Text  string // the beginning, or all
+	All   bool
+	Bytes int
+}
+
+// reveal returns a body as it may be shown: the beginning, unless the form asks for all. It is for a POST, because the
+// audit log has who has seen what.
+func (v *view) reveal(ctx context.Context, a audit.Act, body []byte) (shown shownBody, err error) {
+	err = v.audited(ctx, a, func(context.Context) (int, error) {
+		text := v.Redacted(a.Tag, string(body))
+		shown = shownBody{Text: text, All: true, Bytes: len(body)}
+		if len(text) > firstOfBody && v.r.PostForm.Get("all") == "" {
+			shown.Text, shown.All = row.Clip(text, firstOfBody), false
+		}
+		return 0, nil
+	})
+	return shown, err
+}
+
+// taskBody is the body of a task.
+type taskBody struct {
+	shownBody
+	Task delaytask.TaskRow
+	Edit bool // what is shown is what is stored, so it can be changed here
+}
+
+// showTaskBody shows the body of a task.
+func (v *view) showTaskBody(id int64) (result, error) {
+	task, err := v.scheduler.Get(v.r.Context(), delaytask.ID(id))
+	if err != nil {
+		return result{}, err
+	}
+	if err := v.seen(access.Bodies, &task); err != nil {
+		return result{}, err
+	}
+	a := audit.Act{Action: audit.RevealBody, Target: strconv.FormatInt(id, 10), Tag: task.Tag}
+	body, err := v.reveal(v.r.Context(), a, task.Body)
+	shown := taskBody{shownBody: body, Task: task}
+	shown.Edit = body.All && editable(body.Text, task.Body) && task.Status == delaytask.Pending &&
+		v.allow(access.Change, task.Tag) == nil
+	return result{template: "body", shown: shown}, err
+}
+
+// editable reports whether a field of a form gives back a body as it is.
+func editable(shown string, body []byte) bool {
+	return shown == string(body) && len(body) <= mostToEdit && utf8.Valid(body) &&
+		!bytes.ContainsFunc(body, deceives) && !bytes.ContainsRune(body, '\r')
+}
+
+// setBody replaces the body by what the form has. The version tells whether it is still the one that was shown.
+func (v *view) setBody(ctx context.Context, id int64) error {
+	version, err := strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
+	if err != nil || !v.r.PostForm.Has("body") {
+		return errForm
+	}
+	task, err := v.scheduler.Get(ctx, delaytask.ID(id))
+	if err != nil {
+		return err
+	}
+	if task.Version != version {
+		return delaytask.ErrContended
+	}
+	// A browser writes line ends as CRLF.
+	body := strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n")
+	_, err = v.scheduler.SetBody(ctx, delaytask.ID(id), []byte(body))
+	return err
+}
+
+// scheduleBody is the body of a schedule's runs.
+type scheduleBody struct {
+	shownBody
+	Name   string
+	Quoted string // for a shell
+}
+
+// showScheduleBody shows the body of a schedule's runs.
+func (v *view) showScheduleBody(name string) (result, error) {
+	ctx := v.onSchedule(access.Bodies)
+	s, err := v.scheduler.GetSchedule(ctx, name)
+	if err != nil {
+		return result{}, err
+	}
+	body, err := v.reveal(ctx, audit.Act{Action: audit.RevealSchedule, Target: name, Tag: s.Tag}, s.Body)
+	return result{template: "schedulebody", shown: scheduleBody{body, name, quoted(name)}}, err
+}

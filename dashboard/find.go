@@ -1,0 +1,31 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+var errFind = errors.New("want the id of a task, or a tag and a key with a space between")
+
+// find goes where a text of the search field leads: to the task with the id, or to those with a tag and key.
+func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
+	v, known := d.who(w, r)
+	if !known {
+		return
+	}
+	text := strings.TrimSpace(r.URL.Query().Get("q"))
+	words := strings.Fields(text)
+	switch id, err := strconv.ParseInt(text, 10, 64); {
+	case err == nil && id > 0:
+		seeOther(w, fmt.Sprintf("./tasks/%d", id))
+	case len(words) == 2:
+		seeOther(w, "./tasks?"+query("tag", words[0], "key", words[1]))
+	case len(words) == 1:
+		seeOther(w, "./tasks?"+query("tag", words[0]))
+	default:
+		d.fail(w, v, invalid{"q", errFind})
+	}
+}

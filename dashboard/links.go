@@ -1,0 +1,106 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Self is the page with its query, from the page itself.
+func (v *view) Self() string { return withQuery(v.lastPart(), v.r.URL.RawQuery) }
+
+// lastPart is the page without its query, from the page itself.
+func (v *view) lastPart() string {
+	return "./" + v.Path[strings.LastIndexByte(v.Path, '/')+1:]
+}
+
+// Here is the page with its query, from the root of the dashboard.
+func (v *view) Here() string { return withQuery(v.Path, v.r.URL.RawQuery) }
+
+func withQuery(path, query string) string {
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
+}
+
+// fromRoot leads to an address that an option names: a URL, or one relative to the dashboard.
+func (v *view) fromRoot(to string) string {
+	if strings.HasPrefix(to, "/") || strings.Contains(to, "://") {
+		return to
+	}
+	return v.Root + to
+}
+
+// pathWithin returns the path of a page of this dashboard, relative to it. Anything that could lead elsewhere is the
+// overview.
+func pathWithin(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(path, "/") ||
+		strings.ContainsAny(path, "\\\x00\r\n\t") || slices.Contains(strings.Split(u.Path, "/"), "..") {
+		return "./"
+	}
+	return "./" + path
+}
+
+// query writes the parameters of a link.
+func query(pairs ...string) string {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return values.Encode()
+}
+
+// Query writes the parameters of a link, for templates.
+func (*view) Query(pairs ...string) (template.URL, error) { return params(query(pairs...)) }
+
+// params makes the parameters of a link of values or of a query. A template would escape what is no template.URL once
+// more.
+func params(of any) (template.URL, error) {
+	values, ok := of.(url.Values)
+	if !ok {
+		var err error
+		if values, err = url.ParseQuery(fmt.Sprint(of)); err != nil {
+			return "", err
+		}
+	}
+	return template.URL(values.Encode()), nil //nolint:gosec // Encode leaves nothing that ends the parameters
+}
+
+// FirstPage is the query of the list's first page.
+func (*view) FirstPage(q url.Values) string {
+	first := maps.Clone(q)
+	first.Del("cursor")
+	return first.Encode()
+}
+
+// Segment makes a text one part of a path.
+func (*view) Segment(s string) string { return url.PathEscape(s) }
+
+// command writes a command of delaytask with flags, a name before each value. One without a value is left out.
+func command(verb string, flags ...string) string {
+	text := "delaytask " + verb
+	for i := 0; i+1 < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			text += " --" + flags[i] + " " + quoted(flags[i+1])
+		}
+	}
+	return text
+}
+
+// quoted makes a text one word of a shell.
+func quoted(s string) string {
+	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/", r)
+	}) < 0
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
