@@ -133,13 +133,12 @@ var shapes = map[string]string{
 	"pending": "○", "executing": "▶", "completed": "✓", "failed": "✕", "cancelled": "⊘", "overdue": "!", "paused": "‖",
 }
 
-// Shape is the sign of a status.
+// Shape is the sign of a status or of what looks like one, "?" for another.
 func (*view) Shape(status any) string {
-	if s, ok := status.(delaytask.Status); ok {
-		return shapes[string(s)]
+	if shape := shapes[fmt.Sprint(status)]; shape != "" {
+		return shape
 	}
-	name, _ := status.(string)
-	return shapes[name]
+	return "?"
 }
 
 // Redacted is a text of a task of the tag without what looks like a secret.

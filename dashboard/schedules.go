@@ -150,8 +150,8 @@ func (v *view) lastRuns(all []listedSchedule) error {
 	return nil
 }
 
-// ShortReason is the beginning of why a schedule is paused or has ended.
-func (v *view) ShortReason(s listedSchedule) string { return row.Clip(v.Redacted(s.Tag, s.Reason), 80) }
+// ShortReason is the beginning of why a schedule of the tag is paused or has ended.
+func (v *view) ShortReason(tag, reason string) string { return row.Clip(v.Redacted(tag, reason), 80) }
 
 // SpecZone is the zone of a spec.
 func (*view) SpecZone(s delaytask.Spec) string {

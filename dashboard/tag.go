@@ -261,11 +261,11 @@ func (v *view) lateness(shown *tagPage, of *past) error {
 // schedulesOf reads the schedules of a tag, and one more than are shown.
 func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
 	return kept(v, "schedules "+tag, keepListed, func(ctx context.Context) (all []tagSchedule, err error) {
-		found, _, err := v.store.Schedules(ctx, row.ScheduleFilter{Tag: tag, Limit: mostSchedules + 1})
+		found, _, err := v.store.Schedules(ctx, row.ScheduleFilter{Tag: tag, Limit: mostSchedules + 1, NoBodies: true})
 		for i := range found {
 			s := &found[i]
 			one := tagSchedule{
-				Name: s.Name, State: s.State.String(), Reason: s.Reason, Next: s.Next.Std(), Success: s.Success.Std(),
+				Name: s.Name, State: s.State.String(), Reason: v.ShortReason(tag, s.Reason), Next: s.Next.Std(), Success: s.Success.Std(),
 				Failures: s.Failures, When: []string{s.Spec},
 			}
 			if read, err := spec.ParseText(s.Spec); err == nil {

@@ -17,7 +17,7 @@ import (
 type tasksPage struct {
 	Filter   delaytask.Filter
 	Query    url.Values
-	Tags     []string // that are known without a read of tasks
+	Known    []string // tags, without a read of tasks
 	Tasks    []delaytask.TaskRow
 	Next     string // the query of the next page
 	Stopped  bool
@@ -76,7 +76,7 @@ func (v *view) tasks() (any, error) {
 	shown.Done, _ = strconv.Atoi(query.Get("done"))
 	shown.Left, _ = strconv.Atoi(query.Get("left"))
 	if !isPart(v.r) { // the field for a tag is not refreshed
-		if shown.Tags, err = v.knownTags(); err != nil {
+		if shown.Known, err = v.knownTags(); err != nil {
 			return nil, err
 		}
 	}
