@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
 // action is what a POST does. It checks the rights itself: only it knows the tag.
@@ -40,7 +41,7 @@ func (d *dashboard) action(a action) http.Handler {
 		case done.template != "":
 			d.render(w, v, http.StatusOK, done.template, done.shown)
 		default:
-			seeOther(w, v.Root+done.to)
+			browser.SeeOther(w, v.Root+done.to)
 		}
 	})
 }

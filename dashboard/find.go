@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
 var errFind = errors.New("want the id of a task, or a tag and a key with a space between")
@@ -20,11 +22,11 @@ func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
 	words := strings.Fields(text)
 	switch id, err := strconv.ParseInt(text, 10, 64); {
 	case err == nil && id > 0:
-		seeOther(w, fmt.Sprintf("./tasks/%d", id))
+		browser.SeeOther(w, fmt.Sprintf("./tasks/%d", id))
 	case len(words) == 2:
-		seeOther(w, "./tasks?"+query("tag", words[0], "key", words[1]))
+		browser.SeeOther(w, "./tasks?"+query("tag", words[0], "key", words[1]))
 	case len(words) == 1:
-		seeOther(w, "./tasks?"+query("tag", words[0]))
+		browser.SeeOther(w, "./tasks?"+query("tag", words[0]))
 	default:
 		d.fail(w, v, invalid{"q", errFind})
 	}

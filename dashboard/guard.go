@@ -10,48 +10,29 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
-// policyOf returns the Content-Security-Policy. It allows no script and no style but the files of this package.
+// policyOf returns the Content-Security-Policy.
 func policyOf(ancestors []string) (string, error) {
-	frames := "'none'"
 	for _, origin := range ancestors {
 		if origin == "" || strings.ContainsAny(origin, ";,\r\n\t ") {
 			return "", fmt.Errorf("dashboard: FrameAncestors: %.100q is no origin, such as https://example.com", origin)
 		}
 	}
-	if len(ancestors) > 0 {
-		frames = strings.Join(ancestors, " ")
-	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors " + frames, nil
+	return browser.Policy(ancestors...), nil
 }
 
 // guarded refuses requests that a page of another site has sent, and sets the headers of every answer.
 func (d *dashboard) guarded(next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.fail(w, d.viewOf(r, access.Caller{}), errCrossOrigin)
-	})
-	protection.SetDenyHandler(refuse)
-	named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
-			refuse(w, r) // every browser sends one of them with a POST
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		browser.SetHeaders(w.Header(), d.policy)
+		w.Header().Set("Vary", "Cookie, Accept-Language, HX-Request")
+		if browser.IsCrossOrigin(r) {
+			d.fail(w, d.viewOf(r, access.Caller{}), errCrossOrigin)
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
-	checked := protection.Handler(named)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", d.policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
-		// Without a referrer a browser would send a form with Origin: null.
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Vary", "Cookie, Accept-Language, HX-Request")
-		checked.ServeHTTP(w, r)
 	})
 }
 
@@ -89,14 +70,7 @@ func (d *dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(to, "?") {
 		mark = "&"
 	}
-	seeOther(w, to+mark+"next="+url.QueryEscape(v.Here()))
-}
-
-// seeOther answers with a page to go to. It sets the header by hand: http.Redirect would make the address absolute, and
-// the prefix that this handler is mounted under is not known here.
-func seeOther(w http.ResponseWriter, to string) {
-	w.Header().Set("Location", to)
-	w.WriteHeader(http.StatusSeeOther)
+	browser.SeeOther(w, to+mark+"next="+url.QueryEscape(v.Here()))
 }
 
 // isPart reports whether a script asks for the live part of a page.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
 // page is what a GET shows. Its template has the parts "content", with everything, and "live", with what is refreshed.
@@ -33,7 +34,7 @@ func (d *dashboard) page(p page) http.Handler {
 		}
 		shown, err := v.read(p, false)
 		if to, elsewhere := errors.AsType[canonical](err); elsewhere {
-			seeOther(w, string(to))
+			browser.SeeOther(w, string(to))
 			return
 		}
 		if err != nil {

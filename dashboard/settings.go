@@ -3,8 +3,9 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
 // settings are how a person likes to see the pages. A cookie keeps them, so a page is right before any script runs.
@@ -22,7 +23,7 @@ const settingsCookie = "delaytask_view"
 
 // settingsOf reads the cookie. What it says wrong is as if it did not say it.
 func settingsOf(r *http.Request) settings {
-	lang := languageOf(r.Header.Get("Accept-Language"))
+	lang := browser.Language(r.Header.Get("Accept-Language"), "en", "zh")
 	s := settings{Lang: lang, Theme: "auto", Zone: "UTC", Fresh: true, Keys: true}
 	var kept url.Values
 	if cookie, err := r.Cookie(settingsCookie); err == nil {
@@ -80,18 +81,6 @@ func (settings) Zones() []string {
 		"America/Sao_Paulo", "Asia/Shanghai", "Asia/Tokyo", "Asia/Kolkata", "Asia/Singapore", "Australia/Sydney"}
 }
 
-// languageOf returns the first language of the header that there are texts in.
-func languageOf(accept string) string {
-	for _, part := range strings.Split(accept, ",") {
-		tag, _, _ := strings.Cut(strings.TrimSpace(part), ";")
-		base, _, _ := strings.Cut(strings.ToLower(tag), "-")
-		if languages[base] != "" {
-			return base
-		}
-	}
-	return "en"
-}
-
 // settings keeps what the form says, and goes back to its page.
 func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
@@ -116,5 +105,5 @@ func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 		Name: settingsCookie, Value: s.values().Encode(), MaxAge: int((365 * 24 * time.Hour).Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
 	})
-	seeOther(w, pathWithin(r.PostForm.Get("back")))
+	browser.SeeOther(w, pathWithin(r.PostForm.Get("back")))
 }

@@ -261,7 +261,8 @@ func (v *view) lateness(shown *tagPage, of *past) error {
 // schedulesOf reads the schedules of a tag, and one more than are shown.
 func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
 	return kept(v, "schedules "+tag, keepListed, func(ctx context.Context) (all []tagSchedule, err error) {
-		found, _, err := v.store.Schedules(ctx, row.ScheduleFilter{Tag: tag, Limit: mostSchedules + 1, NoBodies: true})
+		f := row.ScheduleFilter{Tag: tag, Limit: mostSchedules + 1, NoBodies: true}
+		found, _, err := v.store.Schedules(ctx, f)
 		for i := range found {
 			s := &found[i]
 			one := tagSchedule{

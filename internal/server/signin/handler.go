@@ -18,6 +18,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
 const (
@@ -84,7 +85,7 @@ func New(c Config) (*Handler, error) {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isCrossOrigin(r) {
+	if browser.IsCrossOrigin(r) {
 		t := textsFor(r)
 		page{texts: t, Problem: t.CrossOrigin}.write(w, r, http.StatusForbidden)
 		return
@@ -101,19 +102,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // guard passes on requests of a caller, and those for files that the login page needs.
 func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, Root+"static/") && reads(r) {
+	if strings.HasPrefix(r.URL.Path, Root+"static/") && browser.Reads(r) {
 		h.pages.ServeHTTP(w, r)
 		return
 	}
 	caller, err := h.caller(r)
 	switch {
-	case errors.Is(err, errNoSession) && reads(r) && r.Header.Get("HX-Request") == "":
+	case errors.Is(err, errNoSession) && browser.Reads(r) && r.Header.Get("HX-Request") == "":
 		asked := strings.TrimPrefix(r.URL.RequestURI(), Root)
 		to := up(r) + "login"
 		if asked != "" {
 			to += "?next=" + url.QueryEscape(asked)
 		}
-		redirect(w, to)
+		browser.SeeOther(w, to)
 		return
 	case errors.Is(err, errNoSession):
 		t := textsFor(r)
@@ -164,7 +165,7 @@ func (h *Handler) asked(ctx context.Context) (bool, error) {
 
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case reads(r):
+	case browser.Reads(r):
 		h.showLogin(w, r)
 	case r.Method == http.MethodPost:
 		h.takeToken(w, r)
@@ -178,7 +179,7 @@ func (h *Handler) showLogin(w http.ResponseWriter, r *http.Request) {
 	_, err := h.caller(r)
 	switch {
 	case err == nil:
-		redirect(w, next)
+		browser.SeeOther(w, next)
 	case !errors.Is(err, errNoSession):
 		h.unavailable(w, r, err)
 	default:
@@ -211,7 +212,7 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 		h.unavailable(w, r, err)
 		return
 	} else if !asked {
-		redirect(w, next)
+		browser.SeeOther(w, next)
 		return
 	}
 	p, from := h.form(r, next), sender(r, h.trusted)
@@ -248,7 +249,7 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 	}
 	h.log.Info("signed in to the dashboard", "token", caller.Name(), "remote", from)
 	http.SetCookie(w, cookieOf(cookie))
-	redirect(w, next)
+	browser.SeeOther(w, next)
 }
 
 // replace ends the sessions that came with a login, and begins another one. So a session that someone else has put into
@@ -293,7 +294,7 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	redirect(w, "login")
+	browser.SeeOther(w, "login")
 }
 
 func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request, allowed string) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/server/browser"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -27,9 +28,7 @@ type page struct {
 	Back      bool   // a link to the login
 }
 
-// policy lets a page load from its own origin alone, and run no script but files.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+var policy = browser.Policy()
 
 func (p page) write(w http.ResponseWriter, r *http.Request, status int) {
 	p.Up = up(r)
@@ -39,10 +38,7 @@ func (p page) write(w http.ResponseWriter, r *http.Request, status int) {
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Security-Policy", policy)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Referrer-Policy", "same-origin") // with none at all the Origin of a form would be null
+	browser.SetHeaders(header, policy)
 	header.Add("Vary", "Accept-Language")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
@@ -53,14 +49,6 @@ func (p page) write(w http.ResponseWriter, r *http.Request, status int) {
 // up leads from the page of the request to Root, whatever a proxy has put before that.
 func up(r *http.Request) string {
 	return strings.Repeat("../", strings.Count(strings.TrimPrefix(r.URL.EscapedPath(), Root), "/"))
-}
-
-// redirect leads a browser to a place that is relative to that of the request. http.Redirect would make it absolute,
-// and wrong behind a proxy that strips a prefix.
-func redirect(w http.ResponseWriter, to string) {
-	w.Header().Set("Location", to)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusSeeOther)
 }
 
 // Refuse answers a request that never reached a page, or panicked there.

@@ -29,16 +29,3 @@ func hostname(hostport string) string {
 	}
 	return strings.Trim(hostport, "[]")
 }
-
-// isCrossOrigin reports a request that another page may have caused, where the browser does not say which page it is:
-// over plain HTTP. Then it names the origin of the page with everything but a GET. Requests of browsers that say more
-// were judged by http.CrossOriginProtection.
-func isCrossOrigin(r *http.Request) bool {
-	if reads(r) || r.Header.Get("Sec-Fetch-Site") != "" {
-		return false
-	}
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err != nil || origin.Host == "" || origin.Host != r.Host
-}
-
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -2,8 +2,8 @@ package signin
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
+
+	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
 // texts are the sentences of the login page in one language.
@@ -54,26 +54,8 @@ var chinese = texts{
 
 // textsFor returns the sentences in the language that the browser prefers.
 func textsFor(r *http.Request) texts {
-	best, found := 0.0, english
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
-		tag, weight, weighted := strings.Cut(strings.TrimSpace(part), ";")
-		q := 1.0
-		if weighted {
-			var err error
-			if q, err = strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64); err != nil {
-				continue
-			}
-		}
-		base, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
-		if q <= best {
-			continue
-		}
-		switch base {
-		case "en", "*":
-			best, found = q, english
-		case "zh":
-			best, found = q, chinese
-		}
+	if browser.Language(r.Header.Get("Accept-Language"), "en", "zh") == "zh" {
+		return chinese
 	}
-	return found
+	return english
 }

@@ -24,7 +24,8 @@ var floors = [][]string{
 		"internal/store/sabotage", "internal/redact"},
 	{"internal/testkit/linear", "internal/bulk"},
 	{
-		"internal/server/access", "internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
+		"internal/server/access", "internal/server/browser",
+		"internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
 		"internal/cluster", "internal/testkit/dbtest", "internal/metrics",
 		"internal/server/otlp", "internal/server/encrypted", "internal/testkit/stall", "internal/testkit",
 		"internal/timer", "internal/server/traces", "internal/bench/usage", "internal/store", "internal/wire",
@@ -75,6 +76,7 @@ var own = map[string][]string{
 	"internal/overview": {"internal/cluster", "internal/forecast", "internal/listing", "internal/rollup",
 		"internal/row", "internal/store", "processor"},
 	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
+	"internal/server/browser":   {},
 	"internal/server/encrypted": {},
 	"internal/server/otlp":      {},
 	"internal/runqueue":         {"internal/row", "internal/timer"},
