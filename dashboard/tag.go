@@ -266,8 +266,8 @@ func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
 		for i := range found {
 			s := &found[i]
 			one := tagSchedule{
-				Name: s.Name, State: s.State.String(), Reason: v.ShortReason(tag, s.Reason), Next: s.Next.Std(), Success: s.Success.Std(),
-				Failures: s.Failures, When: []string{s.Spec},
+				Name: s.Name, State: s.State.String(), Reason: v.ShortReason(tag, s.Reason), Next: s.Next.Std(),
+				Success: s.Success.Std(), Failures: s.Failures, When: []string{s.Spec},
 			}
 			if read, err := spec.ParseText(s.Spec); err == nil {
 				one.When, one.Zone = read.Definition().Lines, read.Definition().Zone
