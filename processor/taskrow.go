@@ -75,7 +75,7 @@ type FailedAttempt struct {
 // Filter selects tasks. Fields that are left out do not filter.
 //
 // A list goes through an index in its [Order]. Status, Tag, DueFrom and DueBefore choose a part of the index. Key,
-// LateBy, Error and Group are compared row by row on the way, so a page also ends after 10,000 rows ([Page]).
+// LateBy, Error and Group are compared row by row on the way, so a page also ends after 10,000 rows or 0.1 s ([Page]).
 type Filter struct {
 	Tag    string
 	Status Status
@@ -110,8 +110,8 @@ const (
 type Page struct {
 	Tasks []TaskRow // in the order of the filter
 	Next  string    // Filter.After of the next page; "" when this is the last
-	// Stopped says that the page has ended after it had looked at 10,000 rows. It may have few tasks, or none, and
-	// there may be more.
+	// Stopped says that the page has ended after it had looked at 10,000 rows, or for 0.1 s. It may have few tasks, or
+	// none, and there may be more.
 	Stopped bool
 }
 

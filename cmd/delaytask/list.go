@@ -86,7 +86,7 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List tasks",
 		Long: `List tasks. Unfinished ones come by due time, finished ones and those of a tag the latest first, and all tasks the
 newest first; --order says otherwise. LATE is how much later than expected the first attempt started. A page ends after it has
-looked at 10,000 tasks, and says where to go on.`,
+looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
   delaytask list --status failed --newer 1h --error 'connection refused'
@@ -169,7 +169,7 @@ func (a *app) printPage(page delaytask.Page) error {
 	}
 	switch {
 	case page.Stopped:
-		a.note("It has looked at 10,000 tasks; to go on, add --after %s.\n", page.Next)
+		a.note("It has looked at 10,000 tasks, or for 0.1 s; to go on, add --after %s.\n", page.Next)
 	case page.Next != "":
 		a.note("There is more: add --after %s.\n", page.Next)
 	}

@@ -57,11 +57,15 @@ type Page struct {
 	Broken  []row.Broken // rows that cannot be decoded
 	IDs     []int64      // the order of both
 	Next    *row.Place   // After of the next page; nil when this is the last
-	Stopped bool         // it has looked at MostLooked rows, so there may be more although it is not full
+	Stopped bool         // it has looked at rows for long enough, so there may be more although it is not full
 }
 
-// MostLooked is how many rows a page looks at.
-const MostLooked = 10_000
+// MostLooked is how many rows a page looks at, and LookTime for how long. Rows that are not in the server's memory take
+// most of that time: 10,000 of them several seconds, where a disk is slow.
+const (
+	MostLooked = 10_000
+	LookTime   = 100 * time.Millisecond
+)
 
 // mostMatched is how many rows are matched at once.
 const mostMatched = 1000
@@ -107,10 +111,10 @@ type found struct {
 // find looks for one match more than the page takes, so that Next is set only where there is one.
 func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
 	var last row.Place
-	bytes, looked := 0, 0
+	bytes, looked, began := 0, 0, time.Now()
 	for n := q.Limit + 1; ; n *= 2 { // what a filter leaves out most of is matched in large steps
 		n = min(n, mostMatched, MostLooked-looked)
-		if n == 0 {
+		if n == 0 || looked > 0 && time.Since(began) > LookTime {
 			return found{f.ids, &last, true}, nil
 		}
 		places, err := w.next(ctx, n)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -148,7 +149,35 @@ func (l *looked) Match(ctx context.Context, ids []int64, m row.Match, bodies boo
 	return l.Store.Match(ctx, ids, m, bodies)
 }
 
+// slow is a store whose rows are on a slow disk.
+type slow struct{ *memstore.Store }
+
+func (s slow) Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error) {
+	time.Sleep(60 * time.Millisecond)
+	return s.Store.Match(ctx, ids, m, bodies)
+}
+
+func TestAPageLooksAtRowsForABoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slow{plant(20_000, func(i int, r *row.Row) { r.Due = at(i) })}
+		began := time.Now()
+		page, err := listing.Read(t.Context(), s, listing.Query{Status: new(row.Pending), Limit: 99, Error: "none"})
+		took := time.Since(began)
+		if err != nil || !page.Stopped || page.Next == nil || took > listing.LookTime+time.Second/10 {
+			t.Errorf("after %v: %+v, %v", took, page, err)
+		}
+		full, err := listing.Read(t.Context(), s, listing.Query{Status: new(row.Pending), Limit: 99})
+		if err != nil || full.Stopped || len(full.IDs) != 99 {
+			t.Errorf("a page without filters: %d tasks, stopped %t, %v", len(full.IDs), full.Stopped, err)
+		}
+	})
+}
+
 func TestAPageLooksAtABoundedNumberOfRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { looksAtABoundedNumberOfRows(t) }) // in which no time passes
+}
+
+func looksAtABoundedNumberOfRows(t *testing.T) {
 	const tags = 50
 	s := plant(2*listing.MostLooked+tags, func(i int, r *row.Row) {
 		r.Tag, r.Due = fmt.Sprint("t", i%tags), at(i)

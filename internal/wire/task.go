@@ -70,7 +70,7 @@ type Attempt struct {
 type Page struct {
 	Tasks   []Task `json:"tasks" doc:"In the order that was asked for"`
 	Next    string `json:"next,omitempty" doc:"Cursor of the next page; absent when this is the last"`
-	Stopped bool   `json:"stopped,omitempty" doc:"The page has ended after it had looked at 10,000 tasks: there may be more"`
+	Stopped bool   `json:"stopped,omitempty" doc:"The page has ended after it had looked at 10,000 tasks, or for 0.1 s: there may be more"`
 }
 
 // Explanation says why a task has not run, or how it ended.

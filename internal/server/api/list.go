@@ -36,7 +36,7 @@ type listOutput struct{ Body wire.Page }
 func (a *API) listOperation() {
 	pages := a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
 		"Page by page, in an order that an index has. A page ends at 16 MiB of bodies and errors, but has at least "+
-			"one task. It also ends, and says stopped, after it has looked at 10,000 tasks.", groupTasks)
+			"one task. It also ends, and says stopped, after it has looked at 10,000 tasks, or for 0.1 s.", groupTasks)
 	pages.Middlewares = append(pages.Middlewares, a.paged)
 	huma.Register(a.spec, pages, a.list)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/failures", "listFailures",

@@ -16,7 +16,14 @@ func marshal(w io.Writer, v any) error {
 	var err error
 	switch v := v.(type) {
 	case wire.Page:
-		err = encodeTasks(out, encoder, v.Tasks, v.Next)
+		end := ""
+		if v.Next != "" {
+			end = `,"next":"` + v.Next + `"` // base64
+		}
+		if v.Stopped {
+			end += `,"stopped":true`
+		}
+		err = encodeTasks(out, encoder, v.Tasks, end)
 	case *wire.PopReply:
 		err = encodeTasks(out, encoder, v.Tasks, "")
 	default:
@@ -28,8 +35,8 @@ func marshal(w io.Writer, v any) error {
 	return err
 }
 
-// encodeTasks writes a [wire.Page] or a [wire.PopReply].
-func encodeTasks[T any](w io.Writer, encoder *json.Encoder, tasks []T, next string) error {
+// encodeTasks writes a [wire.Page] or a [wire.PopReply], whose other members are in end.
+func encodeTasks[T any](w io.Writer, encoder *json.Encoder, tasks []T, end string) error {
 	before := `{"tasks":[`
 	for i := range tasks {
 		if _, err := io.WriteString(w, before); err != nil {
@@ -43,10 +50,7 @@ func encodeTasks[T any](w io.Writer, encoder *json.Encoder, tasks []T, next stri
 	if len(tasks) > 0 {
 		before = ""
 	}
-	if next != "" {
-		next = `,"next":"` + next + `"` // base64
-	}
-	_, err := io.WriteString(w, before+"]"+next+"}\n")
+	_, err := io.WriteString(w, before+"]"+end+"}\n")
 	return err
 }
 
