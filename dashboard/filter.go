@@ -27,8 +27,8 @@ var (
 var filterNames = []string{"tag", "status", "key", "app", "due_from", "due_before", "late_by", "error", "group",
 	"order", "cursor"}
 
-// filterOf reads the filter of a list from the query. It returns the canonical address where the query has empty
-// parameters, as a form sends them, or times without a zone, which are those of the reader.
+// filterOf reads the filter of a list from the query. clean is the query as addresses have it: without the empty
+// parameters that forms send, and with a zone in each time.
 func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values, err error) {
 	clean = url.Values{}
 	for _, name := range filterNames {

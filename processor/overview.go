@@ -76,8 +76,8 @@ type TagOverview struct {
 	P50, P99, Max time.Duration // how late they started; P50 and P99 are near the real ones
 	LastHour      []HourStep    // [OverviewSteps] of them, or none where the part is missing
 
-	// Due is how many tasks fall due in each of [OverviewSteps] steps from Overview.DueStart on, or nil where the part
-	// is missing or nothing falls due.
+	// Due is how many tasks fall due in each of [OverviewSteps] steps from Overview.DueStart on. It is nil where the
+	// part is missing or nothing falls due.
 	Due []DueTasks
 }
 

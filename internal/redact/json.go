@@ -108,8 +108,8 @@ func decoded(raw string) string {
 	return b.String()
 }
 
-// unit returns the size of the byte or the escape that a string begins with, and the rune that an escape stands for; -1
-// when it is a byte.
+// unit returns the size of the byte or the escape that a string begins with. r is what an escape stands for, and -1 for
+// a byte.
 func unit(raw string) (size int, r rune) {
 	if raw[0] != '\\' {
 		return 1, -1

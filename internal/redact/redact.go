@@ -1,9 +1,9 @@
 // Package redact masks secrets in texts that people are shown: bodies, headers and errors of tasks.
 //
-// In JSON it masks the values of members with names such as password, accessToken or api_key, at any depth, and what
-// looks like a secret within strings. In any other text it masks what follows such a name, passwords in URLs and DSNs,
-// credentials after Bearer and Basic, and private keys, JSON Web Tokens and access tokens wherever they stand. All
-// other bytes stay as they are. Numbers, order, duplicate members and white space of JSON do not change.
+// In JSON it masks the values of members with names such as password, accessToken or api_key, at any depth. It also
+// masks what looks like a secret within strings. In any other text it masks what follows such a name, passwords in
+// URLs and DSNs, and credentials after Bearer and Basic. Private keys, JSON Web Tokens and access tokens are masked
+// wherever they stand. All other bytes stay as they are, so JSON keeps its order, numbers and white space.
 //
 // It hides what it recognises: a secret under a harmless name is shown. Names can be added ([New]).
 package redact

@@ -89,8 +89,8 @@ func isQuery(text string, start int) bool {
 	return start > 0 && (text[start-1] == '?' || text[start-1] == '&')
 }
 
-// separator returns where the value begins that belongs to the name text[start:end], and the first byte of what
-// separates the two: : = > or, after a flag, a space. It is 0 where there is none.
+// separator returns where the value of the name text[start:end] begins. sep is the first byte of what separates the
+// two: : = > or, after a flag, a space. It is 0 where there is none.
 func separator(text string, start, end int) (value int, sep byte) {
 	if end < len(text) && text[end] == '>' && start > 0 && (text[start-1] == '<' || text[start-1] == ':') {
 		return end + 1, '>'

@@ -217,7 +217,12 @@ func (s *Store) checkAudit(ctx context.Context) ([]Warning, error) {
 	return s.checkOptional(ctx, "audit", auditTable, "what people change is not recorded")
 }
 
-// checkOptional checks a table like the others, but only warns of what is missing: neither an older schema nor an older
+// checkSessions checks the table of logins to the dashboard.
+func (s *Store) checkSessions(ctx context.Context) ([]Warning, error) {
+	return s.checkOptional(ctx, "session", sessionTable, "nobody can sign in to the dashboard")
+}
+
+// checkOptional checks a table like the others, but only warns of what is missing. Neither an older schema nor an older
 // account keeps a process from its tasks.
 func (s *Store) checkOptional(ctx context.Context, code, table, means string) ([]Warning, error) {
 	tables := []string{table}
@@ -232,29 +237,6 @@ func (s *Store) checkOptional(ctx context.Context, code, table, means string) ([
 			return []Warning{{code, "the user may not read and write " + table, means, grantOn(tables)}}, nil
 		case refused && e.Class == row.ClassOperator:
 			return []Warning{{code, fmt.Sprint(e.Err), means, e.Hint}}, nil
-		default:
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// checkSessions checks the table of sessions like the others, but only warns of what is missing: without it the service
-// does everything but let people sign in.
-func (s *Store) checkSessions(ctx context.Context) ([]Warning, error) {
-	for _, check := range []check{s.checkSchema(sessionTables), s.checkPrivileges(sessionTables)} {
-		_, err := check(ctx)
-		if err == nil {
-			continue
-		}
-		const means = "nobody can sign in to the dashboard"
-		e, refused := errors.AsType[*row.Error](classify("check the database", err))
-		switch {
-		case IsDenied(err):
-			return []Warning{{"session", "the user may not read and write " + sessionTable, means,
-				grantOn(sessionTables)}}, nil
-		case refused && e.Class == row.ClassOperator:
-			return []Warning{{"session", fmt.Sprint(e.Err), means, e.Hint}}, nil
 		default:
 			return nil, err
 		}

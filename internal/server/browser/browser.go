@@ -1,5 +1,5 @@
-// Package browser has what the pages of the dashboard and of its login owe to a browser: headers, redirects, the
-// language of the reader, and a refusal of what a page of another site sends.
+// Package browser has what the pages of the dashboard and of its login have in common. These are headers, redirects,
+// the language of the reader, and the refusal of what a page of another site sends.
 package browser
 
 import (
@@ -27,8 +27,8 @@ func SetHeaders(h http.Header, policy string) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// SeeOther leads to a place that is relative to that of the request. http.Redirect would make it absolute, and the
-// prefix that a mux or a proxy has taken away is not known here.
+// SeeOther leads to a place that is relative to that of the request. http.Redirect would make it absolute, without the
+// prefix that a mux or a proxy has taken away.
 func SeeOther(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)
 	w.Header().Set("Cache-Control", "no-store")

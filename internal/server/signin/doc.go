@@ -4,6 +4,6 @@
 // A session is a cookie of 32 random bytes, whose SHA-256 is a row of delay_task_session. So a copy of the database
 // lets no one in. The row names the token of the login; each request asks what that token may do now.
 //
-// handler.go has the routes, sessions.go finds the session of a cookie, next.go says where a login leads, secure.go
+// handler.go has the routes, and sessions.go finds the session of a cookie. next.go says where a login leads, secure.go
 // over which connections it is taken, and limiter.go how often.
 package signin

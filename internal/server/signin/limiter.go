@@ -53,8 +53,8 @@ func (l *limiter) admit(from netip.Addr) (wait time.Duration) {
 	return 0
 }
 
-// sender is the address that a request comes from: of those that proxies have noted in X-Forwarded-For, the rightmost
-// one that is not a trusted proxy itself. What stands left of it anyone can have written.
+// sender is the address that a request comes from. Of those in X-Forwarded-For it is the rightmost one that is not a
+// trusted proxy itself. What stands left of it anyone can have written.
 func sender(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	from, _ := addressOf(r.RemoteAddr) // the zero address for a connection that has none
 	noted := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
