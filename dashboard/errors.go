@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bulk"
@@ -28,66 +29,48 @@ type invalid struct {
 func (e invalid) Error() string { return e.field + ": " + e.err.Error() }
 func (e invalid) Unwrap() error { return e.err }
 
-// mistakes are what is wrong with a request, and not with the service.
-var mistakes = []error{
-	delaytask.ErrInvalidOption, delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidID,
-	delaytask.ErrInvalidCursor, delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime,
-	delaytask.ErrInvalidRange,
-	delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge, errForm,
+// answers are the statuses and texts of errors. The first that fits counts.
+var answers = []struct {
+	status int
+	text   string // its argument is the error
+	errs   []error
+}{
+	{http.StatusNotFound, "error.no_page", []error{errNoPage}},
+	{http.StatusNotFound, "nodes.not_found", []error{errNoNode}},
+	{http.StatusNotFound, "receivers.not_found", []error{errNoReceiver}},
+	{http.StatusNotFound, "schedule.not_found", []error{delaytask.ErrScheduleNotFound}},
+	{http.StatusConflict, "schedule.conflict", []error{
+		delaytask.ErrScheduleState, delaytask.ErrScheduleBusy, delaytask.ErrScheduleOwned,
+	}},
+	{http.StatusNotFound, "error.not_found", []error{delaytask.ErrNotFound}},
+	{http.StatusUnauthorized, "error.sign_in", []error{ErrSignIn}},
+	{http.StatusForbidden, "error.read_only", []error{errReadOnly}},
+	{http.StatusForbidden, "error.forbidden", []error{errForbidden}},
+	{http.StatusForbidden, "error.cross_origin", []error{errCrossOrigin}},
+	{http.StatusBadRequest, "error.invalid", []error{
+		errForm, delaytask.ErrInvalidOption, delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidID,
+		delaytask.ErrInvalidCursor, delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime,
+		delaytask.ErrInvalidRange, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
+	}},
+	{http.StatusConflict, "error.conflict", []error{
+		delaytask.ErrFinished, delaytask.ErrNotPending, delaytask.ErrNotFailed, delaytask.ErrDuplicate,
+		delaytask.ErrContended, delaytask.ErrBroken, bulk.ErrTooMany,
+	}},
+	{http.StatusServiceUnavailable, "error.not_recorded", []error{delaytask.ErrNotRecorded}},
+	{http.StatusNotImplemented, "error.no_audit", []error{delaytask.ErrNoAudit}},
+	{http.StatusServiceUnavailable, "error.no_user", []error{errNoUser}},
+	{http.StatusServiceUnavailable, "error.slow", []error{errSlow, context.DeadlineExceeded}},
 }
 
-// conflicts are changes that a task does not allow now.
-var conflicts = []error{
-	delaytask.ErrFinished, delaytask.ErrNotPending, delaytask.ErrNotFailed, delaytask.ErrDuplicate,
-	delaytask.ErrContended, delaytask.ErrBroken, bulk.ErrTooMany,
-}
-
-// statusOf returns the status of an answer with the error, and the key of its text; the text's argument is the error.
+// statusOf returns the status of an answer with the error, and the key of its text. An unknown error is the database's.
 func statusOf(err error) (status int, text string) {
-	is := func(all []error) bool {
-		for _, known := range all {
-			if errors.Is(err, known) {
-				return true
-			}
-		}
-		return false
-	}
-	var typed invalid
-	switch {
-	case errors.Is(err, errNoPage):
-		return http.StatusNotFound, "error.no_page"
-	case errors.Is(err, errNoNode):
-		return http.StatusNotFound, "nodes.not_found"
-	case errors.Is(err, delaytask.ErrScheduleNotFound):
-		return http.StatusNotFound, "schedule.not_found"
-	case errors.Is(err, delaytask.ErrScheduleState), errors.Is(err, delaytask.ErrScheduleBusy),
-		errors.Is(err, delaytask.ErrScheduleOwned):
-		return http.StatusConflict, "schedule.conflict"
-	case errors.Is(err, errNoReceiver):
-		return http.StatusNotFound, "receivers.not_found"
-	case errors.Is(err, delaytask.ErrNotFound):
-		return http.StatusNotFound, "error.not_found"
-	case errors.Is(err, ErrSignIn):
-		return http.StatusUnauthorized, "error.sign_in"
-	case errors.Is(err, errReadOnly):
-		return http.StatusForbidden, "error.read_only"
-	case errors.Is(err, errForbidden):
-		return http.StatusForbidden, "error.forbidden"
-	case errors.Is(err, errCrossOrigin):
-		return http.StatusForbidden, "error.cross_origin"
-	case errors.As(err, &typed), is(mistakes):
+	if _, typed := errors.AsType[invalid](err); typed {
 		return http.StatusBadRequest, "error.invalid"
-	case is(conflicts):
-		return http.StatusConflict, "error.conflict"
-	case errors.Is(err, delaytask.ErrNotRecorded):
-		return http.StatusServiceUnavailable, "error.not_recorded"
-	case errors.Is(err, delaytask.ErrNoAudit):
-		return http.StatusNotImplemented, "error.no_audit"
-	case errors.Is(err, errNoUser):
-		return http.StatusServiceUnavailable, "error.no_user"
-	case errors.Is(err, errSlow), errors.Is(err, context.DeadlineExceeded):
-		return http.StatusServiceUnavailable, "error.slow"
-	default:
-		return http.StatusServiceUnavailable, "error.database"
 	}
+	for _, answer := range answers {
+		if slices.ContainsFunc(answer.errs, func(known error) bool { return errors.Is(err, known) }) {
+			return answer.status, answer.text
+		}
+	}
+	return http.StatusServiceUnavailable, "error.database"
 }

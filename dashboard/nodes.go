@@ -56,14 +56,7 @@ func (n node) Unreachable() string {
 	return strings.Join(numbers, ", ")
 }
 
-// FirstShares is the beginning of a long list of shares.
-func (n node) FirstShares() []delaytask.Share { return n.Shares[:min(len(n.Shares), sharesOfRow)] }
-
-// OtherShares is how many shares FirstShares leaves out.
-func (n node) OtherShares() int { return max(0, len(n.Shares)-sharesOfRow) }
-
 const (
-	sharesOfRow  = 6
 	tasksOfNode  = 100
 	mostInFlight = 5000   // tasks whose executors are read
 	mostLeases   = 50_000 // entries of the index that they are chosen of

@@ -45,12 +45,6 @@ type receiver struct {
 // Heartbeat is when it last said that it is alive.
 func (r receiver) Heartbeat() time.Time { return r.Expires.Add(-r.TTL) }
 
-// FirstTags is the beginning of a long list of tags.
-func (r receiver) FirstTags() []string { return r.Tags[:min(len(r.Tags), sharesOfRow)] }
-
-// OtherTags is how many tags FirstTags leaves out.
-func (r receiver) OtherTags() int { return max(0, len(r.Tags)-sharesOfRow) }
-
 const (
 	mostReceivers = 200
 	mostExpired   = 100

@@ -82,7 +82,7 @@ func (v *view) tag() (any, error) {
 	if here, registered := bridge.Registered(v.scheduler, tag); registered {
 		shown.Here = &here
 	}
-	if shown.Counts, err = v.countsOf(tag); err != nil {
+	if shown.Counts, err = v.countsOf(tag, v.Statuses()...); err != nil {
 		return nil, err
 	}
 	if err := v.tagParts(&shown, span, row.At(v.Now)); err != nil {
@@ -150,20 +150,6 @@ func (p tagPage) Empty() bool {
 // Command is the command that shows the same.
 func (p tagPage) Command() string {
 	return command("stats", "since", p.Span, "tag", p.Tag)
-}
-
-// countsOf counts the tasks of a tag.
-func (v *view) countsOf(tag string) (counts []statusCount, err error) {
-	var pairs []row.Pair
-	for _, name := range v.Statuses() {
-		status, _ := row.ParseStatus(string(name))
-		pairs = append(pairs, row.Pair{Tag: tag, Status: status})
-	}
-	found, err := v.store.Count(v.r.Context(), pairs, mostOfSelect+1)
-	for i, n := range found {
-		counts = append(counts, statusCount{v.Statuses()[i], min(n, mostOfSelect), n > mostOfSelect})
-	}
-	return counts, err
 }
 
 // past is what has become of a tag's tasks within a span.

@@ -58,8 +58,8 @@ func (*view) Statuses() []delaytask.Status {
 }
 
 const (
-	tasksOfPage  = 50
-	mostOfSelect = 10_000 // that the number above a list counts up to
+	tasksOfPage = 50
+	mostCounted = 10_000 // of a tag and status
 )
 
 // tasks shows a list.
@@ -111,16 +111,30 @@ func (v *view) tasks() (any, error) {
 func (v *view) count(shown *tasksPage) error {
 	f := shown.Filter
 	f.After, f.Limit = "", 0
-	status, known := row.ParseStatus(string(f.Status))
-	if f.Tag == "" || !known || f != (delaytask.Filter{Tag: f.Tag, Status: f.Status, Order: f.Order}) {
+	if f.Tag == "" || f.Status == "" || f != (delaytask.Filter{Tag: f.Tag, Status: f.Status, Order: f.Order}) {
 		return nil
 	}
-	counts, err := v.store.Count(v.r.Context(), []row.Pair{{Tag: f.Tag, Status: status}}, mostOfSelect+1)
+	counts, err := v.countsOf(f.Tag, f.Status)
 	if err != nil {
 		return err
 	}
-	shown.Count, shown.Capped, shown.Counted = min(counts[0], mostOfSelect), counts[0] > mostOfSelect, true
+	shown.Count, shown.Capped, shown.Counted = counts[0].Tasks, counts[0].More, true
 	return nil
+}
+
+// countsOf counts the tasks of a tag by their statuses.
+func (v *view) countsOf(tag string, statuses ...delaytask.Status) ([]statusCount, error) {
+	pairs := make([]row.Pair, len(statuses))
+	for i, name := range statuses {
+		status, _ := row.ParseStatus(string(name))
+		pairs[i] = row.Pair{Tag: tag, Status: status}
+	}
+	found, err := v.store.Count(v.r.Context(), pairs, mostCounted+1)
+	counts := make([]statusCount, len(found))
+	for i, n := range found {
+		counts[i] = statusCount{statuses[i], min(n, mostCounted), n > mostCounted}
+	}
+	return counts, err
 }
 
 // knownTags lists the tags that are served or paused and that the user sees.

@@ -13,6 +13,9 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
+// fewOfRow is how many of a list stand in a row of a table.
+const fewOfRow = 6
+
 // templates are the templates of each page, by its name.
 type templates map[string]*template.Template
 
@@ -21,6 +24,7 @@ func newTemplates(f files) (templates, error) {
 	funcs := template.FuncMap{
 		"static": f.named, "params": params,
 		"list": func(values ...any) []any { return values }, "sub": func(a, b int) int { return a - b },
+		"few": func(n int) int { return min(n, fewOfRow) }, "left": func(n int) int { return max(n-fewOfRow, 0) },
 	}
 	shared, err := template.New("").Funcs(funcs).ParseFS(templateFiles, "templates/_*.html")
 	if err != nil {
