@@ -81,13 +81,18 @@ func (a *API) sameOrigin(next http.Handler) http.Handler {
 }
 
 func (a *API) knownHost(hostport string) bool {
+	host := HostName(hostport)
+	_, err := netip.ParseAddr(host)
+	return IsLoopbackName(host) || slices.Contains(a.hosts, host) || a.addresses && err == nil
+}
+
+// HostName returns the host of a request without its port, in lower case.
+func HostName(hostport string) string {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
 		host = name
 	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	_, err := netip.ParseAddr(host)
-	return IsLoopbackName(host) || slices.Contains(a.hosts, host) || a.addresses && err == nil
+	return strings.ToLower(strings.Trim(host, "[]"))
 }
 
 // IsLoopbackName reports whether a browser names the page that sends a request to the host, in lower case, even over

@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,7 +12,7 @@ import (
 // over TLS, on this machine, and over a proxy with TLS. A request that came to the proxy over plain HTTP does not
 // count. Browsers send Sec-Fetch-Site over TLS and to this machine alone.
 func (h *Handler) keepsCookies(r *http.Request) bool {
-	if r.TLS != nil || api.IsLoopbackName(strings.ToLower(hostname(r.Host))) {
+	if r.TLS != nil || api.IsLoopbackName(api.HostName(r.Host)) {
 		return true
 	}
 	public, err := url.Parse(h.publicURL)
@@ -21,11 +20,4 @@ func (h *Handler) keepsCookies(r *http.Request) bool {
 		return false
 	}
 	return strings.EqualFold(r.Host, public.Host) || r.Header.Get("Sec-Fetch-Site") != ""
-}
-
-func hostname(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return strings.Trim(hostport, "[]")
 }
