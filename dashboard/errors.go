@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -59,7 +58,7 @@ var answers = []struct {
 	{http.StatusServiceUnavailable, "error.not_recorded", []error{delaytask.ErrNotRecorded}},
 	{http.StatusNotImplemented, "error.no_audit", []error{delaytask.ErrNoAudit}},
 	{http.StatusServiceUnavailable, "error.no_user", []error{errNoUser}},
-	{http.StatusServiceUnavailable, "error.slow", []error{errSlow, context.DeadlineExceeded}},
+	{http.StatusServiceUnavailable, "error.slow", []error{errSlow}},
 }
 
 // statusOf returns the status of an answer with the error, and the key of its text. An unknown error is the database's.

@@ -96,5 +96,9 @@ func (r *reads) now(v *view, p page) (any, error) {
 	defer r.room.Release(conns)
 	read := *v
 	read.r = v.r.WithContext(ctx)
-	return p.show(&read)
+	shown, err := p.show(&read)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return shown, err
 }
