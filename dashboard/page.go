@@ -62,7 +62,7 @@ func (v *view) read(p page, again bool) (any, error) {
 // refresh answers with the live part of a page, or says that it is as it was.
 func (d *dashboard) refresh(w http.ResponseWriter, v *view, p page) {
 	shown, err := v.read(p, true)
-	if errors.Is(err, errLater) {
+	if _, elsewhere := errors.AsType[canonical](err); elsewhere || errors.Is(err, errLater) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}

@@ -119,6 +119,10 @@ func TestATaskTellsWhyAndCanBeChanged(t *testing.T) {
 	s.post(path+"/cancel", nil).has(t, http.StatusSeeOther)
 	s.get(path+"?did=cancel").has(t, http.StatusOK, "The task is cancelled", "It was cancelled at")
 	s.post(path+"/destroy", nil).has(t, http.StatusNotFound)
+	if a := s.get(path + "?did=a+word+of+another"); strings.Contains(a.body, `class="done"`) {
+		t.Error("the page says what the address says")
+	}
+	s.get("/tasks?tag=", "HX-Request", "true").has(t, http.StatusNoContent)
 	other := s.save("order.close")
 	s.post("/tasks", url.Values{"verb": {"cancel"}, "id": {fmt.Sprint(other), "x"}}).has(t, http.StatusBadRequest)
 	if s.status(other) != delaytask.Pending {

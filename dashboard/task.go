@@ -58,7 +58,10 @@ func (v *view) task() (any, error) {
 		return nil, err
 	}
 	shown := taskPage{
-		Task: task, Body: len(task.Body), Attempts: attemptsOf(&task, v.Now), Did: v.r.URL.Query().Get("did"),
+		Task: task, Body: len(task.Body), Attempts: attemptsOf(&task, v.Now),
+	}
+	if did := v.r.URL.Query().Get("did"); texts["task.did."+did] != nil {
+		shown.Did = did
 	}
 	shown.Task.Body = nil
 	shown.Trace = traceOf(task.Headers)
