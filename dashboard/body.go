@@ -76,6 +76,10 @@ func (v *view) setBody(ctx context.Context, id int64) error {
 	if err != nil || !v.r.PostForm.Has("body") {
 		return errForm
 	}
+	if err := v.bodies.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer v.bodies.Release(1)
 	task, err := v.scheduler.Get(ctx, delaytask.ID(id))
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
@@ -59,7 +61,8 @@ type dashboard struct {
 	files     files
 	reads     *reads
 	keep      *keep
-	policy    string // the Content-Security-Policy
+	bodies    *semaphore.Weighted // held from the check of a version to the change of the body that it is about
+	policy    string              // the Content-Security-Policy
 	handler   http.Handler
 }
 
@@ -72,7 +75,10 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	if s == nil {
 		return nil, errors.New("dashboard: there is no scheduler")
 	}
-	d := &dashboard{scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads(), keep: newKeep()}
+	d := &dashboard{
+		scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads(), keep: newKeep(),
+		bodies: semaphore.NewWeighted(1),
+	}
 	if d.log == nil {
 		d.log = slog.Default()
 	}

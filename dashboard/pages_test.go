@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,6 +125,23 @@ func TestATaskTellsWhyAndCanBeChanged(t *testing.T) {
 	}
 	s.get("/tasks?tag=", "HX-Request", "true").has(t, http.StatusNoContent)
 	other := s.save("order.close")
+	var bodies sync.WaitGroup
+	var changed atomic.Int64
+	begin := make(chan struct{})
+	for range 8 {
+		bodies.Go(func() {
+			<-begin
+			a := s.post(fmt.Sprintf("/tasks/%d/body", other), url.Values{"body": {"a"}, "version": {"0"}})
+			if a.status == http.StatusSeeOther {
+				changed.Add(1)
+			}
+		})
+	}
+	close(begin)
+	bodies.Wait()
+	if n := changed.Load(); n != 1 {
+		t.Errorf("%d of 8 have replaced the body that they have seen", n)
+	}
 	s.post("/tasks", url.Values{"verb": {"cancel"}, "id": {fmt.Sprint(other), "x"}}).has(t, http.StatusBadRequest)
 	if s.status(other) != delaytask.Pending {
 		t.Error("a form that is refused has cancelled a task")
