@@ -31,10 +31,11 @@ named, and the others are shown. A service shows the same with GET /v1/overview,
 					return err
 				}
 				found.Attention = slices.DeleteFunc(found.Attention, isOfThisProcess)
+				shown := view.RedactedOverview(a.shower(), &found)
 				if a.json {
-					return a.printJSON(view.Overview(&found))
+					return a.printJSON(view.Overview(shown))
 				}
-				return a.printOverview(&found)
+				return a.printOverview(shown)
 			})
 		},
 	})

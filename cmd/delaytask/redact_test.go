@@ -39,6 +39,12 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 		}
 	}
 	contains(t, s.run("get", failed).stderr, "--raw")
+	s.exec(`UPDATE delay_task_message SET finish_time = strftime('%Y-%m-%d %H:%M:%S.000000'), due_time =
+		strftime('%Y-%m-%d %H:%M:%S.000000') WHERE id = ?`, failed)
+	if o := s.ok("overview") + s.ok("overview", "--json"); strings.Contains(o, hidden) ||
+		!strings.Contains(o, redact.Mask) {
+		t.Errorf("the overview shows %s", o)
+	}
 	if log := s.ok("audit") + s.ok("audit", "--json"); strings.Contains(log, hidden) {
 		t.Errorf("the audit log shows %s", log)
 	}

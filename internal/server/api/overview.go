@@ -39,5 +39,5 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (*overviewOutput, error
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &overviewOutput{view.Overview(&found)}, nil
+	return &overviewOutput{view.Overview(view.RedactedOverview(a.redactor, &found))}, nil
 }

@@ -73,6 +73,10 @@ func TestReadsHideSecrets(t *testing.T) {
 		!task.Redacted || task.Headers["x-api-key"] != redact.Mask || task.Error != "dial: token="+redact.Mask {
 		t.Errorf("got %+v", task)
 	}
+	if o := s.Want(200, "", "GET", "/v1/overview", "", all...); strings.Contains(o.Text, hidden) ||
+		!strings.Contains(o.Text, redact.Mask) {
+		t.Errorf("the overview shows %s", o.Text)
+	}
 	if log := s.Want(200, "", "GET", "/v1/audit", "", all...); strings.Contains(log.Text, hidden) {
 		t.Errorf("the audit log shows %s", log.Text)
 	}

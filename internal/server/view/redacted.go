@@ -82,6 +82,15 @@ func RedactedAudit(r *redact.Redactor, p *delaytask.AuditPage) *delaytask.AuditP
 	return p
 }
 
+// RedactedOverview masks the secrets of the errors that findings name, in place.
+func RedactedOverview(r *redact.Redactor, o *delaytask.Overview) *delaytask.Overview {
+	for i := range o.Attention {
+		f := &o.Attention[i]
+		f.Text, f.Error = r.Text(f.Tag, f.Text), r.Text(f.Tag, f.Error)
+	}
+	return o
+}
+
 // RedactedFailures masks the secrets of the errors of groups, in place.
 func RedactedFailures(r *redact.Redactor, f delaytask.Failures) delaytask.Failures {
 	for i := range f.Groups {
