@@ -178,6 +178,10 @@ func (v *view) stopRun() (result, error) {
 	if err := v.allow(access.Change, found.Filter.Tag); err != nil {
 		return result{}, err
 	}
-	bridge.Bulks(v.scheduler).Stop(id)
-	return result{to: "bulk/" + id}, nil
+	a := audit.Act{Action: audit.StopBulk, Target: id, Tag: found.Filter.Tag}
+	err := v.audited(v.r.Context(), a, func(context.Context) (int, error) {
+		bridge.Bulks(v.scheduler).Stop(id)
+		return 0, nil
+	})
+	return result{to: "bulk/" + id}, err
 }

@@ -35,6 +35,7 @@ const (
 
 	CancelAll Action = "bulk.cancel"
 	RetryAll  Action = "bulk.retry"
+	StopBulk  Action = "bulk.stop"
 
 	PauseTag  Action = "tag.pause"
 	ResumeTag Action = "tag.resume"
@@ -60,7 +61,7 @@ func Actions() []string {
 	var names []string
 	for _, a := range []Action{
 		CancelTask, RescheduleTask, ChangeBody, RetryTask, RevealBody, RevealSchedule, CancelAll, RetryAll,
-		PauseTag, ResumeTag,
+		StopBulk, PauseTag, ResumeTag,
 		SaveSchedule, DeleteSchedule, PauseSchedule, ResumeSchedule, ResetSchedule, SkipTick, RunSchedule,
 		BackfillSchedule, SaveReceiver, DeleteReceiver, CreateToken, RevokeToken,
 	} {

@@ -228,7 +228,14 @@ func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error)
 	if !access.From(ctx).May(access.Change, run.Filter.Tag) {
 		return nil, a.problem(bulkrun.ErrForbidden)
 	}
-	bridge.Bulks(a.scheduler).Stop(run.ID)
+	act := audit.Act{Action: audit.StopBulk, Target: run.ID, Tag: run.Filter.Tag}
+	err = a.audited(ctx, act, func(context.Context) error {
+		bridge.Bulks(a.scheduler).Stop(run.ID)
+		return nil
+	})
+	if err != nil {
+		return nil, a.problem(err)
+	}
 	return nil, nil
 }
 

@@ -187,6 +187,10 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 	if run, _ := bridge.Bulks(s.scheduler).Get(every.ID); run.Outcome() != bulk.Running {
 		t.Errorf("the other run is %s", run.Outcome())
 	}
+	log := ok[wire.AuditPage](s, 200, "GET", "/v1/audit?action=bulk.stop&who=change", "", all...)
+	if len(log.Entries) != 1 || log.Entries[0].Target != one.ID {
+		t.Errorf("the audit log has %+v", log.Entries)
+	}
 }
 
 func TestABulkChangeThatCannotBeMadeSaysWhy(t *testing.T) {
