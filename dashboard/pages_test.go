@@ -201,41 +201,6 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 	s.post(run+"/stop", nil).has(t, http.StatusNotFound)
 }
 
-func TestAHundredViewersShareOneReading(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	s.save("order.close")
-	var group sync.WaitGroup
-	answers := make([]answer, 100)
-	for i := range answers {
-		group.Go(func() { answers[i] = s.get("/tasks?status=pending&tag=order.close", "HX-Request", "true") })
-	}
-	group.Wait()
-	first := answers[0]
-	first.has(t, http.StatusOK, "order.close")
-	for _, a := range answers {
-		if a.status != http.StatusOK || a.header.Get("ETag") != first.header.Get("ETag") {
-			t.Fatalf("status %d", a.status)
-		}
-	}
-	s.save("order.close") // after the reading that they share
-	same := s.get("/tasks?status=pending&tag=order.close", "HX-Request", "true", "If-None-Match",
-		first.header.Get("ETag"))
-	if same.status != http.StatusNotModified {
-		t.Errorf("status %d, want 304", same.status)
-	}
-	// Others have to wait for their turns: a refresh of a page without a reading is put off.
-	later := 0
-	for i := range 100 {
-		if a := s.get(fmt.Sprintf("/tasks?tag=t%d", i), "HX-Request", "true"); a.status == http.StatusNoContent {
-			later++
-		}
-	}
-	if later < 80 {
-		t.Errorf("%d of 100 refreshes had to wait", later)
-	}
-}
-
 func TestTheViewIsKept(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -37,8 +37,9 @@ type reads struct {
 
 // reading is what was read for a page, for all who may see the same.
 type reading struct {
-	done  chan struct{} // closed when the rest is set
 	at    time.Time
+	now   time.Time     // by the database's clock; all who share it show it as of then
+	done  chan struct{} // closed when the rest is set
 	shown any
 	err   error
 }
@@ -63,7 +64,7 @@ func (r *reads) do(v *view, p page, again bool) (any, error) {
 			r.mu.Unlock()
 			return nil, errLater
 		}
-		last = &reading{done: make(chan struct{}), at: time.Now()}
+		last = &reading{at: time.Now(), now: v.Now, done: make(chan struct{})}
 		makeRoom(r.kept, func(old *reading) bool { return time.Since(old.at) > keptFor })
 		r.kept[key] = last
 		r.mu.Unlock()
@@ -79,6 +80,7 @@ func (r *reads) do(v *view, p page, again bool) (any, error) {
 	r.mu.Unlock()
 	select {
 	case <-last.done:
+		v.Now = last.now
 		return last.shown, last.err
 	case <-v.r.Context().Done():
 		return nil, context.Cause(v.r.Context())

@@ -16,9 +16,31 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
+
+// inMemory returns a site for a bubble, in which a database would have no place.
+func inMemory(t *testing.T, st store.Store) *site {
+	t.Helper()
+	cfg := delaytask.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
+	made, err := bridge.NewScheduler(cfg, st, func(c engine.Config) (*engine.Engine, error) {
+		manual, err := engine.NewManual(context.Background(), c, time.Now)
+		if err != nil {
+			return nil, err
+		}
+		return manual.Engine, nil
+	})
+	servertest.OK(t, err)
+	s := &site{Scheduler: made.(*delaytask.Scheduler), t: t}
+	t.Cleanup(func() { servertest.Stop(t, s.Scheduler) })
+	s.h, err = dashboard.New(s.Scheduler, dashboard.Options{
+		Who: func(*http.Request) (dashboard.User, error) { return admin, nil }, Log: cfg.Logger,
+	})
+	servertest.OK(t, err)
+	return s
+}
 
 // However many dashboards are open, on the same pages and on different ones, the database is asked about five things a
 // second at most.
@@ -26,25 +48,11 @@ func TestAHundredOpenDashboardsCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const viewers, span, every = 100, 2 * time.Minute, 5 * time.Second
 		counted := faultstore.New(memstore.New(memstore.WithClock(time.Now)))
-		cfg := delaytask.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
-		made, err := bridge.NewScheduler(cfg, counted, func(c engine.Config) (*engine.Engine, error) {
-			manual, err := engine.NewManual(context.Background(), c, time.Now)
-			if err != nil {
-				return nil, err
-			}
-			return manual.Engine, nil
-		})
-		servertest.OK(t, err)
-		s := made.(*delaytask.Scheduler)
-		defer servertest.Stop(t, s)
+		s := inMemory(t, counted)
 		for i := range 30 {
 			_, err := s.SaveDelayTask(t.Context(), fmt.Sprintf("shop.%d", i), nil, time.Minute)
 			servertest.OK(t, err)
 		}
-		h, err := dashboard.New(s, dashboard.Options{
-			Who: func(*http.Request) (dashboard.User, error) { return admin, nil }, Log: cfg.Logger,
-		})
-		servertest.OK(t, err)
 		paths := []string{"/", "/", "/", "/", "/tasks?status=pending", "/tags", "/load", "/failures", "/nodes",
 			"/receivers", "/schedules", "/audit"}
 		for i := range 10 {
@@ -61,7 +69,7 @@ func TestAHundredOpenDashboardsCostLittle(t *testing.T) {
 					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, paths[i%len(paths)], nil)
 					r.Header.Set("HX-Request", "true")
 					w := httptest.NewRecorder()
-					h.ServeHTTP(w, r)
+					s.h.ServeHTTP(w, r)
 					if w.Code != http.StatusOK && w.Code != http.StatusNoContent {
 						t.Errorf("%s: status %d: %.300s", r.URL, w.Code, w.Body)
 					}
@@ -74,4 +82,42 @@ func TestAHundredOpenDashboardsCostLittle(t *testing.T) {
 			t.Errorf("%d calls of the store in %v", n, span)
 		}
 	})
+}
+
+func TestAHundredViewersShareOneReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { shareOneReading(t, inMemory(t, memstore.New(memstore.WithClock(time.Now)))) })
+}
+
+func shareOneReading(t *testing.T, s *site) {
+	s.save("order.close")
+	var group sync.WaitGroup
+	answers := make([]answer, 100)
+	for i := range answers {
+		group.Go(func() { answers[i] = s.get("/tasks?status=pending&tag=order.close", "HX-Request", "true") })
+	}
+	group.Wait()
+	first := answers[0]
+	first.has(t, http.StatusOK, "order.close")
+	for _, a := range answers {
+		if a.status != http.StatusOK || a.header.Get("ETag") != first.header.Get("ETag") {
+			t.Fatalf("status %d", a.status)
+		}
+	}
+	time.Sleep(2 * time.Second)
+	s.save("order.close") // after the reading that they share
+	same := s.get("/tasks?status=pending&tag=order.close", "HX-Request", "true", "If-None-Match",
+		first.header.Get("ETag"))
+	if same.status != http.StatusNotModified {
+		t.Errorf("status %d, want 304", same.status)
+	}
+	// Others have to wait for their turns: a refresh of a page without a reading is put off.
+	later := 0
+	for i := range 100 {
+		if a := s.get(fmt.Sprintf("/tasks?tag=t%d", i), "HX-Request", "true"); a.status == http.StatusNoContent {
+			later++
+		}
+	}
+	if later < 80 {
+		t.Errorf("%d of 100 refreshes had to wait", later)
+	}
 }
