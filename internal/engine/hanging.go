@@ -47,7 +47,8 @@ func (h *hanging) current() []*attempt {
 func (h *hanging) list() []*attempt {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.current()[:min(len(h.all), mostHanging)])
+	all := h.current()
+	return slices.Clone(all[:min(len(all), mostHanging)])
 }
 
 // Hanging returns the processors that hang in this process, the longest first. It takes the stacks of all goroutines,

@@ -129,7 +129,7 @@ func unit(raw string) (size int, r rune) {
 	return 6, utf8.RuneError
 }
 
-// hex is the number of an escape \uXXXX.
+// hex is the number of an escape: \u and four digits.
 func hex(escape string) rune {
 	n, _ := strconv.ParseUint(escape[2:6], 16, 32) // the JSON is valid
 	return rune(n)
