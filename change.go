@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// ChangeOption is a setting of Cancel and Reschedule.
+// ChangeOption is a setting of Cancel, Reschedule and SetBody.
 type ChangeOption = processor.ChangeOption
 
 // OnlyPending makes Cancel refuse a task that is executing, with [ErrNotPending]. Reschedule always does.
@@ -25,11 +25,16 @@ func To(t time.Time) ChangeOption { return processor.To(t) }
 // [Scheduler.SetBody] replaces the body alone.
 func Body(body any) ChangeOption { return processor.Body(body) }
 
+// IfVersion makes a change conditional: it is refused with [ErrVersionChanged] when the task has changed since it had
+// the version, which is TaskRow.Version of a task that was read. So an edit does not undo one that it has not seen. It
+// returns [ErrInvalidOption] for a negative version.
+func IfVersion(version int64) ChangeOption { return processor.IfVersion(version) }
+
 // Cancel ends a task that is not finished, and returns the status that it met: from [Pending] it will not start; from
 // [Executing] it may have, its context ends within 3 s, and its result is refused.
 //
 // It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] when only a pending task was to be cancelled,
-// or [ErrContended] when the task changed each time it was about to be changed.
+// [ErrVersionChanged], or [ErrContended] when the task changed each time it was about to be changed.
 func (s *Scheduler) Cancel(ctx context.Context, ref Ref, opts ...ChangeOption) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
@@ -54,6 +59,7 @@ func (s *Scheduler) cancel(ctx context.Context, tx Tx, ref Ref, opts []ChangeOpt
 	if err != nil {
 		return "", err
 	}
+	name.Version = c.Version
 	met, err := s.engine.Cancel(ctx, tx, name, c.OnlyPending)
 	if err != nil {
 		return "", fmt.Errorf("cancel %v: %w", ref, err)
@@ -65,7 +71,8 @@ func (s *Scheduler) cancel(ctx context.Context, tx Tx, ref Ref, opts []ChangeOpt
 // [Body] it replaces the body in the same step. It returns the status that it met, which is [Pending].
 //
 // It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is executing,
-// [ErrInvalidDelay], [ErrDelayTooLong], or [ErrContended] when the task changed each time it was about to be changed.
+// [ErrInvalidDelay], [ErrDelayTooLong], [ErrVersionChanged], or [ErrContended] when the task changed each time it was
+// about to be changed.
 func (s *Scheduler) Reschedule(
 	ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption,
 ) (Status, error) {
@@ -96,6 +103,7 @@ func (s *Scheduler) reschedule(
 	if err != nil {
 		return "", err
 	}
+	name.Version = move.Version
 	met, err := s.engine.Reschedule(ctx, tx, name, move.Delay, move.At, move.Body)
 	if err != nil {
 		return "", fmt.Errorf("reschedule %v: %w", ref, err)
@@ -124,11 +132,11 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 // task in the same step, use [Scheduler.Reschedule] with [Body].
 //
 // It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task
-// that is executing, or [ErrContended] when the task changed each time it was about to be changed.
+// that is executing, [ErrVersionChanged], or [ErrContended] when the task changed each time it was about to be changed.
 //
 // When another process runs the task and less than two seconds are left until it is due, that process is told of the
 // change. If that fails, the task may start up to 0.6 s late.
-func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, error) {
+func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any, opts ...ChangeOption) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
 	}
@@ -136,11 +144,12 @@ func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, err
 	if err != nil {
 		return "", err
 	}
-	save, err := processor.NewSave("body", body, 0, processor.Limits{Body: s.bodyLimit})
+	edit, err := processor.NewSetBody(body, processor.Limits{Body: s.bodyLimit}, opts...)
 	if err != nil {
 		return "", err
 	}
-	met, err := s.engine.SetBody(ctx, name, save.Body)
+	name.Version = edit.Version
+	met, err := s.engine.SetBody(ctx, name, edit.Body)
 	if err != nil {
 		return "", fmt.Errorf("set the body of %v: %w", ref, err)
 	}

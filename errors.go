@@ -62,6 +62,7 @@ var (
 	ErrFinished       = processor.ErrFinished
 	ErrNotFailed      = processor.ErrNotFailed
 	ErrContended      = processor.ErrContended
+	ErrVersionChanged = processor.ErrVersionChanged
 	ErrClosed         = processor.ErrClosed
 
 	ErrScheduleNotFound = processor.ErrScheduleNotFound

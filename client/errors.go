@@ -79,6 +79,7 @@ var sentinels = map[string]error{
 	wire.CodeFinished:           processor.ErrFinished,
 	wire.CodeNotFailed:          processor.ErrNotFailed,
 	wire.CodeContended:          processor.ErrContended,
+	wire.CodeVersionChanged:     processor.ErrVersionChanged,
 	wire.CodeOverloaded:         processor.ErrOverloaded,
 	wire.CodeOutcomeUnknown:     processor.ErrOutcomeUnknown,
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func (c *Client) Explain(ctx context.Context, ref processor.Ref) (processor.Expl
 // refused.
 //
 // It returns [processor.ErrNotFound], [processor.ErrFinished], [processor.ErrNotPending] when only a pending task was
-// to be cancelled, [processor.ErrContended], or [ErrNoAnswer].
+// to be cancelled, [processor.ErrVersionChanged], [processor.ErrContended], or [ErrNoAnswer].
 func (c *Client) Cancel(
 	ctx context.Context, ref processor.Ref, opts ...processor.ChangeOption,
 ) (processor.Status, error) {
@@ -72,8 +73,15 @@ func (c *Client) Cancel(
 		return "", err
 	}
 	r := &request{method: http.MethodDelete}
+	query := url.Values{}
 	if cancel.OnlyPending {
-		r.path = "?only_pending=true"
+		query.Set("only_pending", "true")
+	}
+	if cancel.Version != nil {
+		query.Set("version", strconv.FormatInt(*cancel.Version, 10))
+	}
+	if len(query) > 0 {
+		r.path = "?" + query.Encode()
 	}
 	return c.change(ctx, ref, "cancel", r)
 }
@@ -84,7 +92,7 @@ func (c *Client) Cancel(
 //
 // It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a
 // task that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody],
-// [processor.ErrContended], or [ErrNoAnswer].
+// [processor.ErrVersionChanged], [processor.ErrContended], or [ErrNoAnswer].
 func (c *Client) Reschedule(
 	ctx context.Context, ref processor.Ref, delay time.Duration, opts ...processor.ChangeOption,
 ) (processor.Status, error) {
@@ -92,7 +100,7 @@ func (c *Client) Reschedule(
 	if err != nil {
 		return "", err
 	}
-	var change wire.Change
+	change := wire.Change{Version: move.Version}
 	if move.At.IsZero() {
 		d := wire.Duration(move.Delay)
 		change.Delay = &d
@@ -107,13 +115,15 @@ func (c *Client) Reschedule(
 
 // SetBody replaces the body of a pending task, and nothing else. It returns the status that it met, which is
 // [processor.Pending]. Its errors are those of Reschedule.
-func (c *Client) SetBody(ctx context.Context, ref processor.Ref, body any) (processor.Status, error) {
-	save, err := processor.NewSave("body", body, 0, processor.Limits{Body: c.bodyLimit})
+func (c *Client) SetBody(
+	ctx context.Context, ref processor.Ref, body any, opts ...processor.ChangeOption,
+) (processor.Status, error) {
+	edit, err := processor.NewSetBody(body, processor.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
 		return "", err
 	}
-	var w wire.Change
-	newBody(&w, save.Body)
+	w := wire.Change{Version: edit.Version}
+	newBody(&w, edit.Body)
 	return c.change(ctx, ref, "set the body of", &request{method: http.MethodPatch, body: w})
 }
 

@@ -70,26 +70,15 @@ func editable(shown string, body []byte) bool {
 		!bytes.ContainsFunc(body, deceives) && !bytes.ContainsRune(body, '\r')
 }
 
-// setBody replaces the body by what the form has. The version tells whether it is still the one that was shown.
+// setBody replaces the body by what the form has, if the task is still the one that was shown.
 func (v *view) setBody(ctx context.Context, id int64) error {
 	version, err := strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
 	if err != nil || !v.r.PostForm.Has("body") {
 		return errForm
 	}
-	if err := v.bodies.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer v.bodies.Release(1)
-	task, err := v.scheduler.Get(ctx, delaytask.ID(id))
-	if err != nil {
-		return err
-	}
-	if task.Version != version {
-		return delaytask.ErrContended
-	}
 	// A browser writes line ends as CRLF.
 	body := strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n")
-	_, err = v.scheduler.SetBody(ctx, delaytask.ID(id), []byte(body))
+	_, err = v.scheduler.SetBody(ctx, delaytask.ID(id), []byte(body), delaytask.IfVersion(version))
 	return err
 }
 

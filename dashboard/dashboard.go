@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
@@ -61,8 +59,7 @@ type dashboard struct {
 	files     files
 	reads     *reads
 	keep      *keep
-	bodies    *semaphore.Weighted // held from the check of a version to the change of the body that it is about
-	policy    string              // the Content-Security-Policy
+	policy    string // the Content-Security-Policy
 	handler   http.Handler
 }
 
@@ -77,7 +74,6 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	}
 	d := &dashboard{
 		scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads(), keep: newKeep(),
-		bodies: semaphore.NewWeighted(1),
 	}
 	if d.log == nil {
 		d.log = slog.Default()

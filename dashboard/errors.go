@@ -53,7 +53,7 @@ var answers = []struct {
 	}},
 	{http.StatusConflict, "error.conflict", []error{
 		delaytask.ErrFinished, delaytask.ErrNotPending, delaytask.ErrNotFailed, delaytask.ErrDuplicate,
-		delaytask.ErrContended, delaytask.ErrBroken, bulk.ErrTooMany,
+		delaytask.ErrContended, delaytask.ErrVersionChanged, delaytask.ErrBroken, bulk.ErrTooMany,
 	}},
 	{http.StatusServiceUnavailable, "error.not_recorded", []error{delaytask.ErrNotRecorded}},
 	{http.StatusNotImplemented, "error.no_audit", []error{delaytask.ErrNoAudit}},

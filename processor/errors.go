@@ -100,6 +100,9 @@ var (
 	// belonged to another task each time; trying again may succeed.
 	// Inside a transaction it also means that the transaction reads an older state than it would change.
 	ErrContended = errors.New("delaytask: the task keeps changing; try again")
+	// ErrVersionChanged is returned by a change with [IfVersion] when the task has changed since it had that version.
+	ErrVersionChanged = errors.New("delaytask: the task has changed since it had this version: " +
+		"read it again, and change what it is now")
 	// ErrScheduleNotFound is returned when there is no schedule of the name.
 	ErrScheduleNotFound = errors.New("delaytask: there is no schedule of this name")
 	// ErrScheduleOwned is returned when a schedule is saved or deleted that a program declares. Change the program. To

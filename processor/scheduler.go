@@ -29,7 +29,7 @@ type Scheduler interface {
 	List(ctx context.Context, f Filter) (Page, error)
 	Cancel(ctx context.Context, ref Ref, opts ...ChangeOption) (Status, error)
 	Reschedule(ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption) (Status, error)
-	SetBody(ctx context.Context, ref Ref, body any) (Status, error)
+	SetBody(ctx context.Context, ref Ref, body any, opts ...ChangeOption) (Status, error)
 	Retry(ctx context.Context, ref Ref) error
 	Explain(ctx context.Context, ref Ref) (Explanation, error)
 

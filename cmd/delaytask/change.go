@@ -280,6 +280,7 @@ A task whose key another unfinished task carries by now stays failed.`,
 func (a *app) rescheduleCommand() *cobra.Command {
 	var name taskName
 	var due dueFlags
+	var version int64
 	cmd := &cobra.Command{
 		Use:   "reschedule ID",
 		Short: "Move a pending task to another time",
@@ -303,6 +304,9 @@ the new time. A task that is executing or finished is left alone.`,
 			var options []delaytask.ChangeOption
 			if !at.IsZero() {
 				options = append(options, delaytask.To(at))
+			}
+			if cmd.Flags().Changed("if-version") {
+				options = append(options, delaytask.IfVersion(version))
 			}
 			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
 				detail := "delay=" + delay.String()
@@ -329,5 +333,6 @@ the new time. A task that is executing or finished is left alone.`,
 	}
 	name.addFlags(cmd)
 	due.addFlags(cmd)
+	cmd.Flags().Int64Var(&version, "if-version", 0, "only if the task still has this version, which get shows")
 	return a.withJSON(cmd)
 }

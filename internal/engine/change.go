@@ -72,6 +72,9 @@ func (e *Engine) tryChange(
 			return *r, after, err
 		}
 		c, err := decide(r, now)
+		if err == nil && ref.Version != nil && *ref.Version != r.Version {
+			err = processor.ErrVersionChanged
+		}
 		if err != nil {
 			return *r, after, err
 		}
@@ -86,7 +89,7 @@ func (e *Engine) tryChange(
 			return *r, afterChange(r, c), nil
 		}
 		if row.ClassOf(err) == row.ClassUnknown && err != nil {
-			met, unsure, ref = *r, &c, Ref{ID: r.ID}
+			met, unsure, ref = *r, &c, Ref{ID: r.ID, Version: ref.Version}
 		}
 		if !patient || err == nil {
 			refused++

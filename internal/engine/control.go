@@ -10,10 +10,12 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Ref names a task by its id, or by tag and key when the id is 0.
+// Ref names a task by its id, or by tag and key when the id is 0. A change of it is refused with
+// [processor.ErrVersionChanged] when the task has another version than Version, which is nil for any.
 type Ref struct {
 	ID       int64
 	Tag, Key string
+	Version  *int64
 }
 
 // Cancel ends a task that is not finished. It returns the status that it met. A pending task will not start. An

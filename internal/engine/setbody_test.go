@@ -204,3 +204,35 @@ func TestChangesOfARowThatCannotBeReadSaySo(t *testing.T) {
 		}
 	})
 }
+
+// A conditional change whose statement is lost is tried again, and its version holds for that try as well.
+func TestAConditionalChangeKeepsItsVersionWhenItIsRepeated(t *testing.T) {
+	inBubbles(t, map[string]bool{"Alone": false, "AfterAnother": true}, func(w *world, afterAnother bool) {
+		other := w.idle(w.store, nil)
+		var id int64
+		lost := false
+		e := w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
+			if lost {
+				return w.store.Update(ctx, nil, changes)
+			}
+			lost = true
+			if afterAnother {
+				_, err := other.SetBody(ctx, Ref{ID: id}, []byte("other"))
+				w.must(err)
+			}
+			return 0, classError(row.ClassUnknown, "the connection is gone")
+		}}, serving{"a": nothing})
+		time.Sleep(time.Second)
+		id = w.save(e, "a", 4*time.Second)
+		_, err := e.SetBody(w.Context(), Ref{ID: id, Version: new(int64)}, []byte("mine"))
+		body := "mine"
+		if afterAnother {
+			body = "other"
+		}
+		if afterAnother != errors.Is(err, processor.ErrVersionChanged) || !afterAnother && err != nil {
+			w.Errorf("after another: %v, %v", afterAnother, err)
+		}
+		time.Sleep(30 * time.Second)
+		w.handedOver(id, body)
+	})
+}

@@ -80,6 +80,7 @@ const (
 	CodeFinished            = "finished"
 	CodeNotFailed           = "not_failed"
 	CodeContended           = "contended"
+	CodeVersionChanged      = "version_changed"
 	CodeBroken              = "broken"
 
 	// The state of the schedule does not allow it.

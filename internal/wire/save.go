@@ -68,6 +68,7 @@ type Change struct {
 	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
 
 	BodyText *string `json:"body_text,omitempty" doc:"Instead of body: a text that need not be JSON; an empty one empties the body"`
+	Version  *int64  `json:"version,omitempty" minimum:"0" doc:"Only if the task still has this version; else 409 version_changed"`
 }
 
 // Met is the status in which a change has met its task.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,6 +182,57 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 		if task := get(t, s, id); task.Status != processor.Pending || task.Version != 0 {
 			t.Errorf("the task was changed: %+v", task)
 		}
+	})
+}
+
+func TestAChangeOfAVersionLeavesALaterOneAlone(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ctx := t.Context()
+		ref := processor.ID(save(t, s, "t", time.Hour))
+		ways := map[string]func(processor.ChangeOption) error{
+			"SetBody": func(is processor.ChangeOption) error {
+				_, err := s.SetBody(ctx, ref, "edited", is)
+				return err
+			},
+			"Reschedule": func(is processor.ChangeOption) error {
+				_, err := s.Reschedule(ctx, ref, 2*time.Hour, is, processor.Body("edited"))
+				return err
+			},
+			"Cancel": func(is processor.ChangeOption) error {
+				_, err := s.Cancel(ctx, ref, is)
+				return err
+			},
+		}
+		var edited atomic.Int64
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				switch err := ways["SetBody"](processor.IfVersion(0)); {
+				case err == nil:
+					edited.Add(1)
+				case !errors.Is(err, processor.ErrVersionChanged):
+					t.Errorf("SetBody beside others: %v", err)
+				}
+			})
+		}
+		group.Wait()
+		if n := edited.Load(); n != 1 {
+			t.Errorf("%d edits of one version succeeded, want 1", n)
+		}
+		for name, change := range ways {
+			wantError(t, name+" of an old version", change(processor.IfVersion(0)), processor.ErrVersionChanged)
+			wantError(t, name+" of no version", change(processor.IfVersion(-1)), processor.ErrInvalidOption)
+		}
+		_, err := s.SetBody(ctx, ref, 1, processor.Body(2))
+		wantError(t, "SetBody with two bodies", err, processor.ErrInvalidOption)
+		_, err = s.SetBody(ctx, ref, 1, processor.To(time.Now()))
+		wantError(t, "SetBody with a time", err, processor.ErrInvalidOption)
+		for version, name := range []string{1: "SetBody", 2: "Reschedule", 3: "Cancel"} {
+			if name != "" {
+				servertest.OK(t, ways[name](processor.IfVersion(int64(version))))
+			}
+		}
+		wantError(t, "a finished one", ways["SetBody"](processor.IfVersion(4)), processor.ErrFinished)
 	})
 }
 

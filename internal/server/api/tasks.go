@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -65,7 +66,8 @@ type ChangeInput struct{ Body wire.Change }
 
 // CancelInput restricts what is cancelled.
 type CancelInput struct {
-	OnlyPending bool `query:"only_pending" doc:"Leave a task alone that is executing, with 409 not_pending"`
+	OnlyPending bool   `query:"only_pending" doc:"Leave a task alone that is executing, with 409 not_pending"`
+	Version     string `query:"version" doc:"Cancel only if the task still has this version; else 409 version_changed"`
 }
 
 type metOutput struct{ Body wire.Met }
@@ -126,12 +128,12 @@ func (a *API) taskOperations() {
 	const mayRun = "From pending it will not start. From executing it may have; its executor's result is refused."
 	huma.Register(a.spec, a.operation(http.MethodDelete, byID, "cancelTask", "Cancel a task", mayRun, groupTasks),
 		func(ctx context.Context, in *idCancel) (*metOutput, error) {
-			return a.cancel(ctx, &in.IDInput, in.OnlyPending)
+			return a.cancel(ctx, &in.IDInput, &in.CancelInput)
 		})
 	huma.Register(a.spec, a.operation(http.MethodDelete, byKey, "cancelTaskByKey",
 		"Cancel the unfinished task with a key", mayRun, groupTasks),
 		func(ctx context.Context, in *keyCancel) (*metOutput, error) {
-			return a.cancel(ctx, &in.KeyInput, in.OnlyPending)
+			return a.cancel(ctx, &in.KeyInput, &in.CancelInput)
 		})
 
 	huma.Register(a.spec, a.operation(http.MethodPost, byID+"/retry", "retryTask", "Run a failed task again",
@@ -273,27 +275,37 @@ func (a *API) apply(
 	ctx context.Context, ref delaytask.Ref, c *wire.Change, body []byte,
 ) (delaytask.Status, error) {
 	var options []delaytask.ChangeOption
+	if c.Version != nil {
+		options = append(options, delaytask.IfVersion(*c.Version))
+	}
+	if c.Delay == nil && c.At == nil {
+		return a.scheduler.SetBody(ctx, ref, body, options...)
+	}
 	if body != nil {
 		options = append(options, delaytask.Body(body))
 	}
-	switch {
-	case c.Delay != nil:
+	if c.Delay != nil {
 		return a.scheduler.Reschedule(ctx, ref, c.Delay.Std(), options...)
-	case c.At != nil:
-		return a.scheduler.Reschedule(ctx, ref, 0, append(options, delaytask.To(c.At.Std()))...)
-	default:
-		return a.scheduler.SetBody(ctx, ref, body)
 	}
+	return a.scheduler.Reschedule(ctx, ref, 0, append(options, delaytask.To(c.At.Std()))...)
 }
 
-func (a *API) cancel(ctx context.Context, in named, onlyPending bool) (*metOutput, error) {
+func (a *API) cancel(ctx context.Context, in named, how *CancelInput) (*metOutput, error) {
+	var options []delaytask.ChangeOption
+	if how.OnlyPending {
+		options = append(options, delaytask.OnlyPending())
+	}
+	if how.Version != "" {
+		version, err := strconv.ParseInt(how.Version, 10, 64)
+		if err != nil {
+			return nil, a.problem(fmt.Errorf("%w: version %.40q: want the number of a task that was read",
+				delaytask.ErrInvalidOption, how.Version))
+		}
+		options = append(options, delaytask.IfVersion(version))
+	}
 	task, err := a.find(ctx, in, access.Change)
 	if err != nil {
 		return nil, a.problem(err)
-	}
-	var options []delaytask.ChangeOption
-	if onlyPending {
-		options = append(options, delaytask.OnlyPending())
 	}
 	return a.onTask(ctx, audit.CancelTask, &task, "",
 		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {

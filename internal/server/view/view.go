@@ -221,6 +221,7 @@ var problems = []struct {
 	{delaytask.ErrFinished, http.StatusConflict, wire.CodeFinished},
 	{delaytask.ErrNotFailed, http.StatusConflict, wire.CodeNotFailed},
 	{delaytask.ErrContended, http.StatusConflict, wire.CodeContended},
+	{delaytask.ErrVersionChanged, http.StatusConflict, wire.CodeVersionChanged},
 	{delaytask.ErrBroken, http.StatusConflict, wire.CodeBroken},
 	{delaytask.ErrChunkRefused, http.StatusConflict, wire.CodeChunkRefused},
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, wire.CodeOverloaded},
