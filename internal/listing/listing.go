@@ -60,8 +60,8 @@ type Page struct {
 	Stopped bool         // it has looked at rows for long enough, so there may be more although it is not full
 }
 
-// MostLooked is how many rows a page looks at, and LookTime for how long. Rows that are not in the server's memory take
-// most of that time: 10,000 of them several seconds, where a disk is slow.
+// MostLooked is how many rows a page looks at, and LookTime for about how long. Rows that are not in the server's
+// memory take most of that time: 10,000 of them several seconds, where a disk is slow.
 const (
 	MostLooked = 10_000
 	LookTime   = 100 * time.Millisecond
@@ -112,9 +112,12 @@ type found struct {
 func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
 	var last row.Place
 	bytes, looked, began := 0, 0, time.Now()
-	for n := q.Limit + 1; ; n *= 2 { // what a filter leaves out most of is matched in large steps
+	// What a filter leaves out most of is matched in large steps. The first one also opens the spans.
+	var step time.Duration
+	for n := q.Limit + 1; ; n *= 2 {
 		n = min(n, mostMatched, MostLooked-looked)
-		if n == 0 || looked > 0 && time.Since(began) > LookTime {
+		so := time.Since(began)
+		if n == 0 || looked > 0 && so+step > LookTime { // another step takes as long, or twice that
 			return found{f.ids, &last, true}, nil
 		}
 		places, err := w.next(ctx, n)
@@ -124,6 +127,9 @@ func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
 		size, err := q.match(ctx, w.store, places)
 		if err != nil {
 			return found{}, err
+		}
+		if looked > 0 {
+			step = time.Since(began) - so
 		}
 		for _, at := range places {
 			b, matches := size[at.ID]
