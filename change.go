@@ -159,7 +159,7 @@ func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any, opts ...Chan
 // Bulk selects the tasks that CancelAll and RetryAll change.
 type Bulk struct {
 	Filter Filter // its Status and Order may be left out; Limit is the size of a batch, default 500
-	DryRun bool   // count only: at most 10,000 tasks, among at most 100,000 rows that are looked at
+	DryRun bool   // count only: at most 10,000 tasks, for about 0.15 s
 	// AsOf leaves out tasks that were saved, or have failed, since then. Zero is now. To change what a dry run has
 	// counted, take its AsOf.
 	AsOf     time.Time

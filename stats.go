@@ -16,7 +16,7 @@ import (
 type TagStats = processor.TagStats
 
 // Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts up to 10,000 tasks
-// of a tag and status, and up to 100,000 in all, so its cost does not grow with the table. A count that ends there is
+// of a tag and status, and up to 60,000 in all, so its cost does not grow with the table. A count that ends there is
 // Capped. Package metrics is for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"context"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -10,23 +11,29 @@ import (
 const MostCounted = 10_000
 
 const (
-	// mostCountedInAll is how many entries of the index Counts reads, about 50 ms.
-	mostCountedInAll = 100_000
+	// mostCountedInAll is how many entries of the index Counts reads, about 30 ms.
+	mostCountedInAll = 60_000
 	// leastCounted is how far the rows of a pair are counted, however many pairs there are.
 	leastCounted = 100
-	// mostLookedAtInAll is how many rows Count looks at.
+	// mostLookedAtInAll is how many rows Count looks at, and countTime for about how long.
 	mostLookedAtInAll = 100_000
+	countTime         = 150 * time.Millisecond
 )
 
 // Count returns how many tasks match. When capped it is a lower bound: it is the largest number, or Count has looked at
-// so many rows that it left the others.
+// so many rows, or for so long, that it left the others.
 func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error) {
 	w, err := q.walk(ctx, s)
 	if err != nil {
 		return 0, false, err
 	}
-	for looked := 0; looked < mostLookedAtInAll; looked += mostMatched {
-		places, err := w.next(ctx, mostMatched)
+	pace := pace{size: leastCounted, left: mostLookedAtInAll, most: countTime}
+	for {
+		step := pace.next()
+		if step == 0 {
+			return n, true, nil
+		}
+		places, err := w.next(ctx, step)
 		if err != nil {
 			return n, true, err
 		}
@@ -41,11 +48,10 @@ func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error
 		if n += matching; n > MostCounted {
 			return MostCounted, true, nil
 		}
-		if len(places) < mostMatched {
+		if len(places) < step {
 			return n, false, nil
 		}
 	}
-	return n, true, nil
 }
 
 // looksAtRows reports whether the places alone do not tell what matches.

@@ -111,13 +111,10 @@ type found struct {
 // find looks for one match more than the page takes, so that Next is set only where there is one.
 func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
 	var last row.Place
-	bytes, looked, began := 0, 0, time.Now()
-	// What a filter leaves out most of is matched in large steps. The first one also opens the spans.
-	var step time.Duration
-	for n := q.Limit + 1; ; n *= 2 {
-		n = min(n, mostMatched, MostLooked-looked)
-		so := time.Since(began)
-		if n == 0 || looked > 0 && so+step > LookTime { // another step takes as long, or twice that
+	bytes, pace := 0, pace{size: q.Limit + 1, left: MostLooked, most: LookTime}
+	for {
+		n := pace.next()
+		if n == 0 {
 			return found{f.ids, &last, true}, nil
 		}
 		places, err := w.next(ctx, n)
@@ -128,9 +125,6 @@ func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
 		if err != nil {
 			return found{}, err
 		}
-		if looked > 0 {
-			step = time.Since(began) - so
-		}
 		for _, at := range places {
 			b, matches := size[at.ID]
 			if matches && (len(f.ids) == q.Limit || len(f.ids) > 0 && q.MaxBytes > 0 && bytes+b > q.MaxBytes) {
@@ -139,7 +133,7 @@ func (q *Query) find(ctx context.Context, w *walk) (f found, err error) {
 			if matches {
 				f.ids, bytes = append(f.ids, at.ID), bytes+b
 			}
-			last, looked = at, looked+1
+			last = at
 		}
 		if len(places) < n {
 			return f, nil

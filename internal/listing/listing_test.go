@@ -166,6 +166,12 @@ func TestAPageLooksAtRowsForABoundedTime(t *testing.T) {
 		if err != nil || !page.Stopped || page.Next == nil || took > listing.LookTime {
 			t.Errorf("after %v: %+v, %v", took, page, err)
 		}
+		began = time.Now()
+		late := listing.Query{Status: new(row.Pending), LateBy: time.Nanosecond}
+		n, capped, err := listing.Count(t.Context(), s, late)
+		if took := time.Since(began); err != nil || !capped || n != 0 || took > 150*time.Millisecond {
+			t.Errorf("counted %d, capped %t, %v, after %v", n, capped, err, took)
+		}
 		full, err := listing.Read(t.Context(), s, listing.Query{Status: new(row.Pending), Limit: 99})
 		if err != nil || full.Stopped || len(full.IDs) != 99 {
 			t.Errorf("a page without filters: %d tasks, stopped %t, %v", len(full.IDs), full.Stopped, err)
@@ -243,6 +249,10 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 }
 
 func TestCountsAreCapped(t *testing.T) {
+	synctest.Test(t, countsAreCapped) // in which no time passes
+}
+
+func countsAreCapped(t *testing.T) {
 	s := plant(listing.MostCounted+1, func(i int, r *row.Row) {
 		if r.Due = at(i); i == 0 {
 			r.ErrorStack = "first"
