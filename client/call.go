@@ -37,7 +37,7 @@ const (
 type request struct {
 	method, path string // path with its escapes and query
 	body         any    // sent as JSON; nil: none
-	into         any    // the answer is decoded into this; nil: it is ignored
+	into         any    // the answer is decoded into this; a *[]byte gets its bytes; nil: it is ignored
 	limit        int64  // bytes of the answer; 0: smallAnswer
 	wait         time.Duration
 	again        bool // it may be repeated although it may have been carried out
@@ -132,6 +132,10 @@ func decode(ctx context.Context, res *http.Response, r *request) error {
 		return &noAnswer{sent: true, err: err}
 	case int64(len(data)) > limit:
 		return fmt.Errorf("%w: over %d bytes", ErrAnswerTooLarge, limit)
+	}
+	if bytes, ok := r.into.(*[]byte); ok {
+		*bytes = data
+		return nil
 	}
 	if err := json.Unmarshal(data, r.into); err != nil {
 		return fmt.Errorf("the answer is not one of this service: %w", err)

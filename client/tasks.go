@@ -24,6 +24,21 @@ func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.TaskRow,
 	return stored(&task), err
 }
 
+// Body returns the body of a task alone, as bytes. Secrets in it are masked, unless raw is true. Its token needs the
+// verbs read and bodies. It returns [processor.ErrNotFound] when there is no such task, and [processor.ErrBroken] when
+// its row cannot be read.
+func (c *Client) Body(ctx context.Context, ref processor.Ref, raw bool) ([]byte, error) {
+	var body []byte
+	path := "/body"
+	if raw {
+		path += "?raw=true"
+	}
+	err := c.onTask(ctx, ref, "get the body of", &request{
+		method: http.MethodGet, path: path, into: &body, limit: tasks(1), again: true,
+	})
+	return body, err
+}
+
 // Wait returns the task with this id once it is completed, failed or cancelled. A task that has ended already is
 // returned at once. How the task ended is in its status, and is no error.
 //

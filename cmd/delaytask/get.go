@@ -17,6 +17,7 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var name taskName
 	var wait string
+	var bodyOnly bool
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show everything about a task",
@@ -25,7 +26,8 @@ func (a *app) getCommand() *cobra.Command {
 		Example: `  delaytask get 911619959676096449
   delaytask get --tag order.close --key order-42
   delaytask get 911619959676096449 --wait 30s
-  delaytask get 911619959676096449 --json | jq .failed_attempts`,
+  delaytask get 911619959676096449 --json | jq .failed_attempts
+  delaytask get 911619959676096449 --body > body.json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := name.ref(args)
@@ -38,10 +40,16 @@ func (a *app) getCommand() *cobra.Command {
 					return err
 				}
 			}
+			if bodyOnly && a.json {
+				return misusedf("--body and --json exclude each other; with --json the body is a text among the fields")
+			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				task, err := getEnded(ctx, s, ref, limit)
 				if err != nil {
 					return err
+				}
+				if bodyOnly {
+					return a.printBody(&task)
 				}
 				if a.json {
 					return a.printJSON(a.viewOf(&task))
@@ -58,7 +66,25 @@ func (a *app) getCommand() *cobra.Command {
 	name.addFlags(cmd)
 	cmd.Flags().StringVar(&wait, "wait", "", "wait this long until the task is completed, failed or cancelled")
 	noFiles(cmd, "wait")
+	cmd.Flags().BoolVar(&bodyOnly, "body", false, "print the body alone; into a file or a pipe it comes byte for byte")
 	return a.withRaw(cmd)
+}
+
+// printBody prints nothing but the body. Its bytes are escaped for a terminal alone: another program needs all of them.
+func (a *app) printBody(t *delaytask.TaskRow) error {
+	if t.Broken != "" {
+		return fmt.Errorf("%w: %s", delaytask.ErrBroken, t.Broken)
+	}
+	body, redacted := view.RedactedBody(a.shower(), t.Tag, t.Body)
+	text := string(body)
+	if a.shown {
+		text = escaped(text) + "\n"
+	}
+	if err := a.painted(text); err != nil {
+		return err
+	}
+	a.noteRedacted(redacted)
+	return nil
 }
 
 // getEnded returns the task, once it has ended where the command waits.

@@ -40,7 +40,7 @@ func main() {
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{
 		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ,
-		watched: isTerminal(stderr), interactive: isTerminal(stdin) && isTerminal(stderr),
+		watched: isTerminal(stderr), shown: isTerminal(stdout), interactive: isTerminal(stdin) && isTerminal(stderr),
 	}
 	a.screen, a.columns = a.screenOf(stdout), a.screenOf(stderr).width
 	return a.run(ctx, args)
@@ -53,6 +53,7 @@ type app struct {
 	stderr      io.Writer
 	environ     []string
 	watched     bool // stderr is a terminal
+	shown       bool // stdout is a terminal
 	interactive bool // stdin is too: questions can be asked
 	screen      screen
 	columns     int // of the terminal of stderr, 0 where that is none

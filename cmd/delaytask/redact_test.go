@@ -39,6 +39,16 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 		}
 	}
 	contains(t, s.run("get", failed).stderr, "--raw")
+	alone := s.run("get", failed, "--body")
+	if want := `{"password":"` + redact.Mask + `"}`; alone.stdout != want || !strings.Contains(alone.stderr, "--raw") {
+		t.Errorf("the body alone is %q, %s", alone.stdout, alone.stderr)
+	}
+	if raw := s.ok("get", failed, "--body", "--raw"); raw != `{"password":"`+hidden+`"}` {
+		t.Errorf("the stored body alone is %q", raw)
+	}
+	if r := s.run("get", failed, "--body", "--json"); r.code != exitWrongUse {
+		t.Errorf("--body --json: code %d", r.code)
+	}
 	s.exec(`UPDATE delay_task_message SET finish_time = strftime('%Y-%m-%d %H:%M:%S.000000'), due_time =
 		strftime('%Y-%m-%d %H:%M:%S.000000') WHERE id = ?`, failed)
 	if o := s.ok("overview") + s.ok("overview", "--json"); strings.Contains(o, hidden) ||

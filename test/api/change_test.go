@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -337,4 +338,24 @@ func TestABodyMayBeEmptiedAndNeedNotBeJSON(t *testing.T) {
 	}
 	_, err := s.SetBody(t.Context(), delaytask.ID(id), []int{100, 200, 300})
 	wantError(t, "a body over the configured limit", err, delaytask.ErrBodyTooLarge)
+}
+
+func TestABodyComesAloneToTheClient(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t))
+	const stored = "n = 1e2\r\n\tpassword=quiet\r\n"
+	id, err := c.SaveDelayTask(t.Context(), "a/b", []byte(stored), time.Hour, processor.WithKey(".."))
+	servertest.OK(t, err)
+	for _, ref := range []processor.Ref{processor.ID(id), processor.Key("a/b", "..")} {
+		body, err := c.Body(t.Context(), ref, true)
+		if err != nil || string(body) != stored {
+			t.Errorf("%v: %q, %v", ref, body, err)
+		}
+		masked, err := c.Body(t.Context(), ref, false)
+		if want := strings.Replace(stored, "quiet", redact.Mask, 1); err != nil || string(masked) != want {
+			t.Errorf("%v: %q, %v", ref, masked, err)
+		}
+	}
+	_, err = c.Body(t.Context(), processor.Key("a/b", "x"), false)
+	wantError(t, "a body of no task", err, processor.ErrNotFound)
 }

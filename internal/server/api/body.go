@@ -20,6 +20,7 @@ const (
 	mediaJSON    = "application/json"
 	mediaNDJSON  = "application/x-ndjson"
 	mediaProblem = "application/problem+json"
+	mediaBytes   = "application/octet-stream"
 
 	// mostBatchBytes bounds a batch: it is in memory while it is checked.
 	mostBatchBytes = 32 << 20

@@ -26,6 +26,9 @@ func completeDocument(api *huma.OpenAPI) {
 	many := api.Paths[bulkPath].Post
 	many.Responses["200"] = answered("What a dry run has counted", mediaJSON, of(reflect.TypeFor[wire.BulkCount]()))
 	many.Responses["202"].Content = answered("", mediaJSON, of(reflect.TypeFor[wire.BulkRun]())).Content
+	for _, path := range []string{"/v1/tasks/{id}/body", "/v1/tags/{tag}/keys/{key}/body"} {
+		api.Paths[path].Get.Responses["200"].Content = answered("", mediaBytes, &huma.Schema{}).Content
+	}
 	for _, path := range []string{"/v1/pop", "/v1/tags/{tag}/pop"} {
 		api.Paths[path].Post.Responses["204"] = &huma.Response{Description: "No task was due before the wait was over"}
 	}

@@ -86,6 +86,50 @@ func TestReadsHideSecrets(t *testing.T) {
 	}
 }
 
+// TestABodyAloneIsItsBytes also wants a browser that opens the address to run nothing of them.
+func TestABodyAloneIsItsBytes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all, bodies := s.token("all", "*", access.All), s.token("bodies", "t", access.Read, access.Bodies)
+	reader, blind := s.token("reader", "t", access.Read), s.token("blind", "t", access.Bodies)
+	foreign := s.token("foreign", "u", access.Read, access.Bodies)
+	const page = "<script>password=" + hidden + "</script>\x00\r\n\x7f"
+	save := `{"tag":"t","key":"k","delay":"1h","body_text":"` + strings.NewReplacer("\x00", `\u0000`, "\r\n", `\r\n`,
+		"\x7f", `\u007f`).Replace(page) + `"}`
+	id := ok[wire.Saved](s, 201, "POST", "/v1/tasks", save, all...).ID
+	for _, path := range []string{"/v1/tasks/" + id.String() + "/body", "/v1/tags/t/keys/k/body"} {
+		masked := s.Want(200, "", "GET", path, "", bodies...)
+		stored := s.Want(200, "", "GET", path+"?raw=true", "", bodies...)
+		if stored.Text != page || strings.Contains(masked.Text, hidden) || !strings.Contains(masked.Text, redact.Mask) {
+			t.Errorf("%s: %q, raw %q", path, masked.Text, stored.Text)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff",
+			"Content-Disposition":     `attachment; filename="task-` + id.String() + `.body"`,
+			"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "no-store",
+		} {
+			if masked.Header.Get(name) != want || stored.Header.Get(name) != want {
+				t.Errorf("%s: %s is %q and %q", path, name, masked.Header.Get(name), stored.Header.Get(name))
+			}
+		}
+		if m, r := masked.Header.Get("Delaytask-Redacted"), stored.Header.Get("Delaytask-Redacted"); m != "true" ||
+			r != "false" {
+			t.Errorf("%s: redacted is %q, raw %q", path, m, r)
+		}
+		s.Want(403, wire.CodeForbidden, "GET", path, "", reader...)
+		s.Want(403, wire.CodeForbidden, "GET", path, "", blind...)
+		s.Want(400, wire.CodeInvalidParameter, "GET", path+"?raw=perhaps", "", bodies...)
+	}
+	s.Want(404, wire.CodeNotFound, "GET", "/v1/tasks/"+id.String()+"/body", "", foreign...)
+	s.Want(403, wire.CodeForbidden, "GET", "/v1/tags/t/keys/k/body", "", foreign...)
+	s.Want(404, wire.CodeNotFound, "GET", "/v1/tasks/1/body", "", all...)
+	s.Want(404, wire.CodeNotFound, "GET", "/v1/tags/t/keys/other/body", "", all...)
+	s.Want(400, wire.CodeInvalidID, "GET", "/v1/tasks/x/body", "", all...)
+	if reads := s.entries("action=task.reveal", all...); len(reads) != 0 {
+		t.Errorf("reads of an API are recorded: %v", reads)
+	}
+}
+
 func TestAMaskIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

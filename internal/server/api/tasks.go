@@ -151,6 +151,7 @@ func (a *API) taskOperations() {
 		func(ctx context.Context, in *keyRaw) (*explainOutput, error) {
 			return a.explain(ctx, &in.KeyInput, in.RawInput)
 		})
+	a.taskBodyOperations(byID, byKey)
 	a.listOperation()
 }
 

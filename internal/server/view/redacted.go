@@ -55,6 +55,15 @@ func RedactedTask(r *redact.Redactor, t *delaytask.TaskRow) (delaytask.TaskRow, 
 	return shown, m.masked
 }
 
+// RedactedBody is RedactedTask for a body alone.
+func RedactedBody(r *redact.Redactor, tag string, body []byte) ([]byte, bool) {
+	if r == nil {
+		return body, false
+	}
+	m := masking{redactor: r, tag: tag}
+	return m.body(body), m.masked
+}
+
 // RedactedSchedule is RedactedTask for a schedule: for its body, its headers and its reason.
 func RedactedSchedule(r *redact.Redactor, s *delaytask.Schedule) (delaytask.Schedule, bool) {
 	shown, m := *s, masking{redactor: r, tag: s.Tag}

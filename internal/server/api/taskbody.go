@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// taskBodyOutput is a body alone. A browser that opens the address must not guess what it is: a caller that may save
+// tasks could run a script with the rights of a reader.
+type taskBodyOutput struct {
+	Type     string `header:"Content-Type"`
+	Download string `header:"Content-Disposition" doc:"A browser stores the body and does not show it"`
+	Sniff    string `header:"X-Content-Type-Options" doc:"Always nosniff"`
+	Policy   string `header:"Content-Security-Policy" doc:"Nothing of it runs or loads anything"`
+	Cache    string `header:"Cache-Control" doc:"Always no-store"`
+	Redacted bool   `header:"Delaytask-Redacted" doc:"Whether a secret of the body is masked"`
+	Body     []byte
+}
+
+func (a *API) taskBodyOperations(byID, byKey string) {
+	type idRaw struct {
+		IDInput
+		RawInput
+	}
+	type keyRaw struct {
+		KeyInput
+		RawInput
+	}
+	const bytes = "The bytes of the body and nothing else. It needs the verb bodies."
+	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/body", "getTaskBody", "Show the body of a task", bytes,
+		groupTasks),
+		func(ctx context.Context, in *idRaw) (*taskBodyOutput, error) {
+			return a.taskBody(ctx, &in.IDInput, in.RawInput)
+		})
+	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/body", "getTaskBodyByKey",
+		"Show the body of the unfinished task with a key", bytes, groupTasks),
+		func(ctx context.Context, in *keyRaw) (*taskBodyOutput, error) {
+			return a.taskBody(ctx, &in.KeyInput, in.RawInput)
+		})
+}
+
+func (a *API) taskBody(ctx context.Context, in named, raw RawInput) (*taskBodyOutput, error) {
+	task, err := a.find(ctx, in, access.Read)
+	if err == nil && !access.From(ctx).May(access.Bodies, task.Tag) {
+		err = problemOf(http.StatusForbidden, wire.CodeForbidden,
+			"this token may not see bodies: make a token with the verb bodies too")
+	}
+	if err == nil && task.Broken != "" {
+		err = fmt.Errorf("%w: %s", delaytask.ErrBroken, task.Broken)
+	}
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	show, err := a.shower(ctx, raw, task.Tag)
+	if err != nil {
+		return nil, err
+	}
+	body, redacted := view.RedactedBody(show.redactor, task.Tag, task.Body)
+	return &taskBodyOutput{
+		Type:     mediaBytes,
+		Download: fmt.Sprintf(`attachment; filename="task-%s.body"`, wire.ID(task.ID)),
+		Sniff:    "nosniff", Policy: "default-src 'none'; sandbox", Cache: "no-store",
+		Redacted: redacted, Body: body,
+	}, nil
+}
