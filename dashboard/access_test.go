@@ -92,6 +92,30 @@ func TestAForeignTagDoesNotAppear(t *testing.T) {
 	}
 }
 
+func TestAnAddressTellsItsMethods(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for request, allowed := range map[string]string{
+		"DELETE /": "GET, HEAD", "POST /": "GET, HEAD", "PUT /tasks": "GET, HEAD, POST", "POST /tags": "GET, HEAD",
+		"GET /tasks/5/cancel": "POST", "GET /settings": "POST", "POST /static/app.css": "GET, HEAD",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		a := s.do(method, path, nil, "Sec-Fetch-Site", "same-origin")
+		a.has(t, http.StatusMethodNotAllowed, "does not take such a request")
+		if got := a.header.Get("Allow"); got != allowed {
+			t.Errorf("%s: Allow is %q, want %q", request, got, allowed)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if a := s.do(method, "/none", nil, "Sec-Fetch-Site", "same-origin"); a.status != http.StatusNotFound ||
+			a.header.Get("Allow") != "" {
+			t.Errorf("%s of no page: %d, %v", method, a.status, a.header)
+		}
+	}
+	s.err = dashboard.ErrSignIn
+	s.do(http.MethodDelete, "/tasks", nil, "Sec-Fetch-Site", "same-origin").has(t, http.StatusUnauthorized)
+}
+
 func TestAReadOnlyDashboardHasNoActions(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *dashboard.Options) { o.ReadOnly = true })

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -112,8 +113,38 @@ func (d *dashboard) routes() http.Handler {
 	for pattern, a := range actions {
 		mux.Handle("POST "+pattern, d.guarded(d.action(a)))
 	}
-	mux.Handle("/", d.guarded(d.page(page{template: "error", show: notThere})))
-	return mux
+	unrouted := d.guarded(d.unrouted(mux))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" {
+			unrouted.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// unrouted answers for a path without a page, and for a method that a path does not take.
+func (d *dashboard) unrouted(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, known := d.who(w, r)
+		if !known {
+			return
+		}
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			other := *r
+			other.Method = method
+			if _, pattern := mux.Handler(&other); pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) == 0 {
+			d.fail(w, v, errNoPage)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		d.fail(w, v, errMethod)
+	})
 }
 
 // pages lists the pages by their paths. Links between them count slashes, see view.Root.
@@ -148,6 +179,3 @@ var actions = map[string]action{
 	"/schedules/{name}/{verb}": {do: (*view).changeSchedule},
 	"/receivers/{id}/delete":   {do: (*view).removeReceiver},
 }
-
-// notThere answers for a path without a page.
-func notThere(v *view) (any, error) { return nil, errNoPage }

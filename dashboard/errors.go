@@ -11,6 +11,7 @@ import (
 
 var (
 	errNoPage      = errors.New("there is no such page")
+	errMethod      = errors.New("this address does not take the method")
 	errForbidden   = errors.New("you may not do this")
 	errReadOnly    = errors.New("this dashboard only shows")
 	errCrossOrigin = errors.New("the request comes from a page of another site")
@@ -35,6 +36,7 @@ var answers = []struct {
 	errs   []error
 }{
 	{http.StatusNotFound, "error.no_page", []error{errNoPage}},
+	{http.StatusMethodNotAllowed, "error.method", []error{errMethod}},
 	{http.StatusNotFound, "nodes.not_found", []error{errNoNode}},
 	{http.StatusNotFound, "receivers.not_found", []error{errNoReceiver}},
 	{http.StatusNotFound, "schedule.not_found", []error{delaytask.ErrScheduleNotFound}},

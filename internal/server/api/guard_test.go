@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,35 @@ func TestAWebPageOfAnotherOriginIsRefused(t *testing.T) {
 	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"},
 		{"Origin", "http://localhost"}} {
 		ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t"}`, header...)
+	}
+}
+
+func TestAPathTellsItsMethods(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	document := ok[struct{ Paths map[string]map[string]any }](s, 200, "GET", "/openapi.json", "")
+	methods := []string{"DELETE", "GET", "PATCH", "POST", "PUT"}
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	for path := range document.Paths {
+		var takes []string // /v1/tasks/batch is also a /v1/tasks/{id}
+		for template, operations := range document.Paths {
+			if regexp.MustCompile("^" + parameter.ReplaceAllString(template, "[^/]+") + "$").MatchString(path) {
+				for method := range operations {
+					takes = append(takes, strings.ToUpper(method))
+				}
+			}
+		}
+		slices.Sort(takes)
+		takes = slices.Compact(takes)
+		for _, method := range methods {
+			if slices.Contains(takes, method) {
+				continue
+			}
+			a := s.Want(405, wire.CodeMethodNotAllowed, method, parameter.ReplaceAllString(path, "1"), "")
+			if allowed := a.Header.Get("Allow"); allowed != strings.Join(takes, ", ") {
+				t.Errorf("%s %s: Allow is %q, want %v", method, path, allowed, takes)
+			}
+		}
 	}
 }
 
