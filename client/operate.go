@@ -36,7 +36,7 @@ func (c *Client) operate(ctx context.Context, tag, op string) error {
 	if !processor.ValidTag(tag) {
 		return fmt.Errorf("%w: got %.140q", processor.ErrInvalidTag, tag)
 	}
-	r := &request{method: http.MethodPost, path: "/v1/tags/" + segment(tag) + "/" + op, again: true}
+	r := &request{method: http.MethodPost, path: "/v1/tags/" + wire.Segment(tag) + "/" + op, again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s tag %s: %w", op, tag, err)
 	}

@@ -206,7 +206,7 @@ func (c *Client) onSchedule(ctx context.Context, name, op string, r *request) er
 	if !processor.ValidTag(name) { // names have the characters of tags
 		return fmt.Errorf("%s schedule %.140q: %w", op, name, processor.ErrScheduleNotFound)
 	}
-	r.path = "/v1/schedules/" + segment(name) + r.path
+	r.path = "/v1/schedules/" + wire.Segment(name) + r.path
 	if unclear, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s schedule %s: %w", op, name, unanswered(err, unclear && !r.again))
 	}

@@ -186,7 +186,7 @@ func (c *Client) onTask(ctx context.Context, ref processor.Ref, op string, r *re
 	if id != 0 {
 		r.path = taskPath(id) + r.path
 	} else {
-		r.path = "/v1/tags/" + segment(tag) + "/keys/" + segment(key) + withQuery(r.path, "app", ref.App())
+		r.path = "/v1/tags/" + wire.Segment(tag) + "/keys/" + wire.Segment(key) + withQuery(r.path, "app", ref.App())
 	}
 	if unclear, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s %v: %w", op, ref, unanswered(err, unclear && !r.again))
@@ -208,14 +208,6 @@ func withQuery(path, name, value string) string {
 }
 
 func taskPath(id int64) string { return "/v1/tasks/" + wire.ID(id).String() }
-
-// segment escapes a part of a path; dots too, where they would mean a folder.
-func segment(s string) string {
-	if s == "." || s == ".." {
-		return strings.ReplaceAll(s, ".", "%2E")
-	}
-	return url.PathEscape(s)
-}
 
 // List returns the tasks that match, page by page, as the library does. It returns [processor.ErrInvalidTag],
 // [processor.ErrInvalidCursor], and [processor.ErrInvalidOption] when another field is out of range.

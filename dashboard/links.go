@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // Self is the page with its query, from the page itself.
@@ -81,7 +83,7 @@ func (*view) FirstPage(q url.Values) string {
 }
 
 // Segment makes a text one part of a path.
-func (*view) Segment(s string) string { return url.PathEscape(s) }
+func (*view) Segment(s string) string { return wire.Segment(s) }
 
 // command writes a command of delaytask with flags, a name before each value. One without a value is left out.
 func command(verb string, flags ...string) string {

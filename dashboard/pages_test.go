@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // links are what a browser follows or sends.
@@ -60,6 +61,47 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 	a.has(t, http.StatusSeeOther)
 	if to := a.header.Get("Location"); to != "./tasks?status=pending" {
 		t.Errorf("an empty parameter leads to %q", to)
+	}
+}
+
+// TestNamesOfDotsAreLinked resolves links as browsers do, which take . and .. out of a path.
+func TestNamesOfDotsAreLinked(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	follow := func(from, to string) string {
+		t.Helper()
+		base, err := url.Parse(from)
+		servertest.OK(t, err)
+		resolved, err := base.Parse(to)
+		servertest.OK(t, err)
+		return resolved.String()
+	}
+	for _, name := range []string{".", "..", "a/..", "..."} {
+		id := s.save(name)
+		_, err := s.SaveSchedule(t.Context(), name, delaytask.Cron("@daily", ""), name, "x")
+		servertest.OK(t, err)
+		task, list := fmt.Sprintf("/tasks/%d", id), "/tasks?tag="+url.QueryEscape(name)
+		for _, from := range []string{task, list, "/schedules"} {
+			a := s.get(from)
+			linked := false
+			for _, link := range links.FindAllStringSubmatch(a.body, -1) {
+				to := follow(from, link[1])
+				if path, _, _ := strings.Cut(to, "?"); path != "/tags/"+wire.Segment(name) &&
+					path != "/schedules/"+wire.Segment(name) {
+					continue
+				}
+				linked = true
+				s.get(to).has(t, http.StatusOK, "<h1>"+name)
+			}
+			if !linked {
+				t.Errorf("%s has no link to %s", from, name)
+			}
+		}
+		act := follow("/", "./tags/"+wire.Segment(name)+"/pause")
+		a := s.post(act, nil)
+		a.has(t, http.StatusSeeOther)
+		s.get(follow(act, a.header.Get("Location"))).has(t, http.StatusOK, "<h1>"+name, "resume")
+		s.post(follow("/", "./schedules/"+wire.Segment(name)+"/pause"), nil).has(t, http.StatusSeeOther)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -62,7 +63,7 @@ func (v *view) onSchedule(verb access.Verb) context.Context {
 
 // nameOf reads the name in the path. It returns ErrScheduleNotFound for one that no schedule has.
 func (v *view) nameOf() (string, error) {
-	name := v.r.PathValue("name")
+	name := wire.FromSegment(v.r.PathValue("name"))
 	if !processor.ValidTag(name) { // names have the characters of tags
 		return "", delaytask.ErrScheduleNotFound
 	}

@@ -1,12 +1,12 @@
 package dashboard
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -162,4 +162,4 @@ func (*view) SpecZone(s delaytask.Spec) string {
 }
 
 // schedulePath is the path of a schedule's page, from the dashboard's root.
-func schedulePath(name string) string { return "schedules/" + url.PathEscape(name) }
+func schedulePath(name string) string { return "schedules/" + wire.Segment(name) }

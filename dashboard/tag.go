@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -266,7 +266,7 @@ func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
 
 // tagOf reads the tag in the path, once the user may do it with the tag.
 func (v *view) tagOf(verb access.Verb) (string, error) {
-	tag := v.r.PathValue("tag")
+	tag := wire.FromSegment(v.r.PathValue("tag"))
 	if !processor.ValidTag(tag) {
 		return "", errNoPage
 	}
@@ -297,5 +297,5 @@ func (v *view) changeTag() (result, error) {
 	if v.r.PostForm.Get("from") == "tags" {
 		return result{to: "tags?" + query("did", verb, "tag", tag)}, nil
 	}
-	return result{to: "tags/" + url.PathEscape(tag) + "?did=" + verb}, nil
+	return result{to: "tags/" + wire.Segment(tag) + "?did=" + verb}, nil
 }

@@ -113,7 +113,7 @@ func New(c Config) (*API, error) {
 	}
 	mux, versioned := http.NewServeMux(), http.NewServeMux()
 	a.spec = humago.New(versioned, document())
-	a.spec.UseMiddleware(unambiguous)
+	a.spec.UseMiddleware(unambiguous, unescaped)
 	a.describe()
 	mux.Handle("/v1/", a.admitted(a.authenticated(a.roomed(a.readBodies(routed(versioned))))))
 	// Without this the mux would redirect to /v1/.

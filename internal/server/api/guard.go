@@ -170,6 +170,17 @@ func unambiguous(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
+// unescaped reads the names in the path, of which two cannot be written as they are.
+func unescaped(ctx huma.Context, next func(huma.Context)) {
+	r, _ := humago.Unwrap(ctx)
+	for _, p := range ctx.Operation().Parameters {
+		if p.In == "path" {
+			r.SetPathValue(p.Name, wire.FromSegment(r.PathValue(p.Name)))
+		}
+	}
+	next(ctx)
+}
+
 func ambiguity(r *http.Request, op *huma.Operation) *wire.Problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

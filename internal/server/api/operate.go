@@ -18,7 +18,7 @@ import (
 )
 
 type TagInput struct {
-	Tag string `path:"tag" doc:"A slash in it is written %2F"`
+	Tag string `path:"tag" doc:"A slash in it is written %2F; . and .. are written .~ and ..~"`
 }
 
 type wakeInput struct{ Body wire.Wake }

@@ -23,7 +23,7 @@ type PopParams struct {
 }
 
 type popInput struct {
-	Tag string `path:"tag" doc:"A slash in it is written %2F"`
+	Tag string `path:"tag" doc:"A slash in it is written %2F; . and .. are written .~ and ..~"`
 	PopParams
 }
 

@@ -18,7 +18,7 @@ import (
 
 // ScheduleInput names a schedule.
 type ScheduleInput struct {
-	Name string `path:"name" doc:"A slash in it is written %2F"`
+	Name string `path:"name" doc:"A slash in it is written %2F; . and .. are written .~ and ..~"`
 }
 
 type scheduleSaveInput struct {

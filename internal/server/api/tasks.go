@@ -22,8 +22,8 @@ type IDInput struct {
 }
 
 type KeyInput struct {
-	Tag string `path:"tag" doc:"A slash in it is written %2F"`
-	Key string `path:"key" doc:"Key of an unfinished task of the tag"`
+	Tag string `path:"tag" doc:"A slash in it is written %2F; . and .. are written .~ and ..~"`
+	Key string `path:"key" doc:"Key of an unfinished task of the tag; . and .. are written .~ and ..~"`
 	App string `query:"app" doc:"The application that the key belongs to; without it, tasks of no application"`
 }
 

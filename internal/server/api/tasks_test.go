@@ -13,6 +13,29 @@ import (
 // test/api tests the life of a task by the client of a service. The tests here cover what other clients send and read.
 
 // lease sends a verb with the lease token of a popped task, and further members of the body.
+func TestNamesOfDotsStandInPaths(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for tag, key := range map[string]string{".": "..", "..": ".~", "...": "."} {
+		id := s.Save(`{"tag":"` + tag + `","key":"` + key + `","delay":"1h"}`).ID
+		at := "/v1/tags/" + wire.Segment(tag)
+		if found := ok[wire.Task](s, 200, "GET", at+"/keys/"+wire.Segment(key), ""); found.ID != id {
+			t.Errorf("the task of %s is %+v", at, found)
+		}
+		s.Want(204, "", "POST", at+"/pause", "")
+		s.Want(200, "", "PUT", "/v1/schedules/"+wire.Segment(tag), `{"lines":["@daily"],"tag":"`+tag+`"}`)
+		if got := ok[wire.Schedule](s, 200, "GET", "/v1/schedules/"+wire.Segment(tag), ""); got.Name != tag {
+			t.Errorf("the schedule %s is %+v", tag, got)
+		}
+	}
+	s.Want(204, "", "POST", "/v1/tags/%2E%2E/resume", "") // of a client that knows no other way
+	for _, tag := range ok[wire.TagList](s, 200, "GET", "/v1/tags", "").Tags {
+		if tag.Paused != (tag.Tag != "..") {
+			t.Errorf("got %+v", tag)
+		}
+	}
+}
+
 func (s *site) lease(p wire.Popped, verb, members string) servertest.Answer {
 	s.TB.Helper()
 	return s.Call("POST", "/v1/tasks/"+p.ID.String()+"/"+verb, `{"token":"`+p.Token+`"`+members+`}`)
