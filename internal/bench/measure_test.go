@@ -126,3 +126,26 @@ func TestWhatSeveralProcessesMeasure(t *testing.T) {
 		measure(t, o, "nodes.punctual")
 	})
 }
+
+func TestWhatPeopleReadIsMeasured(t *testing.T) {
+	o := tiny(t, dbtest.New(t, dbtest.SQLite), "ui.reads")
+	o.Repeats = 1
+	report, err := Run(t.Context(), o)
+	servertest.OK(t, err)
+	if why := report.Meta.LeftOut["ui.reads"]; why != "" {
+		t.Skip(why)
+	}
+	measured := map[string]bool{}
+	for _, l := range report.Lines {
+		measured[l.Key] = true
+	}
+	for _, f := range uiMeasured.figures {
+		// A table of so few rows has no next page of some lists.
+		if !measured[f.key] && !strings.Contains(f.key, "_next.") {
+			t.Errorf("no %s", f.key)
+		}
+	}
+	if !measured["ui.newest_next.p50_ms"] {
+		t.Error("the next page of the newest saves was not read")
+	}
+}
