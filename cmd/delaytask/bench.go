@@ -34,13 +34,7 @@ Measurements: ` + measurements() + `.`,
   delaytask bench --quick --json | jq .save`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.settings(cmd)
-			if err != nil {
-				return err
-			}
-			o.DSN = c.DSN
-			o.Logger = a.logger(config.Log{Level: "error"})
-			return profiled(profile, func() error { return a.bench(cmd, o) })
+			return profiled(profile, func() error { return a.benchHere(cmd, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -108,6 +102,17 @@ func (a *app) benchChildCommand() *cobra.Command {
 	}
 }
 
+// benchHere measures on the server of the settings.
+func (a *app) benchHere(cmd *cobra.Command, o bench.Options) error {
+	c, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	o.DSN = c.DSN
+	o.Logger = a.logger(config.Log{Level: "error"})
+	return a.bench(cmd, o)
+}
+
 // bench prints also what was measured before an error.
 func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
 	for flag, value := range map[string]float64{"rows": float64(o.Rows), "repeats": float64(o.Repeats),
@@ -152,16 +157,10 @@ func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 						benchPartList(part))
 				}
 			}
-			c, err := a.settings(cmd)
-			if err != nil {
-				return err
-			}
-			o.DSN = c.DSN
-			o.Logger = a.logger(config.Log{Level: "error"})
 			if len(o.Only) == 0 {
 				o.Only = []string{part}
 			}
-			return a.bench(cmd, *o)
+			return a.benchHere(cmd, *o)
 		},
 	}
 	names := benchPartNames(part)
@@ -245,12 +244,28 @@ func (a *app) benchUICommand() *cobra.Command {
 tasks take beside 1,000 tasks a second, and how late these are. internal/bench/README.md says what each figure means.
 
 As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. To fill 10,000,000
-rows takes about ten minutes.
+rows takes about ten minutes: --keep leaves them, and --database takes them for another run within a day. --cold reads each
+once; restart the server just before.
 
 Measurements: ` + benchPartList("ui") + `.`
 	cmd.Example = `  delaytask bench ui --rows 1000000
-  delaytask bench ui --dsn 'user:password@tcp(127.0.0.1:3306)/test' --json | jq .ui`
+  delaytask bench ui --dsn 'user:password@tcp(127.0.0.1:3306)/test' --json | jq .ui
+  delaytask bench ui --cold --database delaytask_bench_4kq7xw2m5c_2`
+	var cold bool
+	measure := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cold {
+			return measure(cmd, args)
+		}
+		o.Only = []string{"cold"}
+		return a.benchHere(cmd, o)
+	}
 	cmd.Flags().IntVar(&o.Rows, "rows", uiRows, "rows of the table")
 	cmd.Flags().IntVar(&o.Repeats, "repeats", 0, "turns of the measurement; figures are medians (default 1)")
+	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave the filled database, and name it")
+	cmd.Flags().StringVar(&o.Database, "database", "", "take this database, or SQLite file, that --keep has left")
+	cmd.Flags().BoolVar(&cold, "cold", false, "read each list, task and page of --database once")
+	cmd.MarkFlagsMutuallyExclusive("keep", "database")
+	cmd.MarkFlagsMutuallyExclusive("cold", "only")
 	return cmd
 }

@@ -63,6 +63,11 @@ func (a *app) printBench(r *bench.Report) error {
 			return err
 		}
 	}
+	if m.Database != "" {
+		if err := a.printf("\nThe database %s is kept. Drop it by hand.\n", m.Database); err != nil {
+			return err
+		}
+	}
 	for name, why := range sorted(m.LeftOut) {
 		if err := a.printf("\nNot measured: %s: %s\n", name, why); err != nil {
 			return err

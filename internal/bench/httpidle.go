@@ -66,7 +66,7 @@ func queriesPerSecond(ctx context.Context, pool *sqlx.DB, rest, span time.Durati
 	if err := lateness.Pass(ctx, rest); err != nil {
 		return 0, err
 	}
-	before, err := countQueries(ctx, pool)
+	before, err := readStatus(ctx, pool, "Questions")
 	if err != nil {
 		return 0, err
 	}
@@ -74,14 +74,14 @@ func queriesPerSecond(ctx context.Context, pool *sqlx.DB, rest, span time.Durati
 	if err := lateness.Pass(ctx, span); err != nil {
 		return 0, err
 	}
-	after, err := countQueries(ctx, pool)
+	after, err := readStatus(ctx, pool, "Questions")
 	return float64(after-before-1) / time.Since(began).Seconds(), err
 }
 
-func countQueries(ctx context.Context, pool *sqlx.DB) (n int64, err error) {
-	var name string
-	if err := pool.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n); err != nil {
-		return 0, fmt.Errorf("ask the server how many statements it has served: %w", err)
+// readStatus reads a number that the server counts.
+func readStatus(ctx context.Context, pool *sqlx.DB, name string) (n int64, err error) {
+	if err := pool.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE '"+name+"'").Scan(&name, &n); err != nil {
+		return 0, fmt.Errorf("ask the server for its count %s: %w", name, err)
 	}
 	return n, nil
 }

@@ -3,6 +3,8 @@ package bench
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -147,5 +149,29 @@ func TestWhatPeopleReadIsMeasured(t *testing.T) {
 	}
 	if !measured["ui.newest_next.p50_ms"] {
 		t.Error("the next page of the newest saves was not read")
+	}
+}
+
+func TestAKeptTableIsReadCold(t *testing.T) {
+	db := dbtest.New(t, dbtest.SQLite)
+	o := tiny(t, db, "ui.reads")
+	o.Repeats, o.Keep = 1, true
+	report, err := Run(t.Context(), o)
+	servertest.OK(t, err)
+	kept := report.Meta.Database
+	t.Cleanup(func() { servertest.OK(t, os.RemoveAll(filepath.Dir(kept))) })
+	o.Only, o.Keep, o.Database = []string{"cold"}, false, kept
+	report, err = Run(t.Context(), o)
+	servertest.OK(t, err)
+	if len(report.Lines) < len(uiSingleReads) || report.Meta.Database != kept {
+		t.Errorf("of %d reads %d were measured, in %q", len(uiReads), len(report.Lines), report.Meta.Database)
+	}
+	for _, l := range report.Lines {
+		if len(l.Turns) != 1 {
+			t.Errorf("%s was read %d times", l.Key, len(l.Turns))
+		}
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("what an earlier run has kept is gone: %v", err)
 	}
 }

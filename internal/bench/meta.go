@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Meta struct {
 	Million  int               `json:"million"` // rows where a figure speaks of a million: fewer in a quick run
 	Repeats  int               `json:"repeats"`
 	Run      string            `json:"run"` // quick, default or full
+	// Database is the database that is kept, or its file. Empty: none is.
+	Database string `json:"database,omitempty"`
 	// Forms names the statements that raw measurements use where there is a choice.
 	Forms map[string]string `json:"forms,omitempty"`
 	// Stolen is how much of its CPU time the host of a virtual machine gave to others, in percent, during each
@@ -50,10 +53,11 @@ type Machine struct {
 	Arch string `json:"arch"`
 }
 
-// settings are those that the cost of a commit depends on. A server lacks some of them.
+// settings are those that the cost of a commit depends on, and that of a read after a restart. A server lacks some of
+// them.
 var settings = []string{
 	"innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_buffer_pool_size", "innodb_log_file_size",
-	"innodb_redo_log_capacity", "innodb_doublewrite", "innodb_flush_method",
+	"innodb_redo_log_capacity", "innodb_doublewrite", "innodb_flush_method", "innodb_buffer_pool_load_at_startup",
 }
 
 func (r *run) describe(ctx context.Context, began time.Time) error {
@@ -124,7 +128,12 @@ func (m *Meta) describeMySQL(ctx context.Context, pool *sqlx.DB) error {
 		}
 		m.Settings[name] = value
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	up, err := readStatus(ctx, pool, "Uptime")
+	m.Settings["uptime"] = strconv.FormatInt(up, 10)
+	return err
 }
 
 // stolen adds up, for each measurement, the CPU time that the host of this virtual machine gave to others. A process

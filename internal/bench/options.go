@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,13 @@ type Options struct {
 	// Scale multiplies the durations and the numbers of tasks. Figures of a small scale mean nothing: it is for tests.
 	// Default: 1.
 	Scale float64
+
+	// Keep leaves the database with the table that people read. [Meta] names it.
+	Keep bool
+
+	// Database names a database that an earlier run has kept, or its file, to be read instead of a new one. It is
+	// changed, and kept. Default: a new one is filled.
+	Database string
 
 	// Logger gets what schedulers that are measured log. Default: nothing is logged.
 	Logger *slog.Logger
@@ -82,6 +90,13 @@ func (o Options) Check() error {
 		return bad("turns are %d, want at least 1", o.Turns)
 	case o.Scale < 0:
 		return bad("the scale is %v, want more than 0", o.Scale)
+	case o.Database != "" && !strings.HasPrefix(filepath.Base(o.Database), cmp.Or(o.scratch, scratchPrefix)):
+		return bad("the database %q is none that a benchmark has kept: their names begin with %s", o.Database,
+			scratchPrefix)
+	case slices.Contains(o.Only, cold.name) && o.Database == "":
+		return bad("cold reads want the database that an earlier run has kept")
+	case slices.Contains(o.Only, cold.name) && o.Repeats > 1:
+		return bad("reads are cold once after a restart of the server, so they have one turn")
 	}
 	for _, name := range o.Only {
 		if !slices.ContainsFunc(registry, func(m measurement) bool { return m.called(name) }) {

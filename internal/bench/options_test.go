@@ -16,6 +16,9 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		`no measurement "drian"`:     {Only: []string{"save", "drian"}},
 		`no measurement "raw.nosuc"`: {Only: []string{"raw.nosuc"}},
 		`no measurement ""`:          {Only: []string{""}},
+		"none that a benchmark has":  {Database: "shop"},
+		"that an earlier run":        {Only: []string{"cold"}},
+		"one turn":                   {Only: []string{"cold"}, Database: scratchPrefix + "kept", Repeats: 2},
 	} {
 		_, err := Run(t.Context(), o)
 		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), want) {
@@ -26,7 +29,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestQuickIsAPartOfAll(t *testing.T) {
 	quick, all := Options{Quick: true}.chosen(), Options{}.chosen()
-	apart := (Options{Only: []string{"http", "nodes", "schedules", "ui"}}).chosen()
+	apart := (Options{Only: []string{"http", "nodes", "schedules", "ui", "cold"}}).chosen()
 	if len(quick) == 0 || len(quick) > len(all) || len(apart) == 0 || len(all)+len(apart) != len(registry) {
 		t.Errorf("%d of %d are quick, %d apart", len(quick), len(all), len(apart))
 	}

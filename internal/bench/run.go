@@ -13,6 +13,7 @@ type run struct {
 	once     bool // measurements that take long have one turn
 	workload workload
 	place    *place
+	filled   *database // with the table that people read; nil before a measurement wants it
 	figures  *figures
 	stolen   stolen
 	meta     Meta
@@ -32,7 +33,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if r.place, err = newPlace(o.DSN, o.scratch); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.place.leave()) }()
+	defer func() { err = errors.Join(err, r.leave()) }()
 	if err := r.describe(ctx, began); err != nil {
 		return nil, err
 	}
@@ -45,6 +46,17 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	r.meta.Stolen = r.stolen.percent()
 	r.meta.Duration = time.Since(began).Milliseconds()
 	return r.report(), err
+}
+
+// leave drops what the run has made, but for what is to be kept.
+func (r *run) leave() error {
+	if r.filled == nil {
+		return r.place.leave()
+	}
+	if r.Keep && r.Database == "" {
+		return nil
+	}
+	return errors.Join(r.filled.drop(), r.place.leave())
 }
 
 // turn is one turn of one measurement.

@@ -68,6 +68,7 @@ func (p *place) leave() error {
 
 // database is a scratch database with the tables of delaytask in it.
 type database struct {
+	name string // or the file
 	dsn  string
 	kind sqlstore.Kind
 	drop func() error
@@ -80,14 +81,18 @@ func (r *run) onFresh(ctx context.Context, f func(context.Context, *database) er
 		return err
 	}
 	defer func() { err = errors.Join(err, db.drop()) }()
-	pool, err := db.connect(ctx, 1)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(migrations.Up(ctx, pool.DB, db.kind), pool.Close()); err != nil {
+	if err := db.migrate(ctx); err != nil {
 		return err
 	}
 	return f(ctx, db)
+}
+
+func (d *database) migrate(ctx context.Context) error {
+	pool, err := d.connect(ctx, 1)
+	if err != nil {
+		return err
+	}
+	return errors.Join(migrations.Up(ctx, pool.DB, d.kind), pool.Close())
 }
 
 // fresh makes a measurement of f, which gets an empty database of its own.
@@ -121,7 +126,7 @@ func (p *place) create(ctx context.Context) (*database, error) {
 			}
 			return errors.Join(errs...)
 		}
-		return &database{"sqlite:" + file, sqlstore.SQLite, drop}, nil
+		return &database{file, "sqlite:" + file, sqlstore.SQLite, drop}, nil
 	}
 	if err := p.execute(ctx, "CREATE DATABASE "+name); err != nil {
 		return nil, creating(err)
@@ -134,7 +139,19 @@ func (p *place) create(ctx context.Context) (*database, error) {
 		}
 		return nil
 	}
-	return &database{p.target.WithDatabase(name), sqlstore.MySQL, drop}, nil
+	return &database{name, p.target.WithDatabase(name), sqlstore.MySQL, drop}, nil
+}
+
+// existing is a database that an earlier run has kept. Nothing drops it.
+func (p *place) existing(name string) (*database, error) {
+	d := &database{name, p.target.WithDatabase(name), p.target.Kind(), func() error { return nil }}
+	if d.kind.Embedded() {
+		if _, err := os.Stat(name); err != nil {
+			return nil, fmt.Errorf("open the database that was kept: %w", err)
+		}
+		d.dsn = "sqlite:" + name
+	}
+	return d, nil
 }
 
 // execute runs a statement about databases. It connects to information_schema, which every server has: the named

@@ -11,14 +11,13 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/internal/row"
 )
 
 const (
 	uiTags = 100
 	uiRate = 1000 // tasks a second that run meanwhile
 	uiKey  = "bench.key"
+	uiTask = 1 // the id of a pending task with this key, known so that nothing looks for it before a cold read
 )
 
 // uiRead is a read that people ask for. It is a figure of its own.
@@ -46,7 +45,7 @@ var uiReads = slices.Concat(
 // uiSingleReads are those that have no next page.
 var uiSingleReads = []uiRead{
 	{"get", "a task by its id", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Get(ctx, delaytask.ID(u.id))
+		_, err := u.Get(ctx, delaytask.ID(uiTask))
 		return err
 	}},
 	{"get_key", "an unfinished task by its key", func(ctx context.Context, u *uiReader) error {
@@ -54,7 +53,7 @@ var uiSingleReads = []uiRead{
 		return err
 	}},
 	{"explain", "why a task has not run", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Explain(ctx, delaytask.ID(u.id))
+		_, err := u.Explain(ctx, delaytask.ID(uiTask))
 		return err
 	}},
 	{"stats", "the statistics of all tags", func(ctx context.Context, u *uiReader) error {
@@ -68,7 +67,7 @@ var uiSingleReads = []uiRead{
 	{"page_overview", "the page with what needs attention", page("/")},
 	{"page_tasks", "the page of failed tasks", page("/tasks?status=failed")},
 	{"page_task", "the page of a task", func(ctx context.Context, u *uiReader) error {
-		return page(fmt.Sprintf("/tasks/%d", u.id))(ctx, u)
+		return page(fmt.Sprintf("/tasks/%d", uiTask))(ctx, u)
 	}},
 	{"page_tags", "the page of all tags", page("/tags")},
 	{"page_tag", "the page of a tag", page("/tags/" + uiTag(7))},
@@ -80,8 +79,34 @@ var uiSingleReads = []uiRead{
 type uiReader struct {
 	*delaytask.Scheduler
 	pages http.Handler
-	id    int64
 	next  map[string]string // where the next page of a list begins, "" where there is none
+}
+
+// withReader opens a scheduler and a dashboard on the table for the time of f.
+func (r *run) withReader(ctx context.Context, d *database, f func(context.Context, *uiReader) error) error {
+	return r.withScheduler(ctx, d, delaytask.Config{},
+		func(ctx context.Context, s *delaytask.Scheduler) error {
+			pages, err := dashboard.New(s, dashboard.Options{Who: uiUser, Log: r.Logger})
+			if err != nil {
+				return err
+			}
+			return f(ctx, &uiReader{s, pages, map[string]string{}})
+		})
+}
+
+// uiUser may see everything.
+func uiUser(*http.Request) (dashboard.User, error) {
+	return dashboard.User{Name: "bench", Role: dashboard.Admin, Tags: []string{"*"}}, nil
+}
+
+// timed does the read, and returns how long it takes. The error is errNoNext, or says which read has failed.
+func (read uiRead) timed(ctx context.Context, u *uiReader) (time.Duration, error) {
+	began := time.Now()
+	err := read.read(ctx, u)
+	if err != nil && !errors.Is(err, errNoNext) {
+		err = fmt.Errorf("%s: %w", read.name, err)
+	}
+	return time.Since(began), err
 }
 
 // errNoNext is returned by the read of a next page that is not there.
@@ -152,84 +177,38 @@ var uiMeasured = measurement{
 	takes: func(w workload) time.Duration {
 		return onFreshTakes + filledIn(w.rows) + w.lasting(growthRest) + 2*(w.ahead()+w.late)
 	},
-	measure: onSameClock(func(ctx context.Context, r *run, d *database) error {
-		id, err := r.fillUI(ctx, d)
-		if err != nil {
-			return err
-		}
-		if err := lateness.Pass(ctx, r.workload.lasting(growthRest)); err != nil {
-			return err
-		}
+	measure: onFilled(func(ctx context.Context, r *run, d *database) error {
 		alone, err := r.latenessOn(ctx, d, uiRate)
 		if err != nil {
 			return err
 		}
 		r.figures.addPercentiles("ui.alone", alone.Starts, p99)
-		return r.besideReads(ctx, d, id)
+		return r.besideReads(ctx, d)
 	}),
 }
 
-// fillUI makes a history of a week, a future of a month, and failures, of many tags. It returns the id of a pending
-// task with a key.
-func (r *run) fillUI(ctx context.Context, d *database) (id int64, err error) {
-	now := row.At(time.Now())
-	spread := func(from row.Time, over time.Duration, n int) func(int) row.Time {
-		return func(i int) row.Time { return from.Add(over / time.Duration(max(n, 1)) * time.Duration(i)) }
-	}
-	const day = 24 * time.Hour
-	perTag := r.workload.rows / uiTags
-	completed, pending, failed := perTag*80/100, perTag*15/100, perTag*3/100
-	for tag := range uiTags {
-		for _, part := range []struct {
-			n int
-			filling
-		}{
-			{completed, filling{status: row.Completed, due: spread(now.Add(-6*day), 6*day, completed)}},
-			{pending, filling{status: row.Pending, due: spread(now.Add(time.Hour), 30*day, pending)}},
-			{failed, filling{status: row.Failed, due: spread(now.Add(-6*day), 6*day, failed)}},
-		} {
-			part.tag = uiTag(tag)
-			if _, err := d.fill(ctx, part.n, part.filling); err != nil {
-				return 0, err
-			}
-		}
-	}
-	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
-		id, err = s.SaveDelayTask(ctx, uiTag(7), nil, time.Hour, delaytask.WithKey(uiKey))
-		return err
-	})
-	return id, err
-}
-
 // besideReads reads in turn while tasks run, and adds how long each read took and how late the tasks were.
-func (r *run) besideReads(ctx context.Context, d *database, id int64) error {
+func (r *run) besideReads(ctx context.Context, d *database) error {
 	reading, end := context.WithCancel(ctx)
 	defer end()
 	took := make([][]time.Duration, len(uiReads))
-	read := func(ctx context.Context, s *delaytask.Scheduler) error {
-		pages, err := dashboard.New(s, dashboard.Options{Who: func(*http.Request) (dashboard.User, error) {
-			return dashboard.User{Name: "bench", Role: dashboard.Admin, Tags: []string{"*"}}, nil
-		}})
-		if err != nil {
-			return err
-		}
-		u := &uiReader{s, pages, id, map[string]string{}}
+	read := func(ctx context.Context, u *uiReader) error {
 		for ctx.Err() == nil {
 			for i, read := range uiReads {
-				began := time.Now()
-				switch err := read.read(ctx, u); {
+				span, err := read.timed(ctx, u)
+				switch {
 				case errors.Is(err, errNoNext):
-					continue
 				case err != nil:
-					return fmt.Errorf("%s: %w", read.name, err)
+					return err
+				default:
+					took[i] = append(took[i], span)
 				}
-				took[i] = append(took[i], time.Since(began))
 			}
 		}
 		return nil
 	}
 	done := make(chan error, 1)
-	go func() { done <- r.withScheduler(reading, d, delaytask.Config{}, read) }()
+	go func() { done <- r.withReader(reading, d, read) }()
 	beside, err := r.latenessOn(ctx, d, uiRate)
 	end()
 	if reading := <-done; err == nil && !errors.Is(reading, context.Canceled) {
