@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/overview"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -28,6 +31,26 @@ func init() {
 		return scheduler.(*Scheduler).registry.Lookup(tag)
 	}
 	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
+	bridge.Overview = func(
+		ctx context.Context, scheduler any, f processor.OverviewFilter,
+	) (processor.Overview, []overview.Advice, error) {
+		found, err := scheduler.(*Scheduler).readOverview(ctx)
+		if err != nil {
+			return Overview{}, nil, err
+		}
+		o, advice := found.Advised(f)
+		return o, advice, nil
+	}
+	bridge.Explain = func(
+		ctx context.Context, scheduler any, ref processor.Ref,
+	) (processor.Explanation, sentence.Text, error) {
+		return scheduler.(*Scheduler).explainRef(ctx, ref)
+	}
+	bridge.ExplainSchedule = func(
+		ctx context.Context, scheduler any, name string, tick time.Time,
+	) (processor.ScheduleExplanation, sentence.Text, error) {
+		return scheduler.(*Scheduler).explainSchedule(ctx, name, tick)
+	}
 	bridge.Save = func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error) {
 		i := item.(Item)
 		id, saved, err := scheduler.(*Scheduler).save(ctx, i.Tag, i.Body, i.Delay, i.Options)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -52,105 +53,89 @@ type Explanation = processor.Explanation
 // Explain returns why a task has not run, and why one that has run was late. It returns [ErrNotFound] when there is no
 // such task.
 func (s *Scheduler) Explain(ctx context.Context, ref Ref) (Explanation, error) {
-	task, err := s.Get(ctx, ref)
-	if err != nil {
-		return Explanation{}, err
-	}
-	task.Body = nil
-	e := Explanation{Task: task}
-	if e.Reason, e.Text, err = s.explain(ctx, &task); err != nil {
-		return Explanation{}, fmt.Errorf("explain %v: %w", ref, err)
-	}
-	return e, nil
+	e, text, err := s.explainRef(ctx, ref)
+	e.Text = text.English()
+	return e, err
 }
 
-func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, string, error) {
+// explainRef is Explain with the sentences of its Text.
+func (s *Scheduler) explainRef(ctx context.Context, ref Ref) (Explanation, sentence.Text, error) {
+	task, err := s.Get(ctx, ref)
+	if err != nil {
+		return Explanation{}, nil, err
+	}
+	task.Body = nil
+	reason, text, err := s.explain(ctx, &task)
+	if err != nil {
+		return Explanation{}, nil, fmt.Errorf("explain %v: %w", ref, err)
+	}
+	return Explanation{Task: task, Reason: reason}, text, nil
+}
+
+func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, sentence.Text, error) {
 	if t.Broken != "" {
-		return ReasonBroken, "Its row cannot be read: " + t.Broken + ".", nil
+		return ReasonBroken, sentence.Text{sentence.Of(sentence.TaskBroken, sentence.Quote(t.Broken))}, nil
 	}
 	if t.Status.Final() {
 		reason, text := s.explainFinal(t)
-		return reason, text + explainLate(t), nil
+		return reason, append(sentence.Text{text}, explainLate(t)...), nil
 	}
 	now, err := s.clusterState(ctx)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	if t.Status == Executing {
 		reason, text := explainLease(t, now.now.Std())
-		return reason, text + explainLate(t), nil
+		return reason, append(sentence.Text{text}, explainLate(t)...), nil
 	}
 	locked, err := s.store.Locked(ctx, []int64{t.ID})
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	reason, text := explainPending(t, now, slices.Contains(locked, t.ID))
 	return reason, text, nil
 }
 
-func (s *Scheduler) explainFinal(t *TaskRow) (Reason, string) {
-	at := moment(t.Finished)
+func (s *Scheduler) explainFinal(t *TaskRow) (Reason, sentence.Sentence) {
 	switch {
 	case t.Status == Completed:
-		return ReasonFinished, fmt.Sprintf("It completed at %s, in attempt %d.", at, t.Attempt)
+		return ReasonFinished, sentence.Of(sentence.TaskCompleted, t.Finished, t.Attempt)
 	case t.Status == Cancelled:
-		return ReasonFinished, fmt.Sprintf("It was cancelled at %s.", at)
+		return ReasonFinished, sentence.Of(sentence.TaskCancelled, t.Finished)
 	case t.CrashCount >= s.quarantine:
-		return ReasonQuarantined, fmt.Sprintf(
-			"It was quarantined at %s: its executor died or went silent %d times while it "+
-				"ran. Retry it when the cause is repaired.", at, t.CrashCount)
+		return ReasonQuarantined, sentence.Of(sentence.TaskQuarantined, t.Finished, t.CrashCount)
 	default:
-		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt,
-			row.Clip(t.LastError(), 200))
+		return ReasonFinished, sentence.Of(sentence.TaskFailed, t.Finished, t.Attempt, lastError(t))
 	}
 }
 
-var lateTexts = map[LateReason]string{
-	LateSlot: "it waited for a free slot of its process, or for a caller of Pop. " +
-		"Raise the concurrency or run more processes",
-	LateTagLimit: "it waited for a slot of its tag. Raise the concurrency of the tag",
-	LateRetry:    "an earlier attempt ended before it had started the task",
-	LatePaused:   "its tag was paused",
-	LateUnserved: "no process served its tag",
-	LateDatabase: "the database did not answer, refused claims, or was slow. See delaytask doctor",
-	LateClock:    "starts were held until the database's clock was known again, as after a failover",
-	LateLocked:   "another transaction had locked its row",
-	LateFound: "no process had a timer for it, so a read of the table found it overdue. It was saved by a process " +
-		"without processors, its transaction was committed late, or its node died or was overloaded",
-	LateReceiver: "its receiver took long to accept it",
-	LateProcess:  "the process that ran it was suspended or had no CPU time",
-}
+// lastError is the last error of a task as a parameter of a sentence.
+func lastError(t *TaskRow) sentence.Quote { return sentence.Quote(row.Clip(t.LastError(), 200)) }
 
-// explainLate returns a sentence about a late start, with a space before it, or "".
-func explainLate(t *TaskRow) string {
-	text, late := lateTexts[t.Late]
-	if !late {
-		return ""
+// explainLate returns a sentence about a late start, or none.
+func explainLate(t *TaskRow) sentence.Text {
+	why := sentence.Late + sentence.Code(t.Late)
+	if _, late := sentence.English[why]; !late {
+		return nil
 	}
-	return fmt.Sprintf(" It started %v late: %s.", t.Lateness().Round(time.Millisecond), text)
+	return sentence.Text{sentence.Of(sentence.TaskLate, t.Lateness().Round(time.Millisecond), sentence.Of(why))}
 }
 
-func explainLease(t *TaskRow, now time.Time) (Reason, string) {
+func explainLease(t *TaskRow, now time.Time) (Reason, sentence.Sentence) {
 	if !now.Before(t.Due) {
-		return ReasonLeaseOver, fmt.Sprintf(
-			"The lease of %s ended at %s without an answer; a rescue takes it back within "+
-				"seconds, if a node is alive.", t.Executor, moment(t.Due))
+		return ReasonLeaseOver, sentence.Of(sentence.TaskLeaseOver, t.Executor, t.Due)
 	}
-	return ReasonLeased, fmt.Sprintf("Attempt %d is leased by %s until %s.", t.Attempt, t.Executor, moment(t.Due))
+	return ReasonLeased, sentence.Of(sentence.TaskLeased, t.Attempt, t.Executor, t.Due)
 }
 
 // explainPending returns the first reason, and a text that also names later ones.
-func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, string) {
+func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, sentence.Text) {
 	var reasons []Reason
-	var text string
-	hurdle := func(met bool, reason Reason, sentence string) {
-		if !met {
-			return
+	var text sentence.Text
+	hurdle := func(met bool, reason Reason, code sentence.Code, args ...any) {
+		if met {
+			reasons, text = append(reasons, reason), append(text, sentence.Of(code, args...))
 		}
-		if text != "" {
-			text += " "
-		}
-		reasons, text = append(reasons, reason), text+sentence
 	}
 	if t.Due.IsZero() {
 		// A plain INSERT leaves it out; the look-ahead of a node that serves the tag fills it in.
@@ -158,16 +143,11 @@ func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, string) 
 	}
 	early := now.now.Std().Before(t.Due)
 	retry := early && t.Attempt > 0
-	hurdle(early && !retry, ReasonNotDue, fmt.Sprintf("It is due at %s.", moment(t.Due)))
-	hurdle(retry, ReasonRetry, fmt.Sprintf("Attempt %d failed (%s); the next one is due at %s.",
-		t.Attempt, row.Clip(t.LastError(), 200), moment(t.Due)))
-	hurdle(now.paused[t.Tag], ReasonPaused, fmt.Sprintf("The tag %s is paused.", t.Tag))
-	hurdle(!now.served[t.Tag], ReasonUnserved, fmt.Sprintf("No live node serves the tag %s.", t.Tag))
-	hurdle(locked, ReasonLocked, "Its row is locked by another transaction.")
-	hurdle(len(reasons) == 0, ReasonWaiting,
-		fmt.Sprintf("It has been due since %s and waits for a free slot.", moment(t.Due)))
+	hurdle(early && !retry, ReasonNotDue, sentence.TaskNotDue, t.Due)
+	hurdle(retry, ReasonRetry, sentence.TaskRetry, t.Attempt, lastError(t), t.Due)
+	hurdle(now.paused[t.Tag], ReasonPaused, sentence.TaskPaused, t.Tag)
+	hurdle(!now.served[t.Tag], ReasonUnserved, sentence.TaskUnserved, t.Tag)
+	hurdle(locked, ReasonLocked, sentence.TaskLocked)
+	hurdle(len(reasons) == 0, ReasonWaiting, sentence.TaskWaiting, t.Due)
 	return reasons[0], text
 }
-
-// moment renders a time as the delaytask command shows all times.
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

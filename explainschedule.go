@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
+	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -20,31 +21,42 @@ type ScheduleExplanation = processor.ScheduleExplanation
 // zero tick it returns how the schedule stands: why it does not run, and what it waits for. It returns
 // [ErrScheduleNotFound].
 func (s *Scheduler) ExplainSchedule(ctx context.Context, name string, tick time.Time) (ScheduleExplanation, error) {
+	e, text, err := s.explainSchedule(ctx, name, tick)
+	e.Text = text.English()
+	return e, err
+}
+
+// explainSchedule is ExplainSchedule with the sentences of its Text.
+func (s *Scheduler) explainSchedule(
+	ctx context.Context, name string, tick time.Time,
+) (ScheduleExplanation, sentence.Text, error) {
 	st, err := s.stateOf(ctx, name)
 	if errors.Is(err, planner.ErrUnreadable) {
 		return s.explainUnreadable(ctx, name, err)
 	}
 	if err != nil {
-		return ScheduleExplanation{}, err
+		return ScheduleExplanation{}, nil, err
 	}
 	if !tick.IsZero() {
 		return s.explainTick(ctx, &st, tick)
 	}
-	e := ScheduleExplanation{Schedule: scheduleOf(&st.Schedule), Text: s.standing(&st)}
+	e, text := ScheduleExplanation{Schedule: scheduleOf(&st.Schedule)}, s.standing(&st)
 	if n := len(st.Open); n > 0 && !st.Open[n-1].Gone {
-		e.Text, err = s.withTask(ctx, e.Text, st.Open[n-1].Task.ID)
+		text, err = s.withTask(ctx, text, st.Open[n-1].Task.ID)
 	}
-	return e, err
+	return e, text, err
 }
 
 // explainUnreadable says why this process does not decide about a schedule.
-func (s *Scheduler) explainUnreadable(ctx context.Context, name string, why error) (ScheduleExplanation, error) {
+func (s *Scheduler) explainUnreadable(
+	ctx context.Context, name string, why error,
+) (ScheduleExplanation, sentence.Text, error) {
 	stored, err := s.GetSchedule(ctx, name)
 	if err != nil {
-		return ScheduleExplanation{}, err
+		return ScheduleExplanation{}, nil, err
 	}
-	return ScheduleExplanation{Schedule: stored, Text: fmt.Sprintf("It cannot be explained here: %v. Bring this "+
-		"machine's zone data or this program up to date.", why)}, nil
+	return ScheduleExplanation{Schedule: stored},
+		sentence.Text{sentence.Of(sentence.ScheduleUnreadable, sentence.Quote(why.Error()))}, nil
 }
 
 func (s *Scheduler) stateOf(ctx context.Context, name string) (schedule.State, error) {
@@ -59,70 +71,68 @@ func (s *Scheduler) stateOf(ctx context.Context, name string) (schedule.State, e
 }
 
 // standing is a sentence or two on the state of a schedule.
-func (s *Scheduler) standing(st *schedule.State) string {
+func (s *Scheduler) standing(st *schedule.State) sentence.Text {
 	of := scheduleOf(&st.Schedule)
 	switch of.State {
 	case processor.SchedulePaused:
-		return fmt.Sprintf("It is paused since %s: %s. Ticks of the pause do not run. After resume it goes on with "+
-			"the next one.", moment(of.Updated), orUnknown(of.Reason))
+		return sentence.Text{sentence.Of(sentence.SchedulePaused, of.Updated, orUnknown(of.Reason))}
 	case processor.ScheduleEnded:
-		return fmt.Sprintf("It has ended: %s.", orUnknown(of.Reason))
+		return sentence.Text{sentence.Of(sentence.ScheduleEnded, orUnknown(of.Reason))}
 	case processor.ScheduleRetired:
-		return fmt.Sprintf("It is retired since %s: no live program of %s declares it. It comes back with its state "+
-			"when one does within 30 days.", moment(of.Updated), of.Owner)
+		return sentence.Text{sentence.Of(sentence.ScheduleRetired, of.Updated, of.Owner)}
 	}
-	text := "No tick is to come, and it ends with its run."
-	if !of.NextTick.IsZero() {
-		text = fmt.Sprintf("Its next tick is %s", moment(of.NextTick))
-		if of.NextDue != of.NextTick {
-			text += fmt.Sprintf(", which its jitter puts off until %s", moment(of.NextDue))
-		}
-		text += "."
+	var text sentence.Text
+	switch {
+	case of.NextTick.IsZero():
+		text = append(text, sentence.Of(sentence.ScheduleLast))
+	case of.NextDue.Equal(of.NextTick):
+		text = append(text, sentence.Of(sentence.ScheduleNext, of.NextTick))
+	default:
+		text = append(text, sentence.Of(sentence.ScheduleJittered, of.NextTick, of.NextDue))
 	}
 	if behind := schedule.Behind(st); behind > 0 {
-		text += fmt.Sprintf(" %d ticks are due and not decided: no started process can decide about it, or the "+
-			"database refuses the decision. The log of the processes says why.", behind)
+		text = append(text, sentence.Of(sentence.ScheduleBehind, behind))
 	}
 	if of.Failures > 0 {
-		text += fmt.Sprintf(" Its last %d runs have failed.", of.Failures)
+		text = append(text, sentence.Of(sentence.ScheduleFailures, of.Failures))
 	}
 	return text
 }
 
-func orUnknown(reason string) string {
+// orUnknown returns a stored reason as a parameter of a sentence.
+func orUnknown(reason string) any {
 	if reason == "" {
-		return "no reason was given"
+		return sentence.Of(sentence.NoReason)
 	}
-	return reason
+	return sentence.Quote(reason)
 }
 
 // withTask adds how a run stands.
-func (s *Scheduler) withTask(ctx context.Context, text string, id int64) (string, error) {
-	run, err := s.Explain(ctx, ID(id))
+func (s *Scheduler) withTask(ctx context.Context, text sentence.Text, id int64) (sentence.Text, error) {
+	_, run, err := s.explainRef(ctx, ID(id))
 	if err != nil {
 		return text, err
 	}
-	return fmt.Sprintf("%s Its run is task %d. %s", text, id, run.Text), nil
+	return append(append(text, sentence.Of(sentence.ScheduleRun, sentence.ID(id))), run...), nil
 }
 
 func (s *Scheduler) explainTick(
 	ctx context.Context, st *schedule.State, tick time.Time,
-) (ScheduleExplanation, error) {
+) (ScheduleExplanation, sentence.Text, error) {
 	e := ScheduleExplanation{Schedule: scheduleOf(&st.Schedule), Tick: tick.UTC()}
 	run, there, err := s.historyOf(ctx, st.Schedule.Name, row.At(tick))
-	switch {
-	case err != nil:
-		return e, err
-	case there:
-		e.History = tickOf(&run)
-		e.Text = outcomeText(&e.History)
-		if run.Outcome == row.OutcomeOpen {
-			e.Text, err = s.withTask(ctx, e.Text, run.TaskID)
-		}
-	default:
-		e.Text = withoutHistory(st, row.At(tick))
+	if err != nil {
+		return e, nil, err
 	}
-	return e, err
+	if !there {
+		return e, sentence.Text{withoutHistory(st, row.At(tick))}, nil
+	}
+	e.History = tickOf(&run)
+	text := sentence.Text{outcomeText(&e.History)}
+	if run.Outcome == row.OutcomeOpen {
+		text, err = s.withTask(ctx, text, run.TaskID)
+	}
+	return e, text, err
 }
 
 // historyOf returns the row of the history that is about a tick.
@@ -144,47 +154,56 @@ func (s *Scheduler) historyOf(ctx context.Context, name string, tick row.Time) (
 	return runs[i], true, nil
 }
 
-func outcomeText(t *ScheduleTick) string {
-	among := ""
-	if t.Ticks > 1 {
-		among = fmt.Sprintf(", as one of %d from %s to %s", t.Ticks, moment(t.Tick), moment(t.Until))
-	}
+func outcomeText(t *ScheduleTick) sentence.Sentence {
+	task := sentence.ID(t.TaskID)
 	switch t.Outcome {
 	case processor.OutcomeOpen:
-		return "Its run has not ended."
+		return sentence.Of(sentence.TickOpen)
 	case processor.OutcomeCompleted:
-		return fmt.Sprintf("It ran as task %d, from %s to %s.", t.TaskID, moment(t.Start), moment(t.Finish))
+		return sentence.Of(sentence.TickCompleted, task, t.Start, t.Finish)
 	case processor.OutcomeSkipped, processor.OutcomeMissed:
-		return fmt.Sprintf("It did not run%s: %s.", among, orUnknown(t.Note))
+		if t.Ticks > 1 {
+			return sentence.Of(sentence.TicksNotRun, t.Ticks, t.Tick, t.Until, orUnknown(t.Note))
+		}
+		return sentence.Of(sentence.TickNotRun, orUnknown(t.Note))
 	case processor.OutcomeUnknown:
-		return fmt.Sprintf("It was planted as task %d, which was deleted before its end was seen.", t.TaskID)
+		return sentence.Of(sentence.TickUnknown, task)
+	case processor.OutcomeFailed:
+		return sentence.Of(sentence.TickFailed, task, t.Finish, orUnknown(t.Note))
 	default:
-		return fmt.Sprintf("Its run, task %d, %s at %s: %s.", t.TaskID, t.Outcome, moment(t.Finish), orUnknown(t.Note))
+		return sentence.Of(sentence.TickCancelled, task, t.Finish, orUnknown(t.Note))
 	}
 }
 
 // withoutHistory says why the history has nothing about a moment.
-func withoutHistory(st *schedule.State, tick row.Time) string {
+func withoutHistory(st *schedule.State, tick row.Time) sentence.Sentence {
 	s := &st.Schedule
 	before, after := row.At(st.Spec.Prev(tick.Std())), row.At(st.Spec.Next((tick - 1).Std()))
 	switch {
 	case after != tick:
-		text := "The definition of today names no tick at this moment"
-		if !before.IsZero() {
-			text += ", but one at " + moment(before.Std())
-		}
-		if !after.IsZero() {
-			text += " and one at " + moment(after.Std())
-		}
-		return text + ". delaytask schedule preview shows what a clock change moves."
+		return noTick(before, after)
 	case tick < s.Created:
-		return fmt.Sprintf("The schedule was created at %s, after this tick.", moment(s.Created.Std()))
+		return sentence.Of(sentence.TickTooEarly, s.Created.Std())
 	case !s.Next.IsZero() && tick >= s.Next:
-		return "It is to come, or waits: nothing is decided about it."
+		return sentence.Of(sentence.TickToCome)
 	case s.State != row.ScheduleActive:
-		return fmt.Sprintf("The schedule was %s by then, and is: %s.", s.State, orUnknown(s.Reason))
+		state := sentence.Of(sentence.State + sentence.Code(s.State.String()))
+		return sentence.Of(sentence.TickStopped, state, orUnknown(s.Reason))
 	default:
-		return fmt.Sprintf("The history does not hold it: the schedule was paused or had another definition then, or "+
-			"the row was deleted, because the history keeps %d rows.", s.KeepRuns)
+		return sentence.Of(sentence.TickForgotten, s.KeepRuns)
+	}
+}
+
+// noTick says that a schedule has no tick at a moment, but before or after it.
+func noTick(before, after row.Time) sentence.Sentence {
+	switch {
+	case before.IsZero() && after.IsZero():
+		return sentence.Of(sentence.TickNone)
+	case after.IsZero():
+		return sentence.Of(sentence.TickNoneBefore, before.Std())
+	case before.IsZero():
+		return sentence.Of(sentence.TickNoneAfter, after.Std())
+	default:
+		return sentence.Of(sentence.TickNoneBetween, before.Std(), after.Std())
 	}
 }

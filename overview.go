@@ -77,14 +77,18 @@ func (s *Scheduler) Overview(ctx context.Context) (Overview, error) {
 
 // OverviewFor is Overview for a viewer that may not see everything. It costs no reading of its own.
 func (s *Scheduler) OverviewFor(ctx context.Context, f OverviewFilter) (Overview, error) {
-	if err := s.enter(ctx); err != nil {
-		return Overview{}, err
-	}
-	found, err := s.overview.Snapshot(ctx)
+	found, err := s.readOverview(ctx)
 	if err != nil {
 		return Overview{}, err
 	}
 	return found.Overview(f), nil
+}
+
+func (s *Scheduler) readOverview(ctx context.Context) (overview.Reading, error) {
+	if err := s.enter(ctx); err != nil {
+		return overview.Reading{}, err
+	}
+	return s.overview.Snapshot(ctx)
 }
 
 // newOverview returns the reader of a process. On SQLite there are no locks on rows.

@@ -5,9 +5,12 @@ package bridge
 
 import (
 	"context"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/overview"
+	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -33,6 +36,22 @@ var Registered func(scheduler any, tag string) (processor.Registration, bool)
 
 // Warning returns what an operator has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
+
+// Overview is the OverviewFor of a *delaytask.Scheduler, with the advice of each finding, to write it in another
+// language.
+var Overview func(
+	ctx context.Context, scheduler any, f processor.OverviewFilter,
+) (processor.Overview, []overview.Advice, error)
+
+// Explain is the Explain of a *delaytask.Scheduler, with the sentences of its Text.
+var Explain func(
+	ctx context.Context, scheduler any, ref processor.Ref,
+) (processor.Explanation, sentence.Text, error)
+
+// ExplainSchedule is the ExplainSchedule of a *delaytask.Scheduler, with the sentences of its Text.
+var ExplainSchedule func(
+	ctx context.Context, scheduler any, name string, tick time.Time,
+) (processor.ScheduleExplanation, sentence.Text, error)
 
 // Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the stored
 // delaytask.TaskRow, without Created and Updated, which the database sets: a caller that shows it need not read it. The

@@ -21,6 +21,12 @@ type view struct {
 
 // Overview returns what a viewer may see of the reading. It shares no memory with another.
 func (r Reading) Overview(f processor.OverviewFilter) processor.Overview {
+	o, _ := r.Advised(f)
+	return o
+}
+
+// Advised is Overview with the advice of each finding.
+func (r Reading) Advised(f processor.OverviewFilter) (processor.Overview, []Advice) {
 	v := &view{
 		Reading: r, filter: f, tags: map[string]*processor.TagOverview{}, served: map[string][]processor.NodeRef{},
 	}
@@ -29,14 +35,15 @@ func (r Reading) Overview(f processor.OverviewFilter) processor.Overview {
 	v.addTags()
 	v.addForecast(&o)
 	v.addHistory(&o)
-	o.Attention = v.attention()
+	var advice []Advice
+	o.Attention, advice = written(v.attention())
 	for _, tag := range slices.Sorted(maps.Keys(v.tags)) {
 		t := v.tags[tag]
 		o.Totals.Executing = o.Totals.Executing.Plus(countOf(t, processor.Executing))
 		o.Totals.Overdue = o.Totals.Overdue.Plus(t.Overdue)
 		o.Tags = append(o.Tags, *t)
 	}
-	return o
+	return o, advice
 }
 
 // parts is their order.

@@ -21,7 +21,7 @@ const module = "github.com/delaytask/delaytask"
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
 	{"processor", "internal/row", "internal/spec", "internal/timer/offheap", "internal/testkit/journal",
-		"internal/store/sabotage", "internal/redact"},
+		"internal/store/sabotage", "internal/redact", "internal/sentence"},
 	{"internal/testkit/linear", "internal/bulk"},
 	{
 		"internal/server/access", "internal/server/browser",
@@ -59,6 +59,7 @@ var own = map[string][]string{
 	"processor":                {},
 	"internal/row":             {},
 	"internal/redact":          {},
+	"internal/sentence":        {},
 	"internal/timer/offheap":   {},
 	"internal/testkit/dbtest":  {},
 	"internal/testkit/journal": {},
@@ -74,7 +75,7 @@ var own = map[string][]string{
 	"internal/schedule":        {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
 	"internal/forecast":        {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
 	"internal/overview": {"internal/cluster", "internal/forecast", "internal/listing", "internal/rollup",
-		"internal/row", "internal/store", "processor"},
+		"internal/row", "internal/sentence", "internal/store", "processor"},
 	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/server/browser":   {},
 	"internal/server/encrypted": {},
@@ -95,7 +96,8 @@ var own = map[string][]string{
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
-var standard = []string{"processor", "internal/row", "internal/testkit/journal", "internal/redact"}
+var standard = []string{"processor", "internal/row", "internal/testkit/journal", "internal/redact",
+	"internal/sentence"}
 
 // only says where a foreign module may be imported, tests included where the value says so.
 var only = map[string]struct {
