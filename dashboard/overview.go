@@ -3,22 +3,33 @@ package dashboard
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
+	insight "github.com/delaytask/delaytask/internal/overview"
 	"github.com/delaytask/delaytask/internal/server/access"
 )
 
 // overviewPage says what needs attention, and how all stands.
 type overviewPage struct {
 	overview
-	Late  seriesChart
-	Chart dueChart // of what falls due
+	Findings []finding
+	Late     seriesChart
+	Chart    dueChart // of what falls due
+}
+
+// finding is a finding with its sentences, which each reader gets in another language.
+type finding struct {
+	delaytask.Finding
+	Advice insight.Advice
 }
 
 // overview is what one user may see of what was read for all.
-type overview struct{ delaytask.Overview }
+type overview struct {
+	delaytask.Overview
+	advice []insight.Advice // of each finding
+}
 
 // Status is that of the answer: a page whose database is away is shown, and says so.
 func (o overview) Status() int {
@@ -39,12 +50,12 @@ func (v *view) overview() (any, error) {
 		next := delaytask.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
 		shown.Chart = newDueChart(&next, delaytask.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
 	}
-	for i := range shown.Attention {
-		f := &shown.Attention[i]
-		f.Text, f.Error = v.Redacted(f.Tag, f.Text), v.Redacted(f.Tag, f.Error)
-		if strings.HasSuffix(f.Text, f.Error) { // only a long one is not there as a whole
+	for i, f := range shown.Attention {
+		if len(f.Error) <= insight.MostError { // the sentence has it as a whole
 			f.Error = ""
 		}
+		f.Error = v.Redacted(f.Tag, f.Error)
+		shown.Findings = append(shown.Findings, finding{f, shown.advice[i]})
 	}
 	return shown, nil
 }
@@ -57,8 +68,8 @@ func (v *view) readOverview() (overview, error) {
 	if !v.allTags(access.Observe) {
 		f.Sees = func(tag string) bool { return v.Caller.May(access.Observe, tag) }
 	}
-	found, err := v.scheduler.OverviewFor(v.r.Context(), f)
-	return overview{found}, err
+	found, advice, err := bridge.Overview(v.r.Context(), v.scheduler, f)
+	return overview{found, advice}, err
 }
 
 // alarming are findings because of which tasks are late or lost now. The others can wait for the morning.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
@@ -26,13 +28,13 @@ type schedulePage struct {
 	Warnings   []string
 	Unreadable string // why the ticks are not known here
 	History    []decided
-	First      bool      // the history begins with the newest
-	Older      string    // the query of the next page of the history
-	Why        string    // "" in a refresh: to ask locks the run's row
-	Asked      time.Time // the tick that Why is about
-	Did        string    // the action before
-	Run        int64     // the task that it has made
-	Quoted     string    // the name, for a shell
+	First      bool          // the history begins with the newest
+	Older      string        // the query of the next page of the history
+	Why        sentence.Text // none in a refresh: to ask locks the run's row
+	Asked      time.Time     // the tick that Why is about
+	Did        string        // the action before
+	Run        int64         // the task that it has made
+	Quoted     string        // the name, for a shell
 }
 
 // decided is a row of the history.
@@ -115,11 +117,9 @@ func (v *view) schedule() (any, error) {
 		shown.Older = query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
 	}
 	if !isPart(v.r) {
-		why, err := v.scheduler.ExplainSchedule(ctx, name, asked)
-		if err != nil {
+		if _, shown.Why, err = bridge.ExplainSchedule(ctx, v.scheduler, name, asked); err != nil {
 			return nil, err
 		}
-		shown.Why = v.Redacted(s.Tag, why.Text)
 	}
 	return shown, nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -17,8 +19,7 @@ import (
 type taskPage struct {
 	Task     delaytask.TaskRow // without its body
 	Body     int               // bytes of it
-	Reason   delaytask.Reason
-	Why      string // "" in a refresh: to ask locks the row
+	Why      sentence.Text     // none in a refresh: to ask locks the row
 	Attempts []attempt
 	Trace    string
 	Group    string // of a failed task
@@ -69,11 +70,9 @@ func (v *view) task() (any, error) {
 		shown.Group = v.Group(&task)
 	}
 	if !isPart(v.r) {
-		why, err := v.scheduler.Explain(v.r.Context(), delaytask.ID(id))
-		if err != nil {
+		if _, shown.Why, err = bridge.Explain(v.r.Context(), v.scheduler, delaytask.ID(id)); err != nil {
 			return nil, err
 		}
-		shown.Reason, shown.Why = why.Reason, v.Redacted(task.Tag, why.Text)
 	}
 	return shown, nil
 }

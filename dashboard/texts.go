@@ -4,7 +4,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"github.com/delaytask/delaytask/internal/sentence"
 )
 
 // The texts of all pages, a file for each page, with every language beside the others.
@@ -34,24 +35,21 @@ func mustTexts() map[string]map[string]string {
 			all[key] = text
 		}
 	}
+	for code, form := range sentence.English {
+		key := said + string(code)
+		if all[key] == nil {
+			all[key] = map[string]string{}
+		}
+		all[key]["en"] = form
+	}
 	return all
 }
 
-// T returns a text in the reader's language. A text with a "|" has a form for one and a form for other numbers; the
-// first argument says which.
+// T returns a text in the reader's language, with its parameters.
 func (v *view) T(key string, args ...any) string {
 	text, known := texts[key][v.Lang]
 	if !known {
 		return key
 	}
-	if one, many, counted := strings.Cut(text, "|"); counted {
-		text = many
-		if len(args) > 0 && fmt.Sprint(args[0]) == "1" {
-			text = one
-		}
-	}
-	if len(args) == 0 || !strings.Contains(text, "%") {
-		return text
-	}
-	return fmt.Sprintf(text, args...)
+	return sentence.Fill(text, args...)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
+// MostError is how much of an error a sentence has, in bytes.
+const MostError = 200
+
 // Advice is the Text and the Do of a finding, for those who write them in another language.
 type Advice struct{ Text, Do sentence.Sentence }
 
@@ -250,7 +253,7 @@ func (v *view) addError(f *finding, of *failures) {
 	if f.Code == processor.FindingFailing {
 		f.Group = of.group.ID
 	}
-	f.Advice.Text = sentence.Of(sentence.MostOften, f.Advice.Text, sentence.Quote(row.Clip(f.Error, 200)))
+	f.Advice.Text = sentence.Of(sentence.MostOften, f.Advice.Text, sentence.Quote(row.Clip(f.Error, MostError)))
 }
 
 // purgeFindings tells of ended tasks that should be deleted by now.
