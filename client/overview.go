@@ -60,7 +60,7 @@ func finding(f *wire.Finding) processor.Finding {
 func tagOverview(t *wire.TagOverview) processor.TagOverview {
 	o := processor.TagOverview{
 		Tag: t.Tag, Counts: map[processor.Status]int64{}, Overdue: dueTasks(t.Overdue), OldestDue: t.OldestDue.Std(),
-		Paused: t.Paused, PausedSince: t.PausedSince.Std(), Due: allDue(t.Due),
+		Paused: t.Paused, PausedSince: t.PausedSince.Std(), PausedBy: t.PausedBy, Due: allDue(t.Due),
 	}
 	for status, n := range t.Counts {
 		o.Counts[processor.Status(status)] = n

@@ -22,6 +22,7 @@ type tagPage struct {
 	Tag    string
 	Paused bool
 	Since  time.Time               // it is paused; zero where that is not known
+	By     string                  // who paused it; "" where that is not known
 	Nodes  []delaytask.Node        // live ones that serve it
 	Here   *processor.Registration // what it was registered with in this process; nil where it was not
 	Counts []statusCount
@@ -99,9 +100,11 @@ func (v *view) tagParts(shown *tagPage, span time.Duration, now row.Time) error 
 		return err
 	}
 	if shown.Paused && !shown.NoPast {
-		if shown.Since, err = v.pausedSince(tag, now); v.gone(err) {
+		pause, err := v.pause(tag, now)
+		if v.gone(err) {
 			return err
 		}
+		shown.Since, shown.By = pause.Since.Std(), pause.By
 	}
 	if err := v.lateness(shown, past); err != nil {
 		return err
@@ -209,11 +212,11 @@ func pastOf(tag string, span row.RollupSpan, rows, marks []row.Rollup, from, to 
 	return p
 }
 
-// pausedSince finds the mark of a pause.
-func (v *view) pausedSince(tag string, now row.Time) (time.Time, error) {
-	return kept(v, "paused "+tag, keepHour, func(ctx context.Context) (time.Time, error) {
+// pause finds the mark of a pause.
+func (v *view) pause(tag string, now row.Time) (rollup.Pause, error) {
+	return kept(v, "paused "+tag, keepHour, func(ctx context.Context) (rollup.Pause, error) {
 		marks, err := v.store.Rollups(ctx, row.SpanMark, []string{tag}, now.Add(-rollup.KeepHours), now)
-		return rollup.PausedSince(marks)[tag].Std(), err
+		return rollup.Pauses(marks)[tag], err
 	})
 }
 

@@ -44,6 +44,36 @@ func (s *site) counted(tag string, ago time.Duration) {
 	}}))
 }
 
+// The process that has paused a tag writes its mark within a minute, and when it stops.
+func TestATagTellsWhoPausedIt(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	servertest.OK(t, s.Start(t.Context()))
+	for _, who := range []string{"ann", "bob"} { // who comes second has changed nothing
+		s.user.Name = who
+		s.post("/tags/a%2Fb/pause", nil).has(t, http.StatusSeeOther)
+	}
+	servertest.OK(t, s.Stop(t.Context()))
+	reader := servertest.Open(t, s.dsn, delaytask.Config{})
+	h, err := dashboard.New(reader, dashboard.Options{
+		Who: func(*http.Request) (dashboard.User, error) { return s.user, nil },
+	})
+	servertest.OK(t, err)
+	s.h = h
+	s.user = dashboard.User{Name: "eve", Role: dashboard.Viewer, Tags: []string{"*"}}
+	for _, path := range []string{"/tags/a%2Fb", "/"} {
+		a := s.get(path)
+		a.has(t, http.StatusOK, "by ann")
+		if strings.Contains(a.body, "by bob") {
+			t.Errorf("%s names who paused a tag that was paused", path)
+		}
+	}
+	if o, err := reader.Overview(t.Context()); err != nil || len(o.Tags) != 1 || o.Tags[0].PausedBy != "ann" ||
+		o.Tags[0].PausedSince.IsZero() {
+		t.Errorf("got %+v, %v", o.Tags, err)
+	}
+}
+
 func TestATagShowsHowItStands(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -42,7 +42,7 @@ type SeriesPoint struct {
 type SeriesMark struct {
 	Time time.Time
 	Kind MarkKind
-	Name string // of the node, or of the server that answers since
+	Name string // of the node, of the server that answers since, or of who paused or resumed the tag; may be ""
 	Tag  string // that was paused or resumed
 }
 

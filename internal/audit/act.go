@@ -86,11 +86,13 @@ type Act struct {
 
 func (a *Act) entry(via Via) row.AuditEntry {
 	return row.AuditEntry{
-		Who: cut(a.Who, row.AuditWhoBytes), Via: string(via), Action: string(a.Action),
+		Who: a.who(), Via: string(via), Action: string(a.Action),
 		Target: cut(a.Target, row.AuditWhoBytes), Tag: cut(a.Tag, row.AuditTagBytes),
 		Detail: cut(a.Detail, row.AuditDetailBytes),
 	}
 }
+
+func (a *Act) who() string { return cut(a.Who, row.AuditWhoBytes) }
 
 // cut returns at most so many bytes of a text, whole characters alone.
 func cut(text string, most int) string {

@@ -62,11 +62,14 @@ func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) error) e
 // DoAll records the act, does it, records what became of it, and returns the error of do. do returns how many tasks it
 // has changed, also beside an error. When the outcome cannot be stored, that is logged.
 //
+// The context of do has the actor, also where nothing is recorded.
+//
 // It returns [processor.ErrNotRecorded], and does nothing, when the act cannot be recorded. Where the database has no
 // table for it, or the account lacks privileges on the table, that is logged once, and the act goes on.
 func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (tasks int64, err error)) error {
+	acting := row.WithActor(ctx, act.who())
 	if l == nil || l.Level == Off || l.Level == Operate && act.Action.Single() {
-		_, err := do(ctx)
+		_, err := do(acting)
 		return err
 	}
 	id, err := l.begin(ctx, &act)
@@ -79,7 +82,7 @@ func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (task
 			l.end(ctx, id, end)
 		}
 	}()
-	end.Tasks, err = do(ctx)
+	end.Tasks, err = do(acting)
 	end.Outcome, end.Error = outcomeOf(err)
 	if end.Outcome == row.AuditRefused && end.Tasks > 0 {
 		end.Outcome = row.AuditFailed // a part was done, and the rest was not, as when someone has stopped it

@@ -24,9 +24,9 @@ func (e *Engine) tellOfStart(ctx context.Context) {
 	}
 }
 
-// markPause marks that a tag was paused or resumed through this process.
-func (t *tags) markPause(tag string, paused bool) {
-	mark := row.Mark{Kind: row.MarkResumed}
+// markPause marks that a tag was paused or resumed through this process, and by whom.
+func (t *tags) markPause(ctx context.Context, tag string, paused bool) {
+	mark := row.Mark{Kind: row.MarkResumed, Name: row.Actor(ctx)}
 	if paused {
 		mark.Kind = row.MarkPaused
 	}

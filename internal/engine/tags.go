@@ -136,7 +136,7 @@ func (t *tags) set(ctx context.Context, tag string, paused bool) error {
 	if err := t.store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
 		return err
 	}
-	t.markPause(tag, paused)
+	t.markPause(ctx, tag, paused)
 	t.notify.tag(tag, true)
 	return t.read(ctx)
 }

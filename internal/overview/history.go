@@ -115,11 +115,12 @@ func begun(minutes []row.Rollup, at func(row.Time) row.Time) []row.Rollup {
 	return minutes
 }
 
-// readPauses finds since when tags are paused. The process that has paused one writes its mark within a minute.
+// readPauses finds since when tags are paused, and by whom. The process that has paused one writes its mark within a
+// minute.
 func (r *reading) readPauses(ctx context.Context, fresh bool) error {
 	var tags []string
 	for tag := range r.paused {
-		_, known := r.cache.pausedSince[tag]
+		_, known := r.cache.pauses[tag]
 		fresh = fresh || !known
 		tags = append(tags, tag)
 	}
@@ -130,11 +131,11 @@ func (r *reading) readPauses(ctx context.Context, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	found := rollup.PausedSince(marks)
-	since := make(map[string]row.Time, len(tags)) // of each tag, so that it is known to be unknown
+	found := rollup.Pauses(marks)
+	pauses := make(map[string]rollup.Pause, len(tags)) // of each tag, so that it is known to be unknown
 	for _, tag := range tags {
-		since[tag] = found[tag]
+		pauses[tag] = found[tag]
 	}
-	r.cache.pausedSince = since
+	r.cache.pauses = pauses
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -33,11 +34,11 @@ type Snapshot struct {
 
 // seldom is what is not read each time: it hardly changes within 5 s, or costs more.
 type seldom struct {
-	ended       kept[[]listing.TagCount] // of completed and cancelled tasks
-	history     kept[*history]
-	forecast    kept[*processor.Forecast]
-	locks       kept[[]Lock]
-	pausedSince map[string]row.Time
+	ended    kept[[]listing.TagCount] // of completed and cancelled tasks
+	history  kept[*history]
+	forecast kept[*processor.Forecast]
+	locks    kept[[]Lock]
+	pauses   map[string]rollup.Pause
 }
 
 const (

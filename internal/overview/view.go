@@ -124,7 +124,7 @@ func (v *view) addTags() {
 	}
 	for tag := range v.paused {
 		if t := v.of(tag); t != nil {
-			t.Paused, t.PausedSince = true, v.pausedSince[tag].Std()
+			t.Paused, t.PausedSince, t.PausedBy = true, v.pauses[tag].Since.Std(), v.pauses[tag].By
 		}
 	}
 	for _, counts := range [][]listing.TagCount{v.counts, v.ended.found} {

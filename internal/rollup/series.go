@@ -58,18 +58,24 @@ func Marks(rows []row.Rollup, tag string) (marks []row.Rollup) {
 	return marks
 }
 
-// PausedSince returns since when tags are paused, by their marks in the order of time. A second pause changes nothing.
-func PausedSince(marks []row.Rollup) map[string]row.Time {
-	since := map[string]row.Time{}
+// Pause says since when a tag is paused, and by whom. It is zero where that is not known.
+type Pause struct {
+	Since row.Time
+	By    string
+}
+
+// Pauses returns the pauses of tags, by their marks in the order of time. A second pause changes nothing.
+func Pauses(marks []row.Rollup) map[string]Pause {
+	paused := map[string]Pause{}
 	for _, m := range marks {
 		switch {
 		case m.Mark.Kind == row.MarkResumed:
-			delete(since, m.Tag)
-		case m.Mark.Kind == row.MarkPaused && since[m.Tag].IsZero():
-			since[m.Tag] = m.Begin
+			delete(paused, m.Tag)
+		case m.Mark.Kind == row.MarkPaused && paused[m.Tag].Since.IsZero():
+			paused[m.Tag] = Pause{m.Begin, m.Mark.Name}
 		}
 	}
-	return since
+	return paused
 }
 
 // Series returns merged rows as points, and marks, in their orders. It leaves out the span and the times.

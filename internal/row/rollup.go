@@ -50,7 +50,7 @@ func (s RollupSpan) Begin(t Time) Time { return t - t%Time(s.Length()/time.Micro
 // Mark is something that happened to all tasks, or to those of a tag.
 type Mark struct {
 	Kind MarkKind
-	Name string // of the node, or the identity of the server; of a pause "": the rollup has the tag
+	Name string // of the node, or the identity of the server; of a pause its actor: the rollup has the tag
 }
 
 // MarkKind says what happened.

@@ -43,6 +43,7 @@ type TagOverview struct {
 	OldestDue   Time             `json:"oldest_due,omitzero" doc:"Of what is overdue"`
 	Paused      bool             `json:"paused"`
 	PausedSince Time             `json:"paused_since,omitzero" doc:"Absent where it is not known"`
+	PausedBy    string           `json:"paused_by,omitempty" doc:"Access token, or user@host of the command; absent where it is not known"`
 	Nodes       []NodeRef        `json:"nodes" doc:"Live processes that serve the tag"`
 	Lateness    *SeriesLateness  `json:"lateness_ms,omitempty" doc:"Of first attempts in the last hour"`
 	LastHour    []HourStep       `json:"last_hour"`

@@ -32,6 +32,6 @@ type SeriesLateness struct {
 type SeriesMark struct {
 	Time Time   `json:"time"`
 	Kind string `json:"kind" doc:"A node joined, left or lost; a tag paused or resumed; a failover of the database"`
-	Name string `json:"name,omitempty" doc:"Of the node or the server"`
+	Name string `json:"name,omitempty" doc:"Of the node or the server; of a pause or its end, who made it"`
 	Tag  string `json:"tag,omitempty"`
 }

@@ -53,7 +53,8 @@ func finding(f *delaytask.Finding) wire.Finding {
 func tagOverview(t *delaytask.TagOverview) wire.TagOverview {
 	v := wire.TagOverview{
 		Tag: t.Tag, Counts: map[string]int64{}, Overdue: dueTasks(t.Overdue), OldestDue: wire.Time(t.OldestDue),
-		Paused: t.Paused, PausedSince: wire.Time(t.PausedSince), Nodes: make([]wire.NodeRef, len(t.Nodes)),
+		Paused: t.Paused, PausedSince: wire.Time(t.PausedSince), PausedBy: t.PausedBy,
+		Nodes:    make([]wire.NodeRef, len(t.Nodes)),
 		LastHour: make([]wire.HourStep, len(t.LastHour)), Due: allDue(t.Due),
 	}
 	for status, n := range t.Counts {
