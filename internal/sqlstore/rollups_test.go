@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 var aRollup = []row.Rollup{{Span: row.SpanMinute, Begin: row.SpanMinute.Begin(row.MinTime), Node: "n", Completed: 1}}
@@ -85,9 +86,19 @@ func TestAccountWithoutPrivilegesOnYoungerTablesGoesOn(t *testing.T) {
 		t.Cleanup(func() { _ = s.Close(context.Background()) })
 		must(t, one(s.Purge(t.Context(), row.Completed, row.MinTime, 1))) // a chore, as writing rollups is
 		var before, after string
-		connection := func(id *string) {
-			must(t, pool.GetContext(t.Context(), id, "SELECT GROUP_CONCAT(id ORDER BY id) FROM"+
-				" information_schema.processlist WHERE user = ? AND command = 'Sleep'", strings.Split(user, "'")[1]))
+		// A server answers a statement before it shows the connection as idle, so all of them are awaited.
+		connection := func(ids *string) {
+			servertest.Eventually(t, "all connections are idle", func() bool {
+				var found struct {
+					IDs  string `db:"ids"`
+					Busy int    `db:"busy"`
+				}
+				must(t, pool.GetContext(t.Context(), &found, "SELECT GROUP_CONCAT(id ORDER BY id) AS ids,"+
+					" SUM(command <> 'Sleep') AS busy FROM information_schema.processlist WHERE user = ?",
+					strings.Split(user, "'")[1]))
+				*ids = found.IDs
+				return found.Busy == 0
+			})
 		}
 		without(t, s, "SELECT, INSERT, UPDATE and DELETE on the table delay_task_rollup")
 		connection(&before)
