@@ -41,6 +41,11 @@ func TestReceiversAreShownWithoutTheirSecrets(t *testing.T) {
 		}
 	}
 	s.get("/receivers?tag=mail.send").has(t, http.StatusOK, "1 live receiver<")
+	odd, err := stored.SaveReceiver(t.Context(), row.Receiver{App: "odd", TTL: time.Hour, Address: "%zz hunter2",
+		Tags: []string{"mail.send"}})
+	servertest.OK(t, err)
+	s.get("/receivers").has(t, http.StatusOK, "not readable as an address</a>")
+	s.get(fmt.Sprintf("/receivers/%d", odd.ID)).has(t, http.StatusOK, "not readable as an address</h1>")
 
 	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"order.*"}}
 	a = s.get("/receivers")
@@ -60,7 +65,7 @@ func TestReceiversAreShownWithoutTheirSecrets(t *testing.T) {
 	s.post(shop+"/delete", nil).has(t, http.StatusNotFound)
 	live, _, err := stored.Receivers(t.Context())
 	servertest.OK(t, err)
-	if len(live) != 1 || live[0].App != "both" {
+	if len(live) != 2 || live[0].App != "both" || live[1].App != "odd" {
 		t.Errorf("left are %v", live)
 	}
 }
