@@ -163,7 +163,8 @@ func (v *view) run() (any, error) {
 	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
 	shown.Link = filterQuery(&found.Filter)
 	if found.Outcome() == bulk.Failed {
-		shown.Error = v.Redacted(found.Filter.Tag, found.Err.Error())
+		_, text := statusOf(found.Err) // what a database says may name hosts and users
+		shown.Error = v.Redacted(found.Filter.Tag, v.T(text, found.Err))
 	}
 	return shown, nil
 }

@@ -1,6 +1,8 @@
 package dashboard_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,6 +10,9 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -69,6 +74,21 @@ func TestBodiesAndSecretsStayHidden(t *testing.T) {
 	masked.has(t, http.StatusOK, "&#34;user&#34;:&#34;ann&#34;", "[delaytask-redacted]")
 	if strings.Contains(masked.body, "<textarea") || strings.Contains(masked.body, "hunter2") {
 		t.Error("a masked body can be edited, or is not masked")
+	}
+
+	run, err := bridge.Bulks(s.Scheduler).Start(bulk.About{Verb: "retry", AsOf: s.Now()},
+		func(context.Context, func(int)) (int, error) {
+			return 0, &row.Error{Op: "retry tasks", Err: errors.New("access denied for user 'tasks'@'10.0.0.7'")}
+		})
+	servertest.OK(t, err)
+	servertest.Eventually(t, "the bulk change fails", func() bool {
+		state, _ := bridge.Bulks(s.Scheduler).Get(run.ID)
+		return state.Outcome() == bulk.Failed
+	})
+	failed := s.get("/bulk/" + run.ID)
+	failed.has(t, http.StatusOK, "It has ended early", "The database does not answer")
+	if strings.Contains(failed.body, "10.0.0.7") {
+		t.Error("a bulk change that has failed names the host of the database")
 	}
 }
 
