@@ -89,10 +89,14 @@ func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, sentence.T
 		return reason, append(sentence.Text{text}, explainLate(t)...), nil
 	}
 	locked, err := s.store.Locked(ctx, []int64{t.ID})
-	if err != nil {
+	refused := row.ClassOf(err) == row.ClassNotApplied
+	if err != nil && !refused {
 		return "", nil, err
 	}
 	reason, text := explainPending(t, now, slices.Contains(locked, t.ID))
+	if refused { // the rest was read
+		text = append(text, sentence.Of(sentence.TaskLockUnknown))
+	}
 	return reason, text, nil
 }
 

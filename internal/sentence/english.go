@@ -17,6 +17,7 @@ const (
 	TaskPaused      Code = "task.paused"
 	TaskUnserved    Code = "task.unserved"
 	TaskLocked      Code = "task.locked"
+	TaskLockUnknown Code = "task.lock_unknown"
 	TaskWaiting     Code = "task.waiting"
 	TaskLate        Code = "task.late"
 	Late            Code = "late." // before a LateReason
@@ -105,14 +106,15 @@ var English = map[Code]string{
 	TaskFailed: "It failed for good at %s, in attempt %s: %s",
 	TaskLeaseOver: "The lease of %s ended at %s without an answer; a rescue takes it back within seconds, " +
 		"if a node is alive.",
-	TaskLeased:   "Attempt %s is leased by %s until %s.",
-	TaskNotDue:   "It is due at %s.",
-	TaskRetry:    "Attempt %s failed (%s); the next one is due at %s.",
-	TaskPaused:   "The tag %s is paused.",
-	TaskUnserved: "No live node serves the tag %s.",
-	TaskLocked:   "Its row is locked by another transaction.",
-	TaskWaiting:  "It has been due since %s and waits for a free slot.",
-	TaskLate:     "It started %s late: %s.",
+	TaskLeased:      "Attempt %s is leased by %s until %s.",
+	TaskNotDue:      "It is due at %s.",
+	TaskRetry:       "Attempt %s failed (%s); the next one is due at %s.",
+	TaskPaused:      "The tag %s is paused.",
+	TaskUnserved:    "No live node serves the tag %s.",
+	TaskLocked:      "Its row is locked by another transaction.",
+	TaskLockUnknown: "The database refuses to look for a lock on its row, as one that is read-only does.",
+	TaskWaiting:     "It has been due since %s and waits for a free slot.",
+	TaskLate:        "It started %s late: %s.",
 	Late + "slot": "it waited for a free slot of its process, or for a caller of Pop. " +
 		"Raise the concurrency or run more processes",
 	Late + "tag_limit": "it waited for a slot of its tag. Raise the concurrency of the tag",
