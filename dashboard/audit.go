@@ -31,7 +31,7 @@ func (v *view) entries() (any, error) {
 	if text := q.Get("before"); text != "" {
 		before, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || before <= 0 {
-			return nil, invalid{"before", delaytask.ErrInvalidCursor}
+			return nil, invalid{field: "before", want: "want.entry"}
 		}
 		f.Before = before
 	}

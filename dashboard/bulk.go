@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func (v *view) bulkOf(query url.Values) (change *bulkrun.Change, clean url.Value
 	case errors.Is(err, bulkrun.ErrAction):
 		return nil, nil, errNoPage
 	case errors.Is(err, bulkrun.ErrForbidden): // of the named tag it is not
-		return nil, nil, invalid{"tag", err}
+		return nil, nil, invalid{field: "tag", want: "want.tag"}
 	}
 	return change, clean, err
 }
@@ -106,7 +105,7 @@ func (v *view) startBulk() (result, error) {
 	}
 	asOf, err := time.Parse(time.RFC3339Nano, form.Get("as_of"))
 	if err != nil || asOf.IsZero() {
-		return result{}, invalid{"as_of", errWhen}
+		return result{}, invalid{field: "as_of", want: "want.time"}
 	}
 	now, err := v.store.Now(v.r.Context())
 	if err != nil {
@@ -117,7 +116,7 @@ func (v *view) startBulk() (result, error) {
 	}
 	typed := strings.TrimSpace(form.Get("typed"))
 	if count := strings.ReplaceAll(typed, ",", ""); wanted == "" || typed != wanted && count != wanted {
-		return result{}, invalid{"typed", fmt.Errorf("%w: type %q to confirm; nothing was changed", errForm, wanted)}
+		return result{}, invalid{field: "typed", want: "want.typed", arg: wanted}
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
 	about := bulk.About{Who: v.Caller.Name(), Tasks: max(tasks, 0), Capped: form.Get("capped") != "", AsOf: asOf}
@@ -139,7 +138,7 @@ type runPage struct {
 	Known bool   // it is one of this process
 	Mine  bool   // the user may stop it
 	Link  string // the query of the tasks that it changes
-	Error string
+	Error string // "" when it was stopped
 }
 
 // Percent is how far it is, for its bar.
@@ -163,8 +162,8 @@ func (v *view) run() (any, error) {
 	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
 	shown.Link = filterQuery(&found.Filter)
 	if found.Outcome() == bulk.Failed {
-		_, text := statusOf(found.Err) // what a database says may name hosts and users
-		shown.Error = v.Redacted(found.Filter.Tag, v.T(text, found.Err))
+		// What a database says may name hosts and users.
+		shown.Error = v.Redacted(found.Filter.Tag, v.Failure(found.Err))
 	}
 	return shown, nil
 }

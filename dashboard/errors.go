@@ -3,10 +3,10 @@ package dashboard
 import (
 	"errors"
 	"net/http"
-	"slices"
 
-	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/sentence"
+	jsonview "github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 var (
@@ -20,58 +20,64 @@ var (
 	errForm        = errors.New("the form cannot be read")
 )
 
-// invalid is a mistake in what the user has typed. It names the field.
+// invalid is a mistake in what the user has typed into a field.
 type invalid struct {
 	field string
-	err   error
+	want  string // the key of the text that says what belongs there
+	arg   any    // of that text, if it has one
 }
 
-func (e invalid) Error() string { return e.field + ": " + e.err.Error() }
-func (e invalid) Unwrap() error { return e.err }
+func (e invalid) Error() string { return e.field + ": " + sentence.Fill(texts[e.want]["en"], e.arg) }
 
-// answers are the statuses and texts of errors. The first that fits counts.
+// answers are the statuses and codes of errors that only pages have. The first that fits counts.
 var answers = []struct {
+	err    error
 	status int
-	text   string // its argument is the error
-	errs   []error
+	code   string
 }{
-	{http.StatusNotFound, "error.no_page", []error{errNoPage}},
-	{http.StatusMethodNotAllowed, "error.method", []error{errMethod}},
-	{http.StatusNotFound, "nodes.not_found", []error{errNoNode}},
-	{http.StatusNotFound, "receivers.not_found", []error{errNoReceiver}},
-	{http.StatusNotFound, "schedule.not_found", []error{delaytask.ErrScheduleNotFound}},
-	{http.StatusConflict, "schedule.conflict", []error{
-		delaytask.ErrScheduleState, delaytask.ErrScheduleBusy, delaytask.ErrScheduleOwned,
-	}},
-	{http.StatusNotFound, "error.not_found", []error{delaytask.ErrNotFound}},
-	{http.StatusUnauthorized, "error.sign_in", []error{ErrSignIn}},
-	{http.StatusForbidden, "error.read_only", []error{errReadOnly}},
-	{http.StatusForbidden, "error.forbidden", []error{errForbidden}},
-	{http.StatusForbidden, "error.cross_origin", []error{errCrossOrigin}},
-	{http.StatusBadRequest, "error.invalid", []error{
-		errForm, delaytask.ErrInvalidOption, delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidID,
-		delaytask.ErrInvalidCursor, delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime,
-		delaytask.ErrInvalidRange, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
-	}},
-	{http.StatusConflict, "error.conflict", []error{
-		delaytask.ErrFinished, delaytask.ErrNotPending, delaytask.ErrNotFailed, delaytask.ErrDuplicate,
-		delaytask.ErrContended, delaytask.ErrVersionChanged, delaytask.ErrBroken, bulk.ErrTooMany,
-	}},
-	{http.StatusServiceUnavailable, "error.not_recorded", []error{delaytask.ErrNotRecorded}},
-	{http.StatusNotImplemented, "error.no_audit", []error{delaytask.ErrNoAudit}},
-	{http.StatusServiceUnavailable, "error.no_user", []error{errNoUser}},
-	{http.StatusServiceUnavailable, "error.slow", []error{errSlow}},
+	{errNoPage, http.StatusNotFound, "no_page"},
+	{errMethod, http.StatusMethodNotAllowed, "method"},
+	{errNoNode, http.StatusNotFound, "no_node"},
+	{errNoReceiver, http.StatusNotFound, "no_receiver"},
+	{ErrSignIn, http.StatusUnauthorized, "sign_in"},
+	{errReadOnly, http.StatusForbidden, "read_only"},
+	{errForbidden, http.StatusForbidden, wire.CodeForbidden},
+	{errCrossOrigin, http.StatusForbidden, wire.CodeCrossOrigin},
+	{errForm, http.StatusBadRequest, "form"},
+	{errNoUser, http.StatusServiceUnavailable, "no_user"},
+	{errSlow, http.StatusServiceUnavailable, "slow"},
 }
 
-// statusOf returns the status of an answer with the error, and the key of its text. An unknown error is the database's.
-func statusOf(err error) (status int, text string) {
-	if _, typed := errors.AsType[invalid](err); typed {
-		return http.StatusBadRequest, "error.invalid"
+// errorText begins the keys of the texts of errors, before their codes.
+const errorText = "error."
+
+// statusOf returns the status of an answer with the error. An unknown error is the database's.
+func statusOf(err error) int {
+	status, _, _ := answerTo(err)
+	return status
+}
+
+// Failure says in the reader's language what is wrong and what to do.
+func (v *view) Failure(err error) string {
+	if wrong, typed := errors.AsType[invalid](err); typed {
+		return v.T("error.invalid", wrong.field, v.T(wrong.want, wrong.arg))
 	}
-	for _, answer := range answers {
-		if slices.ContainsFunc(answer.errs, func(known error) bool { return errors.Is(err, known) }) {
-			return answer.status, answer.text
+	_, code, detail := answerTo(err)
+	return v.T(errorText+code, detail)
+}
+
+// answerTo returns the status and the code of an error, and the detail that its English text may have.
+func answerTo(err error) (status int, code, detail string) {
+	if _, typed := errors.AsType[invalid](err); typed {
+		return http.StatusBadRequest, "invalid", ""
+	}
+	for _, a := range answers {
+		if errors.Is(err, a.err) {
+			return a.status, a.code, ""
 		}
 	}
-	return http.StatusServiceUnavailable, "error.database"
+	if p, known := jsonview.Problem(err); known && p.Code != wire.CodeUnavailable {
+		return p.Status, p.Code, p.Detail
+	}
+	return http.StatusServiceUnavailable, wire.CodeUnavailable, ""
 }

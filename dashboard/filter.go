@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -16,13 +14,6 @@ type canonical string
 
 func (canonical) Error() string { return "this page has another address" }
 
-var (
-	errZone  = errors.New("want a name such as UTC or Europe/Berlin")
-	errWhen  = errors.New("want a time such as 2027-01-31T09:00:00Z")
-	errTwice = errors.New("it comes more than once")
-	errSpan  = errors.New("want 1h, 24h or 30d")
-)
-
 // filterNames are the parameters of a list, as the service has them.
 var filterNames = []string{"tag", "status", "key", "app", "due_from", "due_before", "late_by", "error", "group",
 	"order", "cursor"}
@@ -34,7 +25,7 @@ func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values,
 	for _, name := range filterNames {
 		values := query[name]
 		if len(values) > 1 {
-			return f, nil, invalid{name, errTwice}
+			return f, nil, invalid{field: name, want: "want.once"}
 		}
 		if len(values) == 1 && values[0] != "" {
 			clean.Set(name, values[0])
@@ -50,20 +41,20 @@ func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values,
 		if text == "" {
 			continue
 		}
-		if *to, err = v.timeOf(text); err == nil && to.IsZero() { // which would not filter
-			err = errWhen
+		if *to, err = v.timeOf(name, text); err == nil && to.IsZero() { // which would not filter
+			err = invalid{field: name, want: "want.time"}
 		}
 		if err != nil {
-			return f, nil, invalid{name, err}
+			return f, nil, err
 		}
 		clean.Set(name, to.UTC().Format(time.RFC3339Nano))
 	}
 	if text := clean.Get("late_by"); text != "" {
-		if f.LateBy, err = wire.ParseDuration(text); err == nil && f.LateBy == 0 {
-			err = fmt.Errorf("want more than 0")
+		if f.LateBy, err = wire.ParseDuration(text); err != nil {
+			return f, nil, invalid{field: "late_by", want: "want.duration"}
 		}
-		if err != nil {
-			return f, nil, invalid{"late_by", err}
+		if f.LateBy == 0 {
+			return f, nil, invalid{field: "late_by", want: "want.positive"}
 		}
 	}
 	return f, clean, nil
@@ -89,8 +80,8 @@ func lateBy(f *delaytask.Filter) string {
 	return wire.FormatDuration(f.LateBy)
 }
 
-// timeOf reads a time with its zone, or one of the reader's zone as a browser's field for times has it.
-func (v *view) timeOf(text string) (time.Time, error) {
+// timeOf reads a time of a field: with its zone, or one of the reader's zone as a browser's field for times has it.
+func (v *view) timeOf(field, text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, nil
 	}
@@ -100,7 +91,7 @@ func (v *view) timeOf(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, errWhen
+	return time.Time{}, invalid{field: field, want: "want.time"}
 }
 
 // Field formats a time for a field of a form.

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,8 +8,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
-
-var errFind = errors.New("want the id of a task, or a tag and a key with a space between")
 
 // find goes where a text of the search field leads: to the task with the id, or to those with a tag and key.
 func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
@@ -28,6 +25,6 @@ func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
 	case len(words) == 1:
 		browser.SeeOther(w, "./tasks?"+query("tag", words[0]))
 	default:
-		d.fail(w, v, invalid{"q", errFind})
+		d.fail(w, v, invalid{field: "q", want: "want.find"})
 	}
 }

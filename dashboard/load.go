@@ -41,7 +41,7 @@ func (v *view) spanOf() (name string, span time.Duration, err error) {
 	}
 	span, known := spans[name]
 	if !known {
-		return "", 0, invalid{"span", errSpan}
+		return "", 0, invalid{field: "span", want: "want.span"}
 	}
 	return name, span, nil
 }

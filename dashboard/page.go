@@ -67,9 +67,9 @@ func (d *dashboard) refresh(w http.ResponseWriter, v *view, p page) {
 		return
 	}
 	if err != nil {
-		status, key := statusOf(err)
+		status := statusOf(err)
 		v.logged(status, err)
-		http.Error(w, v.T(key, err), status)
+		http.Error(w, v.Failure(err), status)
 		return
 	}
 	var b bytes.Buffer
@@ -110,7 +110,7 @@ func answer(w http.ResponseWriter, status int, html []byte) {
 // broken answers when a template fails. What the reader sees of it is nothing.
 func (d *dashboard) broken(w http.ResponseWriter, v *view, err error) {
 	d.log.Error("dashboard: a page cannot be made", "path", v.Path, "err", err)
-	http.Error(w, "this page cannot be shown; the log says more", http.StatusInternalServerError)
+	http.Error(w, v.T("error.page"), http.StatusInternalServerError)
 }
 
 // failure is what the error page shows.
@@ -122,10 +122,10 @@ type failure struct {
 
 // fail answers with an error as a whole page.
 func (d *dashboard) fail(w http.ResponseWriter, v *view, err error) {
-	status, key := statusOf(err)
+	status := statusOf(err)
 	v.logged(status, err)
 	d.render(w, v, status, "error", failure{
-		Status: status, Text: v.T(key, err), Retry: status == http.StatusServiceUnavailable,
+		Status: status, Text: v.Failure(err), Retry: status == http.StatusServiceUnavailable,
 	})
 }
 

@@ -1,9 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
-	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -99,21 +96,9 @@ func TestEveryCodeHasATextOnPages(t *testing.T) {
 		{"overview.go", "OverviewTrouble", "overview.trouble."}, {"late.go", "LateReason", "late."},
 		{"schedule.go", "Outcome", "schedule.outcome."}, {"schedule.go", "ScheduleState", "schedules.state."},
 	} {
-		source, err := os.ReadFile("../processor/" + c.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		constant := regexp.MustCompile(fmt.Sprintf(`\s%s\s+= "(\w+)"`, c.kind))
-		codes := map[string]bool{}
-		for _, m := range constant.FindAllStringSubmatch(string(source), -1) {
-			codes[m[1]] = true
-		}
-		if len(codes) == 0 {
-			t.Errorf("%s has no %s", c.file, c.kind)
-		}
-		for _, code := range slices.Sorted(maps.Keys(codes)) {
-			if texts[c.prefix+code] == nil {
-				t.Errorf("the %s %s has no text", c.kind, code)
+		for _, m := range find(t, "../processor/"+c.file, `\s`+c.kind+`\s+= "(\w+)"`) {
+			if texts[c.prefix+m[1]] == nil {
+				t.Errorf("the %s %s has no text", c.kind, m[1])
 			}
 		}
 	}

@@ -131,9 +131,9 @@ func (v *view) instant(name string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, err := v.timeOf(text)
+	t, err := v.timeOf(name, text)
 	if err != nil {
-		return t, invalid{name, err}
+		return t, err
 	}
 	if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
 		return t, canonical(v.lastPart() + "?" + query(name, t.UTC().Format(time.RFC3339Nano)))
@@ -281,17 +281,17 @@ func (v *view) scheduleAct(name, verb string) (do func(context.Context) (string,
 // backfill reads the range of the form.
 func (v *view) backfill(name string) (do func(context.Context) (string, error), detail string, err error) {
 	form := v.r.PostForm
-	from, err := v.timeOf(form.Get("from"))
+	from, err := v.timeOf("from", form.Get("from"))
 	if err != nil {
-		return nil, "", invalid{"from", err}
+		return nil, "", err
 	}
-	to, err := v.timeOf(form.Get("to"))
+	to, err := v.timeOf("to", form.Get("to"))
 	if err != nil {
-		return nil, "", invalid{"to", err}
+		return nil, "", err
 	}
 	atOnce, err := strconv.Atoi(form.Get("at_once"))
 	if err != nil {
-		return nil, "", invalid{"at_once", errForm}
+		return nil, "", invalid{field: "at_once", want: "want.number"}
 	}
 	detail = from.UTC().Format(time.RFC3339) + " to " + to.UTC().Format(time.RFC3339)
 	return func(ctx context.Context) (string, error) {

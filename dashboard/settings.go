@@ -95,7 +95,7 @@ func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 	s := v.settings
 	if zone := r.PostForm.Get("zone"); zone != "" {
 		if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-			d.fail(w, v, invalid{"zone", errZone})
+			d.fail(w, v, invalid{field: "zone", want: "want.zone"})
 			return
 		}
 	}

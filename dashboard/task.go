@@ -195,17 +195,17 @@ func (v *view) change(id int64, verb string) error {
 func (v *view) moment(delay, at string) (time.Duration, []delaytask.ChangeOption, error) {
 	switch {
 	case delay != "" && at != "":
-		return 0, nil, invalid{"delay", fmt.Errorf("%w: give a delay or a time", errForm)}
+		return 0, nil, invalid{field: "delay", want: "want.delay_or_time"}
 	case at != "":
-		t, err := v.timeOf(at)
+		t, err := v.timeOf("at", at)
 		if err != nil {
-			return 0, nil, invalid{"at", err}
+			return 0, nil, err
 		}
 		return 0, []delaytask.ChangeOption{delaytask.To(t)}, nil
 	default:
 		d, err := wire.ParseDuration(delay)
 		if err != nil {
-			return 0, nil, invalid{"delay", err}
+			return 0, nil, invalid{field: "delay", want: "want.duration"}
 		}
 		return d, nil, nil
 	}

@@ -1,8 +1,8 @@
 package dashboard
 
 import (
-	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -174,13 +174,13 @@ const mostSelected = 1000
 func (v *view) changeTasks() (result, error) {
 	given := v.r.PostForm["id"]
 	if len(given) == 0 || len(given) > mostSelected {
-		return result{}, invalid{"id", fmt.Errorf("%w: select 1 to %d tasks", errForm, mostSelected)}
+		return result{}, invalid{field: "id", want: "want.tasks", arg: mostSelected}
 	}
 	ids := make([]int64, len(given)) // all are read before one is changed
 	for i, text := range given {
 		var err error
 		if ids[i], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return result{}, invalid{"id", errForm}
+			return result{}, invalid{field: "id", want: "want.number"}
 		}
 	}
 	verb := v.r.PostForm.Get("verb")
@@ -204,8 +204,7 @@ func (v *view) changeTasks() (result, error) {
 
 // isMistake reports whether the error is about the task, so that the others can go on.
 func isMistake(err error) bool {
-	status, _ := statusOf(err)
-	return status < 500
+	return statusOf(err) < http.StatusInternalServerError
 }
 
 // outcome adds what an action has done to the page that it came from.

@@ -12,7 +12,7 @@ import (
 func TestNoTextIsMissing(t *testing.T) {
 	t.Parallel()
 	key := regexp.MustCompile(`"((?:[a-z_0-9]+\.)+[a-z_0-9.-]*)"`)
-	prefix := regexp.MustCompile(`(?:print |said = )"([a-z_0-9.]+\.)"`)
+	prefix := regexp.MustCompile(`(?:print |= )"([a-z_0-9.]+\.)"`)
 	used, prefixes := map[string]bool{}, map[string]bool{}
 	read := func(name string, b []byte) {
 		for _, m := range key.FindAllSubmatch(b, -1) {
