@@ -45,7 +45,7 @@ Exit codes: 0 nothing as bad as --fail-on was found, 1 something was, 2 wrong us
 			if err != nil {
 				return err
 			}
-			if err := a.printReport(report, cmd.Flags().Changed("dsn")); err != nil {
+			if err := a.printReport(report, sameFlag(cmd)); err != nil {
 				return err
 			}
 			if report.Worst() >= severity {
@@ -116,8 +116,18 @@ func (a *app) examineDatabase(
 	return doctor.Examine(ctx, subject)
 }
 
-// printReport says where commands must be given the database too.
-func (a *app) printReport(r doctor.Report, byFlag bool) error {
+// sameFlag is the flag that names the database for this command, "" where none does.
+func sameFlag(cmd *cobra.Command) string {
+	for _, flag := range []string{"dsn", "config"} {
+		if cmd.Flags().Changed(flag) {
+			return "--" + flag
+		}
+	}
+	return ""
+}
+
+// printReport says which flag the commands that it prints must be given, too.
+func (a *app) printReport(r doctor.Report, flag string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -134,8 +144,8 @@ func (a *app) printReport(r doctor.Report, byFlag bool) error {
 	}
 	isCommand := func(f doctor.Finding) bool { return strings.Contains(f.Fix, "delaytask ") }
 	hint := ""
-	if byFlag && slices.ContainsFunc(r.Findings, isCommand) {
-		hint = " Give the same --dsn to the commands of delaytask."
+	if flag != "" && slices.ContainsFunc(r.Findings, isCommand) {
+		hint = " Give the same " + flag + " to the commands of delaytask."
 	}
 	return a.printf("%s in %s.%s\n", counted(len(r.Findings), "finding"), counted(len(r.Checks), "check"), hint)
 }

@@ -67,7 +67,7 @@ func (a *app) announce(c config.Config, s *server.Service, collector string) {
 	}
 	tokens := "not asked for: whoever reaches this address may do everything"
 	if s.Tokens() {
-		tokens = "asked for: delaytask token create makes one"
+		tokens = "asked for; make one with: delaytask token create admin --tags '*' --verbs all" + c.Reach()
 	}
 	named := ""
 	if c.DSNFrom == "" {

@@ -228,10 +228,7 @@ func (p *parts) admit(ctx context.Context) error {
 		return fmt.Errorf("server.listen is %s, where others can reach it, and server.auth is none: everybody could "+
 			"do everything; ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
 	case asked && len(tokens) == 0 && !loopback:
-		create := "delaytask token create NAME --tags '*' --verbs all"
-		if p.cfg.DSNFrom == "" { // commands that write want it named
-			create += " --dsn " + p.cfg.DSN
-		}
+		create := "delaytask token create admin --tags '*' --verbs all" + p.cfg.Reach()
 		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one "+
 			"with: %s; or listen on 127.0.0.1, or insist with --insecure", c.Listen, create)
 	case asked:
