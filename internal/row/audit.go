@@ -10,13 +10,17 @@ type AuditEntry struct {
 	Target string
 	Tag    string // "": all tags, several, or none
 	Detail string
+	Bulk   string // what a bulk change is, as package bulk writes it; "": its process does not tell
+	Seen   Time   // when the process of a bulk change was last seen at it; 0: it does not tell
+	Stop   Time   // when a caller has asked to stop a bulk change; 0: none has
 	AuditEnd
 }
 
-// AuditEnd is what became of an act. It is zero while the act is under way, and stays so when its process dies.
+// AuditEnd is what became of an act. While the act is under way it is zero, but for the tasks of a bulk change. It
+// stays so when its process dies.
 type AuditEnd struct {
 	Outcome AuditOutcome
-	Tasks   int64 // that were changed
+	Tasks   int64 // that were changed, so far
 	Error   string
 	End     Time
 }
@@ -30,6 +34,7 @@ const (
 	AuditRefused AuditOutcome = "refused" // nothing was changed, and trying again cannot help
 	AuditFailed  AuditOutcome = "failed"  // the database did not do it, or not all of it
 	AuditUnknown AuditOutcome = "unknown" // it may have been done
+	AuditStopped AuditOutcome = "stopped" // before its end, by a person or with its process
 )
 
 // The most bytes that an entry holds.

@@ -11,10 +11,14 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-const auditTable = "delay_task_audit"
+const (
+	auditTable = "delay_task_audit"
+	actionKey  = "delay_task_audit_action"
+)
 
 var auditColumns = []string{
 	"id", "create_time", "who", "via", "action", "target", "tag", "detail", "tasks", "outcome", "error", "finish_time",
+	"bulk", "stop_time", "seen_time",
 }
 
 // BeginAudit implements [store.Auditor]. Of what may have been stored nothing is repeated: an act has one entry.
@@ -73,6 +77,48 @@ func (d dialect) endAudit(id int64, end row.AuditEnd) (string, []any) {
 		[]any{string(end.Outcome), end.Tasks, end.Error}
 }
 
+// ReportAudit implements [store.Auditor].
+func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (stop bool, err error) {
+	query, args := s.own.reportAudit(id, tasks, bulk)
+	err = s.onAudit(ctx, s.keep, "report a bulk change", func(ctx context.Context, conn *sql.Conn) error {
+		if _, err := execute(ctx, conn, query, args); err != nil {
+			return err
+		}
+		return scan(ctx, conn, s.own.stopAsked(id), nil, func(r *auditRecord) error {
+			e := r.entry()
+			stop = e.Stop != 0 && e.Outcome == ""
+			return nil
+		})
+	})
+	return stop, err
+}
+
+func (d dialect) reportAudit(id, tasks int64, bulk string) (string, []any) {
+	return "UPDATE " + auditTable + " AS t" + d.byID + " SET tasks = ?, bulk = " + d.bindText +
+		", seen_time = " + d.now + fmt.Sprintf(" WHERE t.id = %d AND t.outcome = ''", id), []any{tasks, bulk}
+}
+
+// stopAsked selects whether an act is under way, and whether a caller has asked to stop it.
+func (d dialect) stopAsked(id int64) string {
+	return "SELECT t.id, " + d.text("outcome") + ", " + d.time("stop_time") + " FROM " + auditTable + " AS t" + d.byID +
+		fmt.Sprintf(" WHERE t.id = %d", id)
+}
+
+// StopAudit implements [store.Auditor].
+func (s *Store) StopAudit(ctx context.Context, id int64) error {
+	return repeat(ctx, func() error {
+		return s.onAudit(ctx, s.keep, "stop a bulk change", func(ctx context.Context, conn *sql.Conn) error {
+			_, err := execute(ctx, conn, s.own.stopAudit(id), nil)
+			return err
+		})
+	})
+}
+
+func (d dialect) stopAudit(id int64) string {
+	return "UPDATE " + auditTable + " AS t" + d.byID + " SET stop_time = " + d.now +
+		fmt.Sprintf(" WHERE t.id = %d AND t.outcome = '' AND t.stop_time IS NULL", id)
+}
+
 // auditRecord is a row of delay_task_audit.
 type auditRecord struct {
 	ID      sql.RawBytes `db:"id"`
@@ -87,6 +133,9 @@ type auditRecord struct {
 	Outcome sql.RawBytes `db:"outcome"`
 	Error   sql.RawBytes `db:"error"`
 	End     sql.RawBytes `db:"finish_time"`
+	Bulk    sql.RawBytes `db:"bulk"`
+	Stop    sql.RawBytes `db:"stop_time"`
+	Seen    sql.RawBytes `db:"seen_time"`
 }
 
 // entry decodes what can be read and leaves the rest zero: one broken row must not hide the others.
@@ -96,6 +145,7 @@ func (r *auditRecord) entry() row.AuditEntry {
 		ID: d.int("id", r.ID, 1, math.MaxInt64), Begin: d.time("create_time", r.Begin), Who: string(r.Who),
 		Via: string(r.Via), Action: string(r.Action), Target: string(r.Target), Tag: string(r.Tag),
 		Detail: string(r.Detail),
+		Bulk:   string(r.Bulk), Stop: d.time("stop_time", r.Stop), Seen: d.time("seen_time", r.Seen),
 	}
 	e.Outcome, e.Error = row.AuditOutcome(r.Outcome), string(r.Error)
 	if r.Tasks != nil {
@@ -107,18 +157,30 @@ func (r *auditRecord) entry() row.AuditEntry {
 
 // AuditEntries implements [store.Auditor].
 func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) (found []row.AuditEntry, err error) {
-	const op = "read the audit log"
 	if limit <= 0 {
 		return nil, nil
 	}
 	query, args := s.dialect.auditEntries(below, limit)
+	return s.readAudit(ctx, "read the audit log", query, args)
+}
+
+// AuditEntriesOf implements [store.Auditor].
+func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	query, args := s.dialect.auditEntriesOf(action, below, limit)
+	return s.readAudit(ctx, "read the bulk changes of the audit log", query, args)
+}
+
+func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (found []row.AuditEntry, err error) {
 	var why error
 	err = onPool(ctx, s.db, func(conn *sql.Conn) error {
 		err := scan(ctx, conn, query, args, func(r *auditRecord) error {
 			found = append(found, r.entry())
 			return nil
 		})
-		if isWithout(err) {
+		if isWithout(err) || faultOf(err).hint == hintIndex { // an older schema lacks the index as well
 			why, err = err, nil
 		}
 		return err
@@ -130,12 +192,23 @@ func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) (found
 }
 
 func (d dialect) auditEntries(below int64, limit int) (string, []any) {
+	return "SELECT " + d.auditList() + " FROM " + auditTable + " AS t" + d.byID +
+		fmt.Sprintf(" WHERE t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{below}
+}
+
+func (d dialect) auditEntriesOf(action string, below int64, limit int) (string, []any) {
+	return "SELECT " + d.auditList() + " FROM " + auditTable + " AS t" + fmt.Sprintf(d.by, actionKey) +
+		" WHERE t.action = " + d.bindName +
+		fmt.Sprintf(" AND t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{action, below}
+}
+
+func (d dialect) auditList() string {
 	columns := []string{
 		"t.id", d.time("create_time"), d.text("who"), d.text("via"), d.text("action"), d.text("target"), d.text("tag"),
 		d.text("detail"), "t.tasks", d.text("outcome"), d.text("error"), d.time("finish_time"),
+		d.text("bulk"), d.time("stop_time"), d.time("seen_time"),
 	}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM " + auditTable + " AS t" + d.byID +
-		fmt.Sprintf(" WHERE t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{below}
+	return strings.Join(columns, ", ")
 }
 
 // PurgeAudit implements [store.Auditor].

@@ -19,6 +19,9 @@ func withoutAudit(t *testing.T, s *sqlstore.Store, mend string) {
 		"begin": one(s.BeginAudit(t.Context(), row.AuditEntry{Action: "a"})),
 		"end":   s.EndAudit(t.Context(), 1, row.AuditEnd{Outcome: row.AuditDone}),
 		"read":  one(s.AuditEntries(t.Context(), math.MaxInt64, 1)),
+		"tell":  one(s.ReportAudit(t.Context(), 1, 7, "{}")),
+		"stop":  s.StopAudit(t.Context(), 1),
+		"list":  one(s.AuditEntriesOf(t.Context(), "bulk.cancel", math.MaxInt64, 1)),
 	} {
 		if !errors.Is(err, processor.ErrNoAudit) || row.ClassOf(err) != row.ClassOperator ||
 			!strings.Contains(err.Error(), mend) {
@@ -42,6 +45,37 @@ func audits(t *testing.T, s *sqlstore.Store) {
 	if len(entries) != 1 || entries[0].ID != id || entries[0].Outcome != row.AuditDone || warned(t, s, "audit", "") {
 		t.Errorf("there are %+v", entries)
 	}
+}
+
+// With a schema of before migration 16 acts are recorded, and bulk changes are known to their processes alone.
+func TestActsAreRecordedWithoutTheColumnsOfBulkChanges(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := openNew(t, d)
+		on := ""
+		if d.Kind != dbtest.SQLite {
+			on = " ON delay_task_audit"
+		}
+		exec(t, pool.DB, "DROP INDEX delay_task_audit_action"+on)
+		for _, column := range []string{"bulk", "stop_time", "seen_time"} {
+			exec(t, pool.DB, "ALTER TABLE delay_task_audit DROP COLUMN "+column)
+		}
+		id, err := s.BeginAudit(t.Context(), row.AuditEntry{Action: "bulk.cancel"})
+		must(t, err)
+		for name, err := range map[string]error{
+			"read": one(s.AuditEntries(t.Context(), math.MaxInt64, 1)),
+			"tell": one(s.ReportAudit(t.Context(), id, 7, "{}")),
+			"stop": s.StopAudit(t.Context(), id),
+			"list": one(s.AuditEntriesOf(t.Context(), "bulk.cancel", math.MaxInt64, 1)),
+		} {
+			if !errors.Is(err, processor.ErrNoAudit) || !strings.Contains(err.Error(), "delaytask migrate up") {
+				t.Errorf("%s: the error is %v", name, err)
+			}
+		}
+		must(t, s.EndAudit(t.Context(), id, row.AuditEnd{Outcome: row.AuditDone}))
+		if !warned(t, s, "audit", "delaytask migrate up") {
+			t.Error("no warning names the migration")
+		}
+	})
 }
 
 func TestStoreWorksWithoutTheTableOfTheAuditLog(t *testing.T) {

@@ -214,7 +214,8 @@ func (s *Store) checkRollups(ctx context.Context) ([]Warning, error) {
 
 // checkAudit checks the table of the audit log.
 func (s *Store) checkAudit(ctx context.Context) ([]Warning, error) {
-	return s.checkOptional(ctx, "audit", auditTable, "what people change is not recorded")
+	return s.checkOptional(ctx, "audit", auditTable,
+		"what people change is not recorded, or bulk changes are known to their processes alone")
 }
 
 // checkSessions checks the table of logins to the dashboard.

@@ -206,6 +206,11 @@ func plannedAuditStatements(d dialect) []planned {
 	add := func(name string) func(query string, args []any) {
 		return func(query string, args []any) { all = append(all, planned{name, query, args, primary}) }
 	}
+	bulks, args := d.auditEntriesOf("bulk.cancel", 7, 10)
+	all = append(all, planned{"bulk changes", bulks, args, actionKey})
+	add("progress of a bulk change")(d.reportAudit(7, 500, "{}"))
+	add("stop of a bulk change")(d.stopAudit(7), nil)
+	add("whether a bulk change is to stop")(d.stopAsked(7), nil)
 	add("end of an act")(d.endAudit(7, row.AuditEnd{Outcome: row.AuditDone}))
 	add("entries of the audit log")(d.auditEntries(7, 10))
 	add("old entries of the audit log")(d.oldestAudit(10), nil)
@@ -260,6 +265,7 @@ var (
 		{Name: "delay_task_message_expected", Table: table, Columns: "expected_time"},
 		{Name: "delay_task_request_created", Table: requestTable, Columns: "create_time"},
 		{Name: "delay_task_session_expires", Table: sessionTable, Columns: "expire_time"},
+		{Name: actionKey, Table: auditTable, Columns: "action, id"},
 		{Name: lookKey, Table: scheduleTable, Columns: "look_time, id"},
 		{Name: nameKey, Table: scheduleTable, Columns: "name", Unique: true},
 		{Name: outcomeKey, Table: runTable, Columns: "outcome, schedule_id"},

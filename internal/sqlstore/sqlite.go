@@ -96,7 +96,8 @@ func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
 // sqliteSteps names the indexes as the steps of a plan do.
 var sqliteSteps = []struct{ step, key string }{
 	{"PRIMARY KEY", primary}, {"INDEX " + dueKey, dueKey}, {"INDEX " + lookKey, lookKey},
-	{"INDEX " + nameKey, nameKey}, {"INDEX " + outcomeKey, outcomeKey}, {"INDEX sqlite_autoindex_", activeKey},
+	{"INDEX " + nameKey, nameKey}, {"INDEX " + outcomeKey, outcomeKey}, {"INDEX " + actionKey, actionKey},
+	{"INDEX sqlite_autoindex_", activeKey},
 }
 
 // sqliteExplain is mysqlExplain for SQLite.

@@ -232,8 +232,8 @@ type Rollups interface {
 }
 
 // Auditor keeps what people have done (delay_task_audit). An account may lack privileges on the table, and an older
-// schema lacks the table. Then BeginAudit, EndAudit and AuditEntries return processor.ErrNoAudit, of row.ClassOperator,
-// and PurgeAudit does nothing.
+// schema lacks the table or its younger columns. Then all but PurgeAudit return processor.ErrNoAudit, of
+// row.ClassOperator, and PurgeAudit does nothing. BeginAudit and EndAudit need no younger column.
 type Auditor interface {
 	// BeginAudit stores an entry without an end, at the database's time, and returns its id. On one server the id is
 	// greater than those of earlier entries. After row.ClassUnknown the entry may be there.
@@ -242,8 +242,20 @@ type Auditor interface {
 	// EndAudit stores what became of an act, at the database's time. An entry that has an end keeps it.
 	EndAudit(ctx context.Context, id int64, end row.AuditEnd) error
 
+	// ReportAudit stores how many tasks an act under way has changed so far, what it is, and that its process is at it
+	// now, at the database's time. It reports whether a caller has asked to stop it. An entry that has an end stays as
+	// it is, and one that does not exist is no error.
+	ReportAudit(ctx context.Context, id, tasks int64, bulk string) (stop bool, err error)
+
+	// StopAudit stores that a caller asks to stop an act under way, at the database's time. An entry that has an end,
+	// or was asked before, stays as it is.
+	StopAudit(ctx context.Context, id int64) error
+
 	// AuditEntries returns the entries with the largest ids below the bound, the largest first, at most limit.
 	AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error)
+
+	// AuditEntriesOf is AuditEntries for one action. It reads no entries of others.
+	AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error)
 
 	// PurgeAudit looks at the smallest ids, at most limit, and deletes those of entries that began before the moment.
 	PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error)

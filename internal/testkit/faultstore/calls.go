@@ -299,6 +299,22 @@ func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error 
 	return s.do(ctx, "EndAudit", func(ctx context.Context) error { return s.inner.EndAudit(ctx, id, end) })
 }
 
+func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (bool, error) {
+	return call(ctx, s, "ReportAudit", func(ctx context.Context) (bool, error) {
+		return s.inner.ReportAudit(ctx, id, tasks, bulk)
+	})
+}
+
+func (s *Store) StopAudit(ctx context.Context, id int64) error {
+	return s.do(ctx, "StopAudit", func(ctx context.Context) error { return s.inner.StopAudit(ctx, id) })
+}
+
+func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
+	return call(ctx, s, "AuditEntriesOf", func(ctx context.Context) ([]row.AuditEntry, error) {
+		return s.inner.AuditEntriesOf(ctx, action, below, limit)
+	})
+}
+
 func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error) {
 	return call(ctx, s, "AuditEntries", func(ctx context.Context) ([]row.AuditEntry, error) {
 		return s.inner.AuditEntries(ctx, below, limit)
