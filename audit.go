@@ -22,6 +22,8 @@ const (
 	AuditRefused  = processor.AuditRefused
 	AuditFailed   = processor.AuditFailed
 	AuditUnknown  = processor.AuditUnknown
+	AuditStopped  = processor.AuditStopped
+	AuditLost     = processor.AuditLost
 )
 
 // Audit returns what people have changed through the service, the command and the dashboard, the newest first. Calls of

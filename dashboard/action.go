@@ -53,8 +53,13 @@ func (v *view) audited(ctx context.Context, a audit.Act, do func(context.Context
 		n, err := do(ctx)
 		return int64(n), err
 	})
-	if errors.Is(err, delaytask.ErrNotRecorded) {
-		v.log.Error("dashboard: a change was refused, because it could not be recorded", "action", a.Action, "err", err)
-	}
+	v.notRecorded(a.Action, err)
 	return err
+}
+
+// notRecorded logs the error of a change that was refused for lack of an entry.
+func (v *view) notRecorded(action audit.Action, err error) {
+	if errors.Is(err, delaytask.ErrNotRecorded) {
+		v.log.Error("dashboard: a change was refused, because it could not be recorded", "action", action, "err", err)
+	}
 }

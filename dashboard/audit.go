@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -56,6 +57,8 @@ func (v *view) TargetOf(e delaytask.AuditEntry) string {
 	switch {
 	case kind == "task" && e.Target != "":
 		return v.Root + "tasks/" + v.Segment(e.Target)
+	case kind == "bulk":
+		return v.Root + "bulk/" + v.Segment(cmp.Or(e.Target, strconv.FormatInt(e.ID, 10)))
 	case kind == "schedule" && e.Target != "":
 		return v.Root + "schedules/" + v.Segment(e.Target)
 	case e.Tag != "":

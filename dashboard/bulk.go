@@ -120,13 +120,9 @@ func (v *view) startBulk() (result, error) {
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
 	about := bulk.About{Who: v.Caller.Name(), Tasks: max(tasks, 0), Capped: form.Get("capped") != "", AsOf: asOf}
-	a := audit.Act{
-		Action: audit.Action("bulk." + verb), Tag: change.Filter.Tag, Detail: audit.FilterText(&change.Filter, asOf),
-	}
-	started, err := change.Start(about, func(ctx context.Context, do func(context.Context) (int, error)) error {
-		return v.audited(ctx, a, do)
-	})
+	started, err := change.Start(v.r.Context(), v.audit, about, nil)
 	if err != nil {
+		v.notRecorded(audit.Action("bulk."+verb), err)
 		return result{}, err
 	}
 	return result{to: "bulk/" + started.ID}, nil
@@ -135,16 +131,24 @@ func (v *view) startBulk() (result, error) {
 // runPage is a bulk change under way, or one that has ended.
 type runPage struct {
 	bulk.State
-	Known bool   // it is one of this process
+	Known bool   // there is such a run
 	Mine  bool   // the user may stop it
-	Link  string // the query of the tasks that it changes
-	Error string // "" when it was stopped
+	Link  string // the query of the tasks that it changes; "" where its process does not tell
+	Error string
+}
+
+// UnderWay reports whether it may go on.
+func (p runPage) UnderWay() bool { return p.Ended.IsZero() }
+
+// Stoppable reports whether the user may ask it to stop, and its process may hear it.
+func (p runPage) Stoppable() bool {
+	return p.Mine && p.UnderWay() && !p.Stopping && p.Outcome != bulk.Untold
 }
 
 // Percent is how far it is, for its bar.
 func (p runPage) Percent() int {
 	switch {
-	case !p.Ended.IsZero() && p.Err == nil:
+	case p.Outcome == bulk.Done:
 		return 100
 	case p.Tasks == 0:
 		return 0
@@ -153,35 +157,78 @@ func (p runPage) Percent() int {
 	}
 }
 
+// findRun returns a run that the user may see, or [bulk.ErrUnknown].
+func (v *view) findRun() (bulk.State, error) {
+	found, err := bridge.Bulks(v.scheduler).Find(v.r.Context(), v.store, v.r.PathValue("id"))
+	if err == nil && !bulkrun.Sees(v.Caller, &found) {
+		err = bulk.ErrUnknown
+	}
+	return found, err
+}
+
 // run shows a bulk change.
 func (v *view) run() (any, error) {
-	found, known := bridge.Bulks(v.scheduler).Get(v.r.PathValue("id"))
-	if !known || !bulkrun.Sees(v.Caller, &found) {
+	found, err := v.findRun()
+	switch {
+	case errors.Is(err, bulk.ErrUnknown):
 		return runPage{}, nil
+	case err != nil:
+		return nil, err
 	}
-	shown := runPage{State: found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
-	shown.Link = filterQuery(&found.Filter)
-	if found.Outcome() == bulk.Failed {
-		// What a database says may name hosts and users.
-		shown.Error = v.Redacted(found.Filter.Tag, v.Failure(found.Err))
+	return v.runOf(&found), nil
+}
+
+func (v *view) runOf(found *bulk.State) runPage {
+	shown := runPage{State: *found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
+	if shown.Detail = v.Redacted(found.Filter.Tag, found.Detail); !found.AsOf.IsZero() {
+		shown.Link = filterQuery(&found.Filter)
+	}
+	if found.Outcome == bulk.Failed && found.Err != nil {
+		failure := v.Failure(found.Err) // what a database says may name hosts and users
+		if told, stored := errors.AsType[bulk.Told](found.Err); stored {
+			failure = string(told)
+		}
+		shown.Error = v.Redacted(found.Filter.Tag, failure)
+	}
+	return shown
+}
+
+// changesPage is the newest bulk changes of all processes.
+type changesPage struct {
+	Runs  []runPage
+	Alone bool // there is no audit log: they are those of this process
+}
+
+// changes lists bulk changes.
+func (v *view) changes() (any, error) {
+	found, alone, err := bridge.Bulks(v.scheduler).List(v.r.Context(), v.store, func(run *bulk.State) bool {
+		return bulkrun.Sees(v.Caller, run)
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := changesPage{Runs: make([]runPage, len(found)), Alone: alone}
+	for i := range found {
+		shown.Runs[i] = v.runOf(&found[i])
 	}
 	return shown, nil
 }
 
 // stopRun stops a bulk change. What it has changed stays so.
 func (v *view) stopRun() (result, error) {
-	id := v.r.PathValue("id")
-	found, known := bridge.Bulks(v.scheduler).Get(id)
-	if !known || !bulkrun.Sees(v.Caller, &found) {
+	found, err := v.findRun()
+	switch {
+	case errors.Is(err, bulk.ErrUnknown):
 		return result{}, errNoPage
+	case err != nil:
+		return result{}, err
 	}
 	if err := v.allow(access.Change, found.Filter.Tag); err != nil {
 		return result{}, err
 	}
-	a := audit.Act{Action: audit.StopBulk, Target: id, Tag: found.Filter.Tag}
-	err := v.audited(v.r.Context(), a, func(context.Context) (int, error) {
-		bridge.Bulks(v.scheduler).Stop(id)
-		return 0, nil
+	a := audit.Act{Action: audit.StopBulk, Target: found.ID, Tag: found.Filter.Tag}
+	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) {
+		return 0, bridge.Bulks(v.scheduler).StopAny(ctx, v.store, &found)
 	})
-	return result{to: "bulk/" + id}, err
+	return result{to: "bulk/" + found.ID}, err
 }

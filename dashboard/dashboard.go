@@ -165,6 +165,7 @@ var pages = map[string]page{
 	"/schedules":        {template: "schedules", verb: access.Read, show: (*view).schedules},
 	"/schedules/{name}": {template: "schedule", verb: access.Read, show: (*view).schedule},
 	"/bulk":             {template: "bulk", verb: access.Change, show: (*view).preview},
+	"/changes":          {template: "changes", verb: access.Read, show: (*view).changes},
 	"/bulk/{id}":        {template: "run", verb: access.Read, show: (*view).run},
 	"/audit":            {template: "audit", verb: access.Audit, show: (*view).entries},
 }

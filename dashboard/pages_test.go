@@ -239,7 +239,7 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 		t.Error("it reaches what is saved later")
 	}
 	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"mail.*"}}
-	s.get(run).has(t, http.StatusOK, "knows no such bulk change")
+	s.get(run).has(t, http.StatusOK, "There is no such bulk change")
 	s.post(run+"/stop", nil).has(t, http.StatusNotFound)
 }
 

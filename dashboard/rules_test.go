@@ -76,14 +76,14 @@ func TestBodiesAndSecretsStayHidden(t *testing.T) {
 		t.Error("a masked body can be edited, or is not masked")
 	}
 
-	run, err := bridge.Bulks(s.Scheduler).Start(bulk.About{Verb: "retry", AsOf: s.Now()},
+	run, err := bridge.Bulks(s.Scheduler).Start(bulk.About{Verb: "retry", AsOf: s.Now()}, nil,
 		func(context.Context, func(int)) (int, error) {
 			return 0, &row.Error{Op: "retry tasks", Err: errors.New("access denied for user 'tasks'@'10.0.0.7'")}
 		})
 	servertest.OK(t, err)
 	servertest.Eventually(t, "the bulk change fails", func() bool {
 		state, _ := bridge.Bulks(s.Scheduler).Get(run.ID)
-		return state.Outcome() == bulk.Failed
+		return state.Outcome == bulk.Failed
 	})
 	failed := s.get("/bulk/" + run.ID)
 	failed.has(t, http.StatusOK, "It has ended early", "The database does not answer")

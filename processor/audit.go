@@ -34,7 +34,7 @@ type AuditEntry struct {
 	Detail string    // the filter of a bulk change, with its moment; what else was asked for
 
 	Outcome AuditOutcome
-	Tasks   int64     // that were changed, also where not all were
+	Tasks   int64     // that were changed, also where not all were; of a bulk change under way, so far
 	Error   string    // why it was not done
 	Ended   time.Time // zero while it is under way
 }
@@ -49,4 +49,8 @@ const (
 	AuditRefused  AuditOutcome = "refused" // nothing was changed, and trying again does not help
 	AuditFailed   AuditOutcome = "failed"  // the database did not do it, or not all of it
 	AuditUnknown  AuditOutcome = "unknown" // it may have been done
+	AuditStopped  AuditOutcome = "stopped" // before its end, by a person or with its process
+	// AuditLost is of a bulk change whose process was not seen at it for 30 s: it has died, or does not reach the
+	// database. A part may have been done.
+	AuditLost AuditOutcome = "lost"
 )

@@ -114,8 +114,13 @@ func (a *app) printAudit(page *delaytask.AuditPage) error {
 	t := a.newTable("TIME", "WHO", "VIA", "ACTION", "TARGET", "TAG", "TASKS", "OUTCOME", "DETAIL").mayCut(1, 4, 8)
 	for _, e := range page.Entries {
 		tasks, outcome, detail := grouped(int(e.Tasks)), string(e.Outcome), e.Detail
-		if e.Outcome == delaytask.AuditUnderWay {
+		switch {
+		case e.Outcome == delaytask.AuditUnderWay && e.Tasks == 0:
 			tasks, outcome = "", "under way, or its process died"
+		case e.Outcome == delaytask.AuditUnderWay:
+			outcome = "under way, or its process died"
+		case e.Outcome == delaytask.AuditLost:
+			outcome = "its process died"
 		}
 		if e.Error != "" {
 			detail = strings.TrimPrefix(detail+"; "+e.Error, "; ")

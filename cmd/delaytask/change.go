@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	runs "github.com/delaytask/delaytask/internal/bulk"
 )
 
 // bulkFlags are the flags of a command that can change all tasks that match.
@@ -64,19 +65,24 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		act := audit.Act{
 			Who: operator(), Action: b.action, Tag: filter.Tag, Detail: audit.FilterText(&filter, matched.AsOf),
 		}
-		var changed delaytask.BulkResult
-		err = a.acts.DoAll(ctx, act, func(ctx context.Context) (_ int64, err error) {
-			changed, err = b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: bar.set})
-			return int64(changed.Tasks), err
-		})
+		entry, err := a.acts.Begin(ctx, act)
+		if err != nil {
+			return err
+		}
+		about := runs.About{Filter: filter, Tasks: matched.Tasks, Capped: matched.Capped, AsOf: matched.AsOf}
+		changed, err := runs.Record(ctx, entry, about, bar.set,
+			func(ctx context.Context, progress func(int)) (int, error) {
+				changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: progress})
+				return changed.Tasks, err
+			})
 		bar.end()
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = errInterrupted
 		}
 		if err != nil {
-			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed.Tasks, "task"), err)
+			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed, "task"), err)
 		}
-		return a.printBulk(b, matched, changed.Tasks, false)
+		return a.printBulk(b, matched, changed, false)
 	})
 }
 

@@ -24,6 +24,10 @@ const (
 	Off     Level = "off"
 )
 
+// ErrStopped is returned by an act that was stopped before its end. An error that wraps it says by what other than a
+// person.
+var ErrStopped = errors.New("stopped")
+
 // Config is what a [Log] is made of.
 type Config struct {
 	Store store.Auditor
@@ -67,27 +71,46 @@ func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) error) e
 // It returns [processor.ErrNotRecorded], and does nothing, when the act cannot be recorded. Where the database has no
 // table for it, or the account lacks privileges on the table, that is logged once, and the act goes on.
 func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (tasks int64, err error)) error {
-	acting := row.WithActor(ctx, act.who())
-	if l == nil || l.Level == Off || l.Level == Operate && act.Action.Single() {
-		_, err := do(acting)
-		return err
-	}
-	id, err := l.begin(ctx, &act)
+	e, err := l.Begin(ctx, act)
 	if err != nil {
 		return err
 	}
 	end := row.AuditEnd{Outcome: row.AuditUnknown, Error: "it panicked"}
-	defer func() {
-		if id != 0 {
-			l.end(ctx, id, end)
-		}
-	}()
-	end.Tasks, err = do(acting)
-	end.Outcome, end.Error = outcomeOf(err)
-	if end.Outcome == row.AuditRefused && end.Tasks > 0 {
-		end.Outcome = row.AuditFailed // a part was done, and the rest was not, as when someone has stopped it
-	}
+	defer func() { e.end(ctx, end) }()
+	tasks, err := do(row.WithActor(ctx, act.who()))
+	end = endOf(tasks, err)
 	return err
+}
+
+// Entry is that of an act under way. A nil Entry is of an act that is not recorded.
+type Entry struct {
+	ID  int64
+	log *Log
+}
+
+// Begin records an act that goes on after the call, and returns its entry. It is nil where acts of this kind are not
+// recorded, or there is no audit log. Begin returns errors as [Log.DoAll] does.
+func (l *Log) Begin(ctx context.Context, act Act) (*Entry, error) {
+	if l == nil || l.Level == Off || l.Level == Operate && act.Action.Single() {
+		return nil, nil
+	}
+	id, err := l.begin(ctx, &act)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	return &Entry{id, l}, nil
+}
+
+// End records what became of the act: how many tasks it has changed, and its error.
+func (e *Entry) End(ctx context.Context, tasks int64, err error) { e.end(ctx, endOf(tasks, err)) }
+
+func endOf(tasks int64, err error) row.AuditEnd {
+	end := row.AuditEnd{Tasks: tasks}
+	end.Outcome, end.Error = outcomeOf(err)
+	if end.Outcome == row.AuditRefused && tasks > 0 {
+		end.Outcome = row.AuditFailed // a part was done, and the rest was not
+	}
+	return end
 }
 
 // begin returns 0 where there is no audit log.
@@ -112,21 +135,27 @@ func (l *Log) begin(ctx context.Context, act *Act) (id int64, err error) {
 }
 
 // end outlives the request: what was done stays done when its caller has gone.
-func (l *Log) end(ctx context.Context, id int64, end row.AuditEnd) {
+func (e *Entry) end(ctx context.Context, end row.AuditEnd) {
+	if e == nil {
+		return
+	}
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
-	err := l.Store.EndAudit(call, id, end)
-	if err != nil && l.failed.allow() {
-		l.Log.Error("the outcome of a change is not in the audit log", "entry", id, "outcome", string(end.Outcome),
-			"err", err)
+	err := e.log.Store.EndAudit(call, e.ID, end)
+	if err != nil && e.log.failed.allow() {
+		e.log.Log.Error("the outcome of a change is not in the audit log", "entry", e.ID,
+			"outcome", string(end.Outcome), "err", err)
 	}
 }
 
 // outcomeOf tells the outcome by the error. Of an error of the database it leaves out what the database says: that may
 // name hosts and users.
 func outcomeOf(err error) (row.AuditOutcome, string) {
-	if err == nil {
+	switch {
+	case err == nil:
 		return row.AuditDone, ""
+	case err == ErrStopped: //nolint:errorlint // what wraps it says more
+		return row.AuditStopped, ""
 	}
 	text := cut(err.Error(), row.AuditErrorBytes)
 	e, ofDatabase := errors.AsType[*row.Error](err)
@@ -135,6 +164,8 @@ func outcomeOf(err error) (row.AuditOutcome, string) {
 			row.AuditErrorBytes)
 	}
 	switch {
+	case errors.Is(err, ErrStopped):
+		return row.AuditStopped, text
 	case errors.Is(err, processor.ErrOutcomeUnknown), ofDatabase && e.Class == row.ClassUnknown,
 		!ofDatabase && row.Ended(err):
 		return row.AuditUnknown, text

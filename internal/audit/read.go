@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -19,12 +20,19 @@ const (
 	shownByRule = 100  // where nothing is said
 )
 
+// Store keeps entries, and tells the time of their database.
+type Store interface {
+	store.Auditor
+	store.Clock
+}
+
 // Read returns a page of the log. shown says whether the caller may see entries of a tag; nil: all. An entry that is
 // about all tags, several or none has the tag "".
 //
 // It returns [processor.ErrInvalidOption] for a negative Before or Limit, and [processor.ErrNoAudit].
-func Read(ctx context.Context, s store.Auditor, f processor.AuditFilter, shown func(tag string) bool) (
+func Read(ctx context.Context, s Store, f processor.AuditFilter, shown func(tag string) bool) (
 	page processor.AuditPage, err error) {
+	var now time.Time
 	if f.Before < 0 || f.Limit < 0 {
 		return page, fmt.Errorf("%w: before is %d and limit is %d; want none below 0", processor.ErrInvalidOption,
 			f.Before, f.Limit)
@@ -51,8 +59,15 @@ func Read(ctx context.Context, s store.Auditor, f processor.AuditFilter, shown f
 				page.Next = page.Entries[limit-1].ID
 				return page, nil
 			}
+			if matches && Open(e) && now.IsZero() {
+				reading, err := s.Now(ctx)
+				if err != nil {
+					return processor.AuditPage{}, fmt.Errorf("read the database's clock: %w", err)
+				}
+				now = reading.Time.Std()
+			}
 			if matches {
-				page.Entries = append(page.Entries, entryOf(e))
+				page.Entries = append(page.Entries, entryOf(e, now))
 			}
 			below = e.ID
 		}
@@ -62,10 +77,14 @@ func Read(ctx context.Context, s store.Auditor, f processor.AuditFilter, shown f
 	}
 }
 
-func entryOf(e *row.AuditEntry) processor.AuditEntry {
-	return processor.AuditEntry{
+func entryOf(e *row.AuditEntry, now time.Time) processor.AuditEntry {
+	shown := processor.AuditEntry{
 		ID: e.ID, Time: e.Begin.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target, Tag: e.Tag,
 		Detail: e.Detail, Outcome: processor.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
 		Ended: e.End.Std(),
 	}
+	if Lost(e, now) {
+		shown.Outcome = processor.AuditLost
+	}
+	return shown
 }

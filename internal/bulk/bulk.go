@@ -1,15 +1,19 @@
-// Package bulk runs changes of many tasks in the background of a process, tells how far they are, and stops them. It
-// does not know what the changes are.
+// Package bulk runs changes of many tasks in the background of a process, tells how far they are, and stops them. The
+// entries of the audit log make them known to all processes with the same database. It does not know what the changes
+// are.
 package bulk
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -18,10 +22,10 @@ var (
 	ErrTooMany = errors.New("too many bulk changes are under way; wait for one to end, or stop it")
 
 	// ErrStopped is the cause with which the context of a run ends when someone stops it.
-	ErrStopped = errors.New("stopped")
+	ErrStopped = audit.ErrStopped
 
 	// ErrClosed is returned by Start after Close, and is the cause with which running changes end then.
-	ErrClosed = errors.New("the process stops")
+	ErrClosed = fmt.Errorf("%w: the process stops", ErrStopped)
 )
 
 const (
@@ -45,7 +49,13 @@ type State struct {
 	About
 	Began, Ended time.Time // Ended is zero while it is under way
 	Done         int       // tasks that were changed
-	Err          error     // why it has ended early: ErrStopped, ErrClosed, or an error of the change
+	Outcome      Outcome
+	Err          error // why it has ended early: ErrStopped, ErrClosed, an error of the change, or [Told]
+
+	Alone    bool      // only its process knows it: it is not in the audit log
+	Seen     time.Time // when its process was last seen at it; zero: it does not tell
+	Stopping bool      // a caller has asked to stop it
+	Detail   string    // the filter as a text, of a run with an entry
 }
 
 // Outcome is how a run stands.
@@ -57,16 +67,15 @@ const (
 	Done    Outcome = "done"    // all was changed that matched
 	Stopped Outcome = "stopped" // by someone, or with its process
 	Failed  Outcome = "failed"
+	Lost    Outcome = "lost"    // its process was not seen at it for 30 s: it died, or does not reach the database
+	Untold  Outcome = "unknown" // under way, or its process died: it does not tell, as one of an older version
 )
 
-// Outcome is how the run stands.
-func (s *State) Outcome() Outcome {
+func outcomeOf(err error) Outcome {
 	switch {
-	case s.Ended.IsZero():
-		return Running
-	case s.Err == nil:
+	case err == nil:
 		return Done
-	case errors.Is(s.Err, ErrStopped), errors.Is(s.Err, ErrClosed):
+	case errors.Is(err, ErrStopped):
 		return Stopped
 	default:
 		return Failed
@@ -79,6 +88,8 @@ type Runs struct {
 	runs   []*run // the newest last
 	closed bool
 	group  sync.WaitGroup
+
+	beginning int // runs whose entries are about to be stored
 }
 
 type run struct {
@@ -86,14 +97,54 @@ type run struct {
 	end   context.CancelCauseFunc
 }
 
-// Start runs the change, which gets what it calls with the number of tasks that it has changed. It returns the run
-// as it begins, [ErrTooMany] or [ErrClosed].
-func (r *Runs) Start(about About, change func(ctx context.Context, progress func(done int)) (int, error)) (
-	State, error,
-) {
+// Start runs the change. begin stores its entry in the audit log, or returns nil where there is none; begin may be nil.
+// Start returns the run as it begins, [ErrTooMany], [ErrClosed], or the error of begin.
+func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Change) (State, error) {
+	if err := r.reserve(); err != nil {
+		return State{}, err
+	}
+	var entry *audit.Entry
+	var err error
+	if begin != nil {
+		entry, err = begin()
+	}
+	id := rand.Text()
+	if entry != nil {
+		id = strconv.FormatInt(entry.ID, 10)
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	started := &run{State{
+		ID: id, About: about, Began: time.Now(), Outcome: Running, Alone: entry == nil,
+	}, end}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	running := 0
+	r.beginning--
+	if err != nil {
+		end(nil)
+		r.group.Done()
+		return State{}, err
+	}
+	if r.closed {
+		end(ErrClosed)
+	}
+	r.keep(started)
+	go func() {
+		defer r.group.Done()
+		defer end(nil)
+		n, err := Record(ctx, entry, about, func(done int) { r.update(started, func(s *State) { s.Done = done }) },
+			change)
+		r.update(started, func(s *State) {
+			s.Done, s.Err, s.Ended, s.Outcome = n, err, time.Now(), outcomeOf(err)
+		})
+	}()
+	return started.state, nil
+}
+
+// reserve lets one more run begin, which the caller counts as begun or not.
+func (r *Runs) reserve() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	running := r.beginning
 	for _, old := range r.runs {
 		if old.state.Ended.IsZero() {
 			running++
@@ -101,22 +152,13 @@ func (r *Runs) Start(about About, change func(ctx context.Context, progress func
 	}
 	switch {
 	case r.closed:
-		return State{}, ErrClosed
+		return ErrClosed
 	case running >= mostRunning:
-		return State{}, ErrTooMany
+		return ErrTooMany
 	}
-	ctx, end := context.WithCancelCause(context.Background())
-	started := &run{State{ID: rand.Text(), About: about, Began: time.Now()}, end}
-	r.keep(started)
-	r.group.Go(func() {
-		defer end(nil)
-		n, err := change(ctx, func(done int) { r.update(started, func(s *State) { s.Done = done }) })
-		if cause := context.Cause(ctx); err != nil && cause != nil {
-			err = cause
-		}
-		r.update(started, func(s *State) { s.Done, s.Err, s.Ended = n, err, time.Now() })
-	})
-	return started.state, nil
+	r.beginning++
+	r.group.Add(1)
+	return nil
 }
 
 // keep remembers a run, and forgets the oldest one that has ended when there are too many.
@@ -174,6 +216,7 @@ func (r *Runs) Stop(id string) bool {
 	if found == nil || !found.state.Ended.IsZero() {
 		return false
 	}
+	found.state.Stopping = true
 	found.end(ErrStopped)
 	return true
 }

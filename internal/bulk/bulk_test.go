@@ -28,14 +28,14 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 				}
 			}
 		}
-		first, err := runs.Start(About{Verb: "cancel", Who: "ops"}, change)
-		if err != nil || first.Outcome() != Running || first.Began.IsZero() {
+		first, err := runs.Start(About{Verb: "cancel", Who: "ops"}, nil, change)
+		if err != nil || first.Outcome != Running || first.Began.IsZero() {
 			t.Fatal(first, err)
 		}
 		id := first.ID
 		next <- 500
 		synctest.Wait()
-		if s, known := runs.Get(id); !known || s.Outcome() != Running || s.Done != 500 ||
+		if s, known := runs.Get(id); !known || s.Outcome != Running || s.Done != 500 ||
 			!s.Ended.IsZero() || s.Who != "ops" {
 			t.Fatalf("under way: %+v, %t", s, known)
 		}
@@ -44,26 +44,26 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 		}
 		synctest.Wait()
 		if s, _ := runs.Get(id); s.Done != 500 ||
-			!errors.Is(s.Err, ErrStopped) || s.Outcome() != Stopped || runs.Stop(id) {
+			!errors.Is(s.Err, ErrStopped) || errors.Is(s.Err, ErrClosed) || s.Outcome != Stopped || runs.Stop(id) {
 			t.Fatalf("stopped: %+v", s)
 		}
 		last := first
 		for range mostRunning {
-			if last, err = runs.Start(About{}, change); err != nil {
+			if last, err = runs.Start(About{}, nil, change); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := runs.Start(About{}, change); !errors.Is(err, ErrTooMany) {
+		if _, err := runs.Start(About{}, nil, change); !errors.Is(err, ErrTooMany) {
 			t.Errorf("%v, want ErrTooMany", err)
 		}
 		if all := runs.All(); len(all) != mostRunning+1 || all[0].ID != last.ID || all[mostRunning].ID != id {
 			t.Errorf("all runs, the newest first: %+v", all)
 		}
 		runs.Close()
-		if s, _ := runs.Get(last.ID); !errors.Is(s.Err, ErrClosed) || s.Outcome() != Stopped {
+		if s, _ := runs.Get(last.ID); !errors.Is(s.Err, ErrClosed) || s.Outcome != Stopped {
 			t.Errorf("closed: %+v", s)
 		}
-		if _, err := runs.Start(About{}, change); !errors.Is(err, ErrClosed) {
+		if _, err := runs.Start(About{}, nil, change); !errors.Is(err, ErrClosed) {
 			t.Errorf("%v, want ErrClosed", err)
 		}
 	})
@@ -73,7 +73,7 @@ func TestOldRunsAreForgottenAndOthersKept(t *testing.T) {
 	t.Parallel()
 	var runs Runs
 	defer runs.Close()
-	open, err := runs.Start(About{}, func(ctx context.Context, _ func(int)) (int, error) {
+	open, err := runs.Start(About{}, nil, func(ctx context.Context, _ func(int)) (int, error) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	})
@@ -82,7 +82,7 @@ func TestOldRunsAreForgottenAndOthersKept(t *testing.T) {
 	}
 	for range mostKept + 10 {
 		for {
-			_, err := runs.Start(About{}, func(context.Context, func(int)) (int, error) { return 1, nil })
+			_, err := runs.Start(About{}, nil, func(context.Context, func(int)) (int, error) { return 1, nil })
 			if err == nil {
 				break
 			}

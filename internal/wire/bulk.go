@@ -49,17 +49,23 @@ type BulkCount struct {
 	AsOf   Time `json:"as_of" doc:"By the database's clock; a change as of then leaves alone what comes later"`
 }
 
-// BulkRun is a bulk change in the background of the process that was asked for it.
+// BulkRun is a bulk change in the background of a process.
 type BulkRun struct {
 	ID      string        `json:"id"`
 	Action  string        `json:"action" enum:"cancel,retry"`
+	Who     string        `json:"who" doc:"Access token, or user@host of the command; empty: no token was asked for"`
 	Filter  BulkSelection `json:"filter"`
-	AsOf    Time          `json:"as_of" doc:"What was saved, or has failed, since then is left alone"`
-	Began   Time          `json:"began" doc:"By the clock of the process"`
+	Detail  string        `json:"detail,omitempty" doc:"The filter as a text, where its process does not tell more than the tag"`
+	AsOf    Time          `json:"as_of,omitzero" doc:"What was saved, or has failed, since then is left alone"`
+	Began   Time          `json:"began" doc:"By the database's clock"`
 	Done    int           `json:"done" doc:"Tasks that were changed so far"`
+	Seen    Time          `json:"seen,omitzero" doc:"When its process last told how far it is; absent: it does not tell, as one of an older version, or has just begun"`
 	Ended   Time          `json:"ended,omitzero" doc:"Absent while it runs"`
-	Outcome string        `json:"outcome" enum:"running,done,stopped,failed" doc:"stopped: by a caller, or with the process; what was changed stays so"`
+	Outcome string        `json:"outcome" enum:"running,done,stopped,failed,lost,unknown" doc:"stopped: by a caller, or with the process; what was changed stays so. lost: its process was not seen for 30 s. unknown: its process does not tell"`
 	Error   string        `json:"error,omitempty" doc:"Why it has failed, or what has stopped it other than a caller"`
+
+	Stopping    bool `json:"stopping,omitempty" doc:"It is asked to stop, and ends after the batch that it is at"`
+	ProcessOnly bool `json:"process_only,omitempty" doc:"It is not in the audit log, so no other process knows it"`
 }
 
 // BulkSelection is the filter of a run.
@@ -74,7 +80,8 @@ type BulkSelection struct {
 	Group     string   `json:"group,omitempty"`
 }
 
-// BulkList lists the runs of a process.
+// BulkList lists the runs of all processes.
 type BulkList struct {
-	Runs []BulkRun `json:"runs" doc:"The newest first"`
+	Runs        []BulkRun `json:"runs" doc:"The newest first"`
+	ProcessOnly bool      `json:"process_only,omitempty" doc:"There is no audit log: these are the runs of the process that answers"`
 }

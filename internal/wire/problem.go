@@ -95,6 +95,7 @@ const (
 
 	// It is about a bulk change.
 	CodeBulkNotFound       = "bulk_not_found"
+	CodeBulkUntold         = "bulk_untold" // it cannot be stopped from here
 	CodeTooManyBulkChanges = "too_many_bulk_changes"
 
 	// The service is unavailable.

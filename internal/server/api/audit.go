@@ -63,22 +63,14 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 // observed requests and not recorded: it has changed nothing.
 func (a *API) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
 	act.Who = access.From(ctx).Name()
-	return a.recorded(&act, a.audit.Do(ctx, act, do))
-}
-
-// auditedAll is audited for a change of many tasks.
-func (a *API) auditedAll(
-	ctx context.Context, act audit.Act, do func(context.Context) (tasks int64, err error),
-) error {
-	act.Who = access.From(ctx).Name()
-	return a.recorded(&act, a.audit.DoAll(ctx, act, do))
+	return a.recorded(act.Action, a.audit.Do(ctx, act, do))
 }
 
 // recorded logs what the database says of an act that it could not record, and leaves it out of the error.
-func (a *API) recorded(act *audit.Act, err error) error {
+func (a *API) recorded(action audit.Action, err error) error {
 	if errors.Is(err, delaytask.ErrNotRecorded) {
 		if a.failureLines.Allow() {
-			a.log.Error("a change was refused, because it could not be recorded", "action", act.Action, "err", err)
+			a.log.Error("a change was refused, because it could not be recorded", "action", action, "err", err)
 		}
 		return delaytask.ErrNotRecorded
 	}

@@ -50,13 +50,17 @@ func (a *API) bulkOperations() {
 	change.DefaultStatus = http.StatusAccepted
 	huma.Register(a.spec, change, a.changeTasks)
 	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath, "listBulkChanges",
-		"List the bulk changes of this process",
-		"Those under way and the last 100, of tags that the token may read or change.", groupTasks), a.listBulk)
+		"List the bulk changes of all processes",
+		"The newest 100 of tags that the token may read or change, also those by the dashboard and the command. "+
+			"Without an audit log it lists those of the process that answers, and says process_only.", groupTasks),
+		a.listBulk)
 	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath+"/{id}", "getBulkChange",
-		"Tell how far a bulk change is", "Only the process that was asked for it knows.", groupTasks), a.getBulk)
+		"Tell how far a bulk change is",
+		"Every process with the same database knows, about a second later. What is not in the audit log its process "+
+			"alone knows.", groupTasks), a.getBulk)
 	stop := a.operation(http.MethodPost, bulkPath+"/{id}/stop", "stopBulkChange", "Stop a bulk change",
-		"It ends after the batch that it is at. What it has changed stays so. One that has ended stays as it is. It "+
-			"needs the verb change.", groupTasks)
+		"It ends after the batch that it is at; one of another process learns of it within about a second. What it "+
+			"has changed stays so. One that has ended stays as it is. It needs the verb change.", groupTasks)
 	stop.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, stop, a.stopBulk)
 }
@@ -93,33 +97,15 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		count := wire.BulkCount{Tasks: found.Tasks, Capped: found.Capped, AsOf: wire.Time(asOf)}
 		return &bulkOutput{Status: http.StatusOK, Body: count}, nil
 	}
-	caller := access.From(ctx)
-	run, err := change.Start(bulk.About{Who: caller.Name(), AsOf: asOf},
-		func(ctx context.Context, do func(context.Context) (int, error)) error {
-			return a.recordBulk(access.WithCaller(ctx, caller), change, asOf, do)
-		})
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, shownBulk(&run)}, nil
-}
-
-// recordBulk records a bulk change and makes it. ctx carries the caller that has asked for it.
-func (a *API) recordBulk(
-	ctx context.Context, change *bulkrun.Change, asOf time.Time, do func(context.Context) (int, error),
-) error {
-	act := audit.Act{Action: audit.CancelAll, Tag: change.Filter.Tag, Detail: audit.FilterText(&change.Filter, asOf)}
-	if change.Action == "retry" {
-		act.Action = audit.RetryAll
-	}
-	err := a.auditedAll(ctx, act, func(ctx context.Context) (int64, error) {
-		done, err := do(ctx)
-		return int64(done), err
+	run, err := change.Start(ctx, a.audit, bulk.About{Who: access.From(ctx).Name(), AsOf: asOf}, func(err error) {
+		if _, known := view.Problem(err); !known {
+			a.log.Error("a bulk change failed", "action", change.Action, "tag", change.Filter.Tag, "err", err)
+		}
 	})
-	if _, known := view.Problem(err); err != nil && !known {
-		a.log.Error("a bulk change failed", "action", change.Action, "tag", change.Filter.Tag, "err", err)
+	if err != nil {
+		return nil, a.problem(a.recorded(audit.Action("bulk."+change.Action), err))
 	}
-	return err
+	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, a.shownBulk(&run)}, nil
 }
 
 // asOf returns the moment that bounds a bulk change: the given one, or now by the database's clock if that is earlier.
@@ -187,23 +173,27 @@ func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error
 	if err := mayFollow(ctx); err != nil {
 		return nil, a.problem(err)
 	}
-	out := &bulkListOutput{wire.BulkList{Runs: []wire.BulkRun{}}}
-	for _, run := range bridge.Bulks(a.scheduler).All() {
-		if bulkrun.Sees(access.From(ctx), &run) {
-			out.Body.Runs = append(out.Body.Runs, shownBulk(&run))
-		}
+	caller := access.From(ctx)
+	runs, alone, err := bridge.Bulks(a.scheduler).List(ctx, bridge.Store(a.scheduler), func(run *bulk.State) bool {
+		return bulkrun.Sees(caller, run)
+	})
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs)), ProcessOnly: alone}}
+	for i := range runs {
+		out.Body.Runs[i] = a.shownBulk(&runs[i])
 	}
 	return out, nil
 }
 
 // findBulk returns the run. One that the caller may not see is unknown.
 func (a *API) findBulk(ctx context.Context, id string) (bulk.State, error) {
-	run, known := bridge.Bulks(a.scheduler).Get(id)
-	if !known || !bulkrun.Sees(access.From(ctx), &run) {
-		return run, problemOf(http.StatusNotFound, wire.CodeBulkNotFound, "this process knows no such bulk change: "+
-			"another process may run it, or it ended long ago; ask the one that answered with its id")
+	run, err := bridge.Bulks(a.scheduler).Find(ctx, bridge.Store(a.scheduler), id)
+	if err == nil && !bulkrun.Sees(access.From(ctx), &run) {
+		err = bulk.ErrUnknown
 	}
-	return run, nil
+	return run, err
 }
 
 func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, error) {
@@ -214,7 +204,7 @@ func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, er
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &bulkRunOutput{shownBulk(&run)}, nil
+	return &bulkRunOutput{a.shownBulk(&run)}, nil
 }
 
 func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {
@@ -229,9 +219,8 @@ func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error)
 		return nil, a.problem(bulkrun.ErrForbidden)
 	}
 	act := audit.Act{Action: audit.StopBulk, Target: run.ID, Tag: run.Filter.Tag}
-	err = a.audited(ctx, act, func(context.Context) error {
-		bridge.Bulks(a.scheduler).Stop(run.ID)
-		return nil
+	err = a.audited(ctx, act, func(ctx context.Context) error {
+		return bridge.Bulks(a.scheduler).StopAny(ctx, bridge.Store(a.scheduler), &run)
 	})
 	if err != nil {
 		return nil, a.problem(err)
@@ -239,23 +228,36 @@ func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error)
 	return nil, nil
 }
 
-func shownBulk(run *bulk.State) wire.BulkRun {
+// shownBulk shows a run. The text of an error that is not known may name hosts and users.
+func (a *API) shownBulk(run *bulk.State) wire.BulkRun {
 	f := &run.Filter
 	shown := wire.BulkRun{
-		ID: run.ID, Action: run.Verb, AsOf: wire.Time(run.AsOf), Began: wire.Time(run.Began), Done: run.Done,
-		Ended: wire.Time(run.Ended), Outcome: string(run.Outcome()),
+		ID: run.ID, Action: run.Verb, Who: run.Who, AsOf: wire.Time(run.AsOf), Began: wire.Time(run.Began),
+		Done: run.Done, Seen: wire.Time(run.Seen), Ended: wire.Time(run.Ended), Outcome: string(run.Outcome),
+		Stopping: run.Stopping, ProcessOnly: run.Alone,
 		Filter: wire.BulkSelection{
 			Tag: f.Tag, Key: f.Key, App: f.App, DueFrom: wire.Time(f.DueFrom), DueBefore: wire.Time(f.DueBefore),
 			LateBy: wire.Duration(f.LateBy), Error: f.Error, Group: f.Group,
 		},
 	}
-	if run.Err == nil || errors.Is(run.Err, bulk.ErrStopped) {
-		return shown
+	if run.AsOf.IsZero() { // its process does not tell what it is
+		shown.Detail = a.redactor.Text(f.Tag, run.Detail)
 	}
-	// The text of another error may name hosts and users.
-	shown.Error = "the database did not answer as it should; send it again with the same as_of"
-	if p, known := view.Problem(run.Err); known {
-		shown.Error = p.Detail
+	told, isTold := errors.AsType[bulk.Told](run.Err)
+	problem, known := view.Problem(run.Err)
+	switch {
+	case run.Outcome == bulk.Lost:
+		shown.Error = "its process was not seen at it for 30 s: it died, or does not reach the database; to go on, " +
+			"send it again with the same filter and as_of"
+	case run.Outcome == bulk.Untold:
+		shown.Error = "its process does not tell how far it is, as one of an older version: it is at it, or died"
+	case run.Err == nil, run.Err == bulk.ErrStopped: //nolint:errorlint // what wraps it is no person
+	case isTold:
+		shown.Error = a.redactor.Text(f.Tag, string(told))
+	case known:
+		shown.Error = problem.Detail
+	default:
+		shown.Error = "the database did not answer as it should; send it again with the same as_of"
 	}
 	return shown
 }

@@ -30,7 +30,7 @@ func (s *site) changeMany(body string) (run wire.BulkRun) {
 func (s *site) blocking(tag string) bulk.State {
 	s.TB.Helper()
 	about := bulk.About{Verb: "cancel", Filter: delaytask.Filter{Tag: tag}, AsOf: time.Now()}
-	run, err := bridge.Bulks(s.scheduler).Start(about,
+	run, err := bridge.Bulks(s.scheduler).Start(about, nil,
 		func(ctx context.Context, progress func(int)) (int, error) {
 			progress(500)
 			<-ctx.Done()
@@ -176,7 +176,7 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 		if got := s.Call("POST", path+"/stop", "", c.header...); got.Status != c.stop {
 			t.Errorf("%s stops: %d", c.name, got.Status)
 		}
-		if run, _ := bridge.Bulks(s.scheduler).Get(one.ID); c.stop != 204 && run.Outcome() != bulk.Running {
+		if run, _ := bridge.Bulks(s.scheduler).Get(one.ID); c.stop != 204 && run.Outcome != bulk.Running {
 			t.Errorf("%s was refused and has stopped it", c.name)
 		}
 	}
@@ -184,8 +184,8 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 		got := ok[wire.BulkRun](s, 200, "GET", bulkPath+"/"+one.ID, "", change...)
 		return got.Outcome == "stopped" && got.Done == 500 && got.Error == ""
 	})
-	if run, _ := bridge.Bulks(s.scheduler).Get(every.ID); run.Outcome() != bulk.Running {
-		t.Errorf("the other run is %s", run.Outcome())
+	if run, _ := bridge.Bulks(s.scheduler).Get(every.ID); run.Outcome != bulk.Running {
+		t.Errorf("the other run is %s", run.Outcome)
 	}
 	log := ok[wire.AuditPage](s, 200, "GET", "/v1/audit?action=bulk.stop&who=change", "", all...)
 	if len(log.Entries) != 1 || log.Entries[0].Target != one.ID {
@@ -197,7 +197,7 @@ func TestABulkChangeThatCannotBeMadeSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	const request = `{"action":"retry","filter":{"tag":"t"}}`
-	run, err := bridge.Bulks(s.scheduler).Start(bulk.About{Verb: "retry", AsOf: time.Now()},
+	run, err := bridge.Bulks(s.scheduler).Start(bulk.About{Verb: "retry", AsOf: time.Now()}, nil,
 		func(context.Context, func(int)) (int, error) {
 			return 7, errors.New("dial tcp db.internal:3306: refused")
 		})

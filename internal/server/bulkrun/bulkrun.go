@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -66,24 +67,24 @@ func (c *Change) Count(ctx context.Context, b delaytask.Bulk) (delaytask.BulkRes
 	return c.all(ctx, b)
 }
 
-// Record does what is to be recorded, and returns its error. What it does also tells how many tasks it has changed.
-type Record func(ctx context.Context, do func(context.Context) (int, error)) error
-
-// Start begins the change in the background, and returns the run. Of about it takes who asks, what was counted, and the
-// moment that bounds the change, which is not zero. The change is made within record. Start returns [bulk.ErrTooMany]
-// or [bulk.ErrClosed].
-func (c *Change) Start(about bulk.About, record Record) (bulk.State, error) {
+// Start records the change, begins it in the background, and returns the run. ctx bounds the recording alone. Of about
+// it takes who asks, what was counted, and the moment that bounds the change, which is not zero. ended gets the error
+// of a change that has failed; it may be nil.
+//
+// Start returns [bulk.ErrTooMany], [bulk.ErrClosed], and the errors of [audit.Log.Begin].
+func (c *Change) Start(ctx context.Context, log *audit.Log, about bulk.About, ended func(error)) (bulk.State, error) {
 	about.Verb, about.Filter = c.Action, c.Filter
-	return bridge.Bulks(c.scheduler).Start(about, func(ctx context.Context, progress func(int)) (done int, err error) {
-		err = record(ctx, func(ctx context.Context) (int, error) {
-			changed, err := c.all(ctx, delaytask.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
-			done = changed.Tasks
-			if cause := context.Cause(ctx); err != nil && cause != nil {
-				err = cause // who has stopped it is told, and not what that has interrupted
-			}
-			return done, err
-		})
-		return done, err
+	act := audit.Act{
+		Who: about.Who, Action: audit.Action("bulk." + c.Action), Tag: c.Filter.Tag,
+		Detail: audit.FilterText(&c.Filter, about.AsOf),
+	}
+	begin := func() (*audit.Entry, error) { return log.Begin(ctx, act) }
+	return bridge.Bulks(c.scheduler).Start(about, begin, func(ctx context.Context, progress func(int)) (int, error) {
+		changed, err := c.all(ctx, delaytask.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
+		if err != nil && context.Cause(ctx) == nil && ended != nil {
+			ended(err)
+		}
+		return changed.Tasks, err
 	})
 }
 

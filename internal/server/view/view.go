@@ -207,6 +207,8 @@ var problems = []struct {
 	{delaytask.ErrNoSeries, http.StatusNotImplemented, wire.CodeNoSeries},
 	{delaytask.ErrNoAudit, http.StatusNotImplemented, wire.CodeNoAudit},
 	{delaytask.ErrNotRecorded, http.StatusServiceUnavailable, wire.CodeNotRecorded},
+	{bulk.ErrUnknown, http.StatusNotFound, wire.CodeBulkNotFound},
+	{bulk.ErrUntold, http.StatusConflict, wire.CodeBulkUntold},
 	{bulk.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyBulkChanges},
 	{bulk.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
 	{bulkrun.ErrAction, http.StatusBadRequest, wire.CodeInvalidOption},

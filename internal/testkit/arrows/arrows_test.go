@@ -22,7 +22,7 @@ const module = "github.com/delaytask/delaytask"
 var floors = [][]string{
 	{"processor", "internal/row", "internal/spec", "internal/timer/offheap", "internal/testkit/journal",
 		"internal/store/sabotage", "internal/redact", "internal/sentence"},
-	{"internal/testkit/linear", "internal/bulk"},
+	{"internal/testkit/linear"},
 	{
 		"internal/server/access", "internal/server/browser",
 		"internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
@@ -33,8 +33,8 @@ var floors = [][]string{
 	},
 	{"internal/audit", "internal/lifecycle", "internal/listing", "internal/runqueue", "internal/schedule",
 		"internal/wake", "internal/sqlitedriver", "metrics"},
-	{"internal/save", "internal/planner", "internal/forecast", "internal/rollup", "internal/testkit/air",
-		"internal/testkit/judge"},
+	{"internal/save", "internal/bulk", "internal/planner", "internal/forecast", "internal/rollup",
+		"internal/testkit/air", "internal/testkit/judge"},
 	{"internal/engine", "internal/overview", "client"},
 	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history",
 		"internal/testkit/storetest", "internal/bridge"},
@@ -68,7 +68,7 @@ var own = map[string][]string{
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},
 	"internal/store/sabotage":  {},
 	"internal/wire":            {},
-	"internal/bulk":            {"processor"},
+	"internal/bulk":            {"internal/audit", "internal/row", "internal/store", "processor"},
 	"internal/spec":            {},
 	"internal/schedule":        {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
 	"internal/forecast":        {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},

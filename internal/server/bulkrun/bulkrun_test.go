@@ -1,0 +1,66 @@
+package bulkrun_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	_ "github.com/delaytask/delaytask/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
+
+// Two processes share a database. The one that does not run a change shows it, stops it, and sees when it is lost.
+func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
+		one, two := servertest.Open(t, d.DSN, delaytask.Config{}), servertest.Open(t, d.DSN, delaytask.Config{})
+		log := audit.New(audit.Config{
+			Store: bridge.Store(one), Via: audit.API, Log: slog.New(slog.DiscardHandler),
+		})
+		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 3000, AsOf: time.Now().UTC().Truncate(time.Microsecond),
+			Filter: delaytask.Filter{Status: delaytask.Pending, Tag: "a", Error: "é\"\\"}}
+		begun, err := bridge.Bulks(one).Start(about, func() (*audit.Entry, error) {
+			return log.Begin(t.Context(), audit.Act{Who: "ops", Action: audit.CancelAll, Tag: "a"})
+		}, func(ctx context.Context, progress func(int)) (int, error) {
+			progress(500)
+			<-ctx.Done()
+			return 700, ctx.Err()
+		})
+		servertest.OK(t, err)
+		find := func() bulk.State {
+			run, err := bridge.Bulks(two).Find(t.Context(), bridge.Store(two), begun.ID)
+			servertest.OK(t, err)
+			return run
+		}
+		servertest.Eventually(t, "the other process sees how far it is", func() bool { return find().Done == 500 })
+		run := find()
+		if run.About != about || run.Outcome != bulk.Running || run.Alone || run.Began.IsZero() || run.Seen.IsZero() {
+			t.Errorf("it sees %+v", run)
+		}
+		servertest.OK(t, bridge.Bulks(two).StopAny(t.Context(), bridge.Store(two), &run))
+		servertest.Eventually(t, "the run has stopped", func() bool { return find().Outcome == bulk.Stopped })
+		if run = find(); run.Done != 700 || run.Err != nil || run.Ended.IsZero() {
+			t.Errorf("stopped it is %+v", run)
+		}
+		// The process of the next one dies, and that of the last one is of an older version.
+		servertest.Exec(t, d.DSN, "INSERT INTO delay_task_audit (create_time, action, tag, tasks, bulk, seen_time)"+
+			" VALUES ('2026-03-01 12:00:00.000000', 'bulk.retry', 'a', 7, '{}', '2026-03-01 12:00:09.000000')")
+		servertest.Exec(t, d.DSN, "INSERT INTO delay_task_audit (create_time, action, tag)"+
+			" VALUES ('2026-03-01 11:00:00.000000', 'bulk.retry', 'a')")
+		list, alone, err := bridge.Bulks(two).List(t.Context(), bridge.Store(two), func(*bulk.State) bool { return true })
+		servertest.OK(t, err)
+		if alone || len(list) != 3 || list[0].ID != begun.ID || list[1].Outcome != bulk.Lost || list[1].Done != 7 ||
+			list[2].Outcome != bulk.Untold {
+			t.Errorf("it lists %+v, %t", list, alone)
+		}
+	})
+}
