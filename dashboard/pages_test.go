@@ -26,7 +26,8 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 	s := open(t)
 	id := s.save("a/b", delaytask.WithKey("k"))
 	for _, path := range []string{"/tasks", "/tasks?status=pending&tag=a%2Fb", fmt.Sprintf("/tasks/%d", id),
-		"/tags/mail:send", "/bulk?verb=cancel&status=pending", "/bulk/none", "/nodes", "/nodes/1", "/receivers",
+		"/tags/mail:send", "/changes", "/bulk?verb=cancel&status=pending", "/bulk/none", "/nodes", "/nodes/1",
+		"/receivers",
 		"/receivers/1", "/schedules", "/schedules/none", "/nowhere/at/all"} {
 		a := s.get(path)
 		for _, found := range links.FindAllStringSubmatch(a.body, -1) {
@@ -241,6 +242,31 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"mail.*"}}
 	s.get(run).has(t, http.StatusOK, "There is no such bulk change")
 	s.post(run+"/stop", nil).has(t, http.StatusNotFound)
+}
+
+// Another process has begun the changes.
+func TestABulkChangeOfAnotherProcessIsShownAndStopped(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	servertest.Exec(t, s.dsn, "INSERT INTO delay_task_audit (create_time, who, action, tag, tasks, detail, seen_time)"+
+		" VALUES ('2026-03-01 12:00:00.000000', 'bob', 'bulk.retry', 'a', 7, 'tag=a', '2026-03-01 12:00:09.000000'),"+
+		" ('2026-03-01 11:00:00.000000', '', 'bulk.cancel', '', NULL, 'late_by=1s', NULL)")
+	s.get("/changes").has(t, http.StatusOK, `href="bulk/1"`, "its process died", "bob",
+		"under way, or its process died")
+	s.get("/bulk/1").has(t, http.StatusOK, "was not seen at it for 30 s", "<dd>7</dd>", "tag=a", `action="1/stop"`)
+	s.get("/audit").has(t, http.StatusOK, `href="./bulk/1"`, "its process died")
+	s.post("/bulk/1/stop", nil).has(t, http.StatusSeeOther)
+	if a := s.get("/bulk/1"); strings.Contains(a.body, `action="1/stop"`) {
+		t.Error("it can be stopped twice")
+	}
+	s.get("/bulk/2").has(t, http.StatusOK, "a process of an older version does not tell", "late_by=1s")
+	s.post("/bulk/2/stop", nil).has(t, http.StatusConflict)
+	s.user = dashboard.User{Name: "eve", Role: dashboard.Operator, Tags: []string{"mail.*"}}
+	s.get("/changes").has(t, http.StatusOK, "There was no bulk change")
+	s.get("/bulk/1").has(t, http.StatusOK, "There is no such bulk change")
+	s.user = admin
+	servertest.Exec(t, s.dsn, "DROP TABLE delay_task_audit")
+	s.get("/changes").has(t, http.StatusOK, "There is no audit log")
 }
 
 func TestTheViewIsKept(t *testing.T) {

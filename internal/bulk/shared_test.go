@@ -68,7 +68,8 @@ func TestEveryProcessSeesARunAndStopsIt(t *testing.T) {
 		s := memstore.New()
 		one, two := newProcess(s), newProcess(s)
 		defer one.Close()
-		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 2000, Capped: true, AsOf: time.Now().Add(-time.Hour).UTC(),
+		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 2000, Capped: true,
+			AsOf: time.Now().Add(-time.Hour).UTC(),
 			Filter: processor.Filter{Status: processor.Pending, Tag: "a", Key: "k", App: "s", LateBy: time.Second,
 				Error: "\"é", DueBefore: time.Now().UTC()}}
 		begun := one.begin(t, about, nil)
@@ -114,12 +115,13 @@ func TestTheRunOfAProcessThatDiedIsLostAndThatOfAnOldOneUntold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
 		p := newProcess(s)
-		id, err := s.BeginAudit(t.Context(), row.AuditEntry{Action: "bulk.retry", Who: "ops", Tag: "a", Detail: "tag=a"})
+		id, err := s.BeginAudit(t.Context(), row.AuditEntry{Action: "bulk.retry", Tag: "a", Detail: "tag=a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		old := p.find(t, "1")
-		if id != 1 || old.Outcome != bulk.Untold || old.Verb != "retry" || old.Filter.Tag != "a" || old.Detail != "tag=a" {
+		if id != 1 || old.Outcome != bulk.Untold || old.Verb != "retry" || old.Filter.Tag != "a" ||
+			old.Detail != "tag=a" {
 			t.Errorf("an old process runs %+v", old)
 		}
 		time.Sleep(time.Hour)

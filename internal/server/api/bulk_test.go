@@ -193,6 +193,32 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 	}
 }
 
+// Another process has begun the changes.
+func TestABulkChangeOfAnotherProcessIsShownAndStopped(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	servertest.Exec(t, s.dsn, "INSERT INTO delay_task_audit (create_time, who, action, tag, tasks, detail, seen_time)"+
+		" VALUES ('2026-03-01 12:00:00.000000', 'bob', 'bulk.retry', 'a', 7, 'tag=a', '2026-03-01 12:00:09.000000'),"+
+		" ('2026-03-01 11:00:00.000000', '', 'bulk.cancel', '', NULL, 'late_by=1s', NULL)")
+	lost := ok[wire.BulkRun](s, 200, "GET", bulkPath+"/1", "")
+	if lost.Outcome != "lost" || lost.Done != 7 || lost.Who != "bob" || lost.Filter.Tag != "a" || lost.Error == "" {
+		t.Errorf("got %+v", lost)
+	}
+	s.Want(204, "", "POST", bulkPath+"/1/stop", "")
+	if got := ok[wire.BulkRun](s, 200, "GET", bulkPath+"/1", ""); !got.Stopping {
+		t.Errorf("asked to stop: %+v", got)
+	}
+	s.Want(409, wire.CodeBulkUntold, "POST", bulkPath+"/2/stop", "")
+	list := ok[wire.BulkList](s, 200, "GET", bulkPath, "")
+	if len(list.Runs) != 2 || list.ProcessOnly || list.Runs[1].Outcome != "unknown" || list.Runs[1].Detail == "" {
+		t.Errorf("got %+v", list)
+	}
+	servertest.Exec(t, s.dsn, "DROP TABLE delay_task_audit")
+	if list = ok[wire.BulkList](s, 200, "GET", bulkPath, ""); len(list.Runs) != 0 || !list.ProcessOnly {
+		t.Errorf("without an audit log: %+v", list)
+	}
+}
+
 func TestABulkChangeThatCannotBeMadeSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

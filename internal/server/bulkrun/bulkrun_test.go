@@ -56,7 +56,8 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 			" VALUES ('2026-03-01 12:00:00.000000', 'bulk.retry', 'a', 7, '{}', '2026-03-01 12:00:09.000000')")
 		servertest.Exec(t, d.DSN, "INSERT INTO delay_task_audit (create_time, action, tag)"+
 			" VALUES ('2026-03-01 11:00:00.000000', 'bulk.retry', 'a')")
-		list, alone, err := bridge.Bulks(two).List(t.Context(), bridge.Store(two), func(*bulk.State) bool { return true })
+		everything := func(*bulk.State) bool { return true }
+		list, alone, err := bridge.Bulks(two).List(t.Context(), bridge.Store(two), everything)
 		servertest.OK(t, err)
 		if alone || len(list) != 3 || list[0].ID != begun.ID || list[1].Outcome != bulk.Lost || list[1].Done != 7 ||
 			list[2].Outcome != bulk.Untold {
