@@ -151,10 +151,10 @@ func (e *Entry) end(ctx context.Context, end row.AuditEnd) {
 // outcomeOf tells the outcome by the error. Of an error of the database it leaves out what the database says: that may
 // name hosts and users.
 func outcomeOf(err error) (row.AuditOutcome, string) {
-	switch err { //nolint:errorlint // what wraps ErrStopped says more
-	case nil:
+	if err == nil {
 		return row.AuditDone, ""
-	case ErrStopped:
+	}
+	if err == ErrStopped { //nolint:errorlint // what wraps it says more
 		return row.AuditStopped, ""
 	}
 	text := cut(err.Error(), row.AuditErrorBytes)
