@@ -116,7 +116,7 @@ func (a *app) benchHere(cmd *cobra.Command, o bench.Options) error {
 // bench prints also what was measured before an error.
 func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
 	for flag, value := range map[string]float64{"rows": float64(o.Rows), "repeats": float64(o.Repeats),
-		"scale": o.Scale} {
+		"scale": o.Scale, "viewers": float64(o.Viewers), "rate": float64(o.Rate)} {
 		if cmd.Flags().Changed(flag) && value <= 0 {
 			return misusedf("--%s: want more than 0", flag)
 		}
@@ -240,8 +240,9 @@ func (a *app) benchUICommand() *cobra.Command {
 	o := bench.Options{Rows: uiRows}
 	cmd := a.benchPart("ui", &o)
 	cmd.Short = "Measure reads of a large table: lists, counts, single tasks, beside tasks that run"
-	cmd.Long = `Fill a table with completed, pending and failed tasks of 100 tags, and show how long lists, counts and reads of single
-tasks take beside 1,000 tasks a second, and how late these are. internal/bench/README.md says what each figure means.
+	cmd.Long = `Fill a table with completed, pending and failed tasks of 100 tags, and show what 100 open dashboards cost, how long lists,
+counts and reads of single tasks take, both beside tasks that run, and how late these are. internal/bench/README.md says
+what each figure means.
 
 As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. To fill 10,000,000
 rows takes about ten minutes: --keep leaves them, and --database takes them for another run within a day. --cold reads each
@@ -261,7 +262,10 @@ Measurements: ` + benchPartList("ui") + `.`
 		return a.benchHere(cmd, o)
 	}
 	cmd.Flags().IntVar(&o.Rows, "rows", uiRows, "rows of the table")
-	cmd.Flags().IntVar(&o.Repeats, "repeats", 0, "turns of the measurement; figures are medians (default 1)")
+	cmd.Flags().IntVar(&o.Repeats, "repeats", 0,
+		"turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
+	cmd.Flags().IntVar(&o.Viewers, "viewers", 0, "dashboards that are open (default 100)")
+	cmd.Flags().IntVar(&o.Rate, "rate", 0, "tasks a second that run meanwhile (default 1,000)")
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave the filled database, and name it")
 	cmd.Flags().StringVar(&o.Database, "database", "", "take this database, or SQLite file, that --keep has left")
 	cmd.Flags().BoolVar(&cold, "cold", false, "read each list, task and page of --database once")

@@ -44,11 +44,18 @@ func latenessAt(rate int) measurement {
 
 // latenessOn has a child save tasks for later and run them, and judge itself by the table and this machine's clock.
 func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.Judgement, error) {
+	return r.latenessOver(ctx, d, rate, r.workload.late)
+}
+
+// latenessOver is the same for tasks that are due within the span.
+func (r *run) latenessOver(
+	ctx context.Context, d *database, rate int, span time.Duration,
+) (lateness.Judgement, error) {
 	if err := d.sameClock(ctx); err != nil {
 		return lateness.Judgement{}, err
 	}
 	p, err := startChild[lateEvent](ctx, r, order{
-		Role: "lateness", DSN: d.dsn, Rate: rate, Span: r.workload.late, Rest: r.workload.ahead(),
+		Role: "lateness", DSN: d.dsn, Rate: rate, Span: span, Rest: r.workload.ahead(),
 	})
 	if err != nil {
 		return lateness.Judgement{}, err

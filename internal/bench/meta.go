@@ -29,6 +29,9 @@ type Meta struct {
 	Million  int               `json:"million"` // rows where a figure speaks of a million: fewer in a quick run
 	Repeats  int               `json:"repeats"`
 	Run      string            `json:"run"` // quick, default or full
+	// Viewers is how many dashboards were open, beside Rate tasks a second. 0: they were not measured.
+	Viewers int `json:"viewers,omitempty"`
+	Rate    int `json:"rate,omitempty"`
 	// Database is the database that is kept, or its file. Empty: none is.
 	Database string `json:"database,omitempty"`
 	// Forms names the statements that raw measurements use where there is a choice.

@@ -44,6 +44,12 @@ type Options struct {
 	// Default: 1.
 	Scale float64
 
+	// Viewers is how many dashboards are open, at least 1. Default: 100.
+	Viewers int
+
+	// Rate is how many tasks a second run beside what people read, at least 1. Default: 1,000.
+	Rate int
+
 	// Keep leaves the database with the table that people read. [Meta] names it.
 	Keep bool
 
@@ -72,6 +78,8 @@ const (
 	defaultRows    = 1_000_000
 	fullRows       = 10_000_000
 	defaultRepeats = 3
+	defaultViewers = 100
+	defaultRate    = 1000
 )
 
 // Check returns [ErrInvalidOptions] when values are out of range, contradict each other, or name unknown measurements.
@@ -90,6 +98,10 @@ func (o Options) Check() error {
 		return bad("turns are %d, want at least 1", o.Turns)
 	case o.Scale < 0:
 		return bad("the scale is %v, want more than 0", o.Scale)
+	case o.Viewers < 0:
+		return bad("viewers are %d, want at least 1", o.Viewers)
+	case o.Rate < 0:
+		return bad("the rate is %d, want at least 1", o.Rate)
 	case o.Database != "" && !strings.HasPrefix(filepath.Base(o.Database), cmp.Or(o.scratch, scratchPrefix)):
 		return bad("the database %q is none that a benchmark has kept: their names begin with %s", o.Database,
 			scratchPrefix)
@@ -113,6 +125,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Rows = cmp.Or(o.Rows, defaultRows)
 	o.Repeats = cmp.Or(o.Repeats, o.Turns, defaultRepeats)
+	o.Viewers, o.Rate = cmp.Or(o.Viewers, defaultViewers), cmp.Or(o.Rate, defaultRate)
 	o.Scale = cmp.Or(o.Scale, 1)
 	o.scratch = cmp.Or(o.scratch, scratchPrefix+strings.ToLower(rand.Text()[:10]))
 	if o.Logger == nil {

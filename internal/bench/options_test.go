@@ -16,6 +16,8 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		`no measurement "drian"`:     {Only: []string{"save", "drian"}},
 		`no measurement "raw.nosuc"`: {Only: []string{"raw.nosuc"}},
 		`no measurement ""`:          {Only: []string{""}},
+		"viewers are -1":             {Viewers: -1},
+		"the rate is -1":             {Rate: -1},
 		"none that a benchmark has":  {Database: "shop"},
 		"that an earlier run":        {Only: []string{"cold"}},
 		"one turn":                   {Only: []string{"cold"}, Database: scratchPrefix + "kept", Repeats: 2},

@@ -15,7 +15,6 @@ import (
 
 const (
 	uiTags = 100
-	uiRate = 1000 // tasks a second that run meanwhile
 	uiKey  = "bench.key"
 	uiTask = 1 // the id of a pending task with this key, known so that nothing looks for it before a cold read
 )
@@ -161,7 +160,7 @@ func listed(name, about string, f delaytask.Filter) []uiRead {
 
 func uiFigures() []figure {
 	figures := []figure{
-		{"ui.alone.p99_ms", fmt.Sprintf("start behind the due time at %d tasks a second, while no one reads", uiRate)},
+		{"ui.alone.p99_ms", "start behind the due time while no one reads"},
 		{"ui.beside_reader.p99_ms", "the same beside one reader without a pause"},
 	}
 	for _, r := range uiReads {
@@ -178,7 +177,7 @@ var uiMeasured = measurement{
 		return onFreshTakes + filledIn(w.rows) + w.lasting(growthRest) + 2*(w.ahead()+w.late)
 	},
 	measure: onFilled(func(ctx context.Context, r *run, d *database) error {
-		alone, err := r.latenessOn(ctx, d, uiRate)
+		alone, err := r.latenessOn(ctx, d, r.Rate)
 		if err != nil {
 			return err
 		}
@@ -209,7 +208,7 @@ func (r *run) besideReads(ctx context.Context, d *database) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- r.withReader(reading, d, read) }()
-	beside, err := r.latenessOn(ctx, d, uiRate)
+	beside, err := r.latenessOn(ctx, d, r.Rate)
 	end()
 	if reading := <-done; err == nil && !errors.Is(reading, context.Canceled) {
 		err = reading

@@ -214,13 +214,15 @@ const (
 // hint of what to do. None shows the password.
 //
 // The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but they wait for each
-// other by polling.
-func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
+// other by polling. Each of through is given what makes the connections, and returns what makes them instead.
+func Connect(
+	ctx context.Context, dsn string, through ...func(driver.Connector) driver.Connector,
+) (*sqlx.DB, Kind, error) {
 	target, err := ParseDSN(dsn)
 	if err != nil {
 		return nil, 0, err
 	}
-	db, err := target.open()
+	db, err := target.open(through...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -289,13 +291,16 @@ func (t Target) Prepared(ctx context.Context) (bool, error) {
 	return tables > 0, classify("read "+t.Redacted(), err)
 }
 
-func (t Target) open() (*sqlx.DB, error) {
+func (t Target) open(through ...func(driver.Connector) driver.Connector) (*sqlx.DB, error) {
 	if t.kind == SQLite {
-		return t.openSQLite()
+		return t.openSQLite(through)
 	}
 	connector, err := mysql.NewConnector(t.cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	for _, wrap := range through {
+		connector = wrap(connector)
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(maxConns)
@@ -320,7 +325,7 @@ func (t Target) createPrivate() {
 	}
 }
 
-func (t Target) openSQLite() (*sqlx.DB, error) {
+func (t Target) openSQLite(through []func(driver.Connector) driver.Connector) (*sqlx.DB, error) {
 	params := url.Values{
 		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
 		"_pragma": {
@@ -335,6 +340,9 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 		return nil, err
 	}
 	t.createPrivate()
+	for _, wrap := range through {
+		connector = wrap(connector)
+	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(maxSQLiteConns)
 	db.SetMaxIdleConns(maxSQLiteConns)

@@ -124,11 +124,13 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 // Serve runs the service with its defaults, on a database that has the tables and on a free port of loopback, until ctx
 // ends. It calls ready with the address; a call there waits until the service runs. It returns the errors of
 // [server.Open] and [server.Service.Run].
-func Serve(ctx context.Context, dsn string, log *slog.Logger, ready func(url string)) error {
+func Serve(
+	ctx context.Context, dsn string, log *slog.Logger, ready func(url string), options ...server.Option,
+) error {
 	c := config.Default()
 	c.DSN, c.Server.Listen, c.Server.Auth = dsn, "127.0.0.1:0", "none"
 	c.Push.Allow = []string{"127.0.0.0/8"}
-	s, err := server.Open(ctx, c, log)
+	s, err := server.Open(ctx, c, log, options...)
 	if err != nil {
 		return err
 	}
