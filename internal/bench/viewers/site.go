@@ -67,7 +67,7 @@ func (s *Site) View(ctx context.Context, path string, opened func()) error {
 	if err != nil {
 		return err
 	}
-	status, _, page, err := get(ctx, client, at, nil)
+	status, page, err := open(ctx, client, at)
 	if err != nil {
 		return err
 	}
@@ -105,6 +105,23 @@ func (s *Site) View(ctx context.Context, path string, opened func()) error {
 		s.note(status, time.Since(began), err)
 		if tag := answered.Get("Etag"); status == http.StatusOK && tag != "" {
 			asked.Set("If-None-Match", tag)
+		}
+	}
+}
+
+const openAgain = time.Second
+
+// open reads a whole page. A person tries again while the dashboard asks for that.
+func open(ctx context.Context, c *http.Client, at *url.URL) (status int, page []byte, err error) {
+	for {
+		status, _, page, err = get(ctx, c, at, nil)
+		if err != nil || status != http.StatusServiceUnavailable {
+			return status, page, err
+		}
+		select {
+		case <-time.After(openAgain):
+		case <-ctx.Done():
+			return 0, nil, context.Cause(ctx)
 		}
 	}
 }
