@@ -2,6 +2,7 @@ package signin
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"html/template"
 	"net/http"
@@ -54,7 +55,7 @@ func up(r *http.Request) string {
 // Refuse answers a request that never reached a page, or panicked there.
 func (h *Handler) Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
 	t := textsFor(r)
-	why := p.Detail
+	why := cmp.Or(t.Refused[p.Code], p.Detail)
 	if p.Code == wire.CodeCrossOrigin {
 		why = t.CrossOrigin
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask/internal/server/browser"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // texts are the sentences of the login page in one language.
@@ -14,6 +15,9 @@ type texts struct {
 	Wrong, TooMany, Insecure, Instead, Unavailable string
 	Unstored, NotSignedOut, NotAForm, CrossOrigin  string
 	SessionOver                                    string
+
+	// Refused has refusals by their codes. Those that are not here come in the English of the API.
+	Refused map[string]string
 }
 
 var english = texts{
@@ -50,6 +54,14 @@ var chinese = texts{
 	NotAForm:     "收到的不是本页的表单。请重新打开本页。",
 	CrossOrigin:  "浏览器没有表明这个请求来自控制台本身。服务前面的代理必须原样传递 Host 请求头。",
 	SessionOver:  "尚未登录，或会话已结束。",
+	Refused: map[string]string{
+		wire.CodeInternal:      "发生了意外错误，原因见服务日志。",
+		wire.CodeMisdirected:   "本服务没有这个主机名。请用回环地址访问，或把该名称加到 server.hosts。",
+		wire.CodeStopping:      "服务正在停止，请稍后重试。",
+		wire.CodeUnavailable:   "暂时无法检查访问令牌，请稍后重试。",
+		wire.CodeUnauthorized:  "访问令牌不存在、已吊销、已过期，或 Authorization 请求头的格式不对。请改用有效的访问令牌。",
+		wire.CodeInvalidHeader: "Authorization 请求头只能有一个。请去掉多余的。",
+	},
 }
 
 // textsFor returns the sentences in the language that the browser prefers.
