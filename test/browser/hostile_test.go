@@ -3,12 +3,16 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -19,6 +23,19 @@ var hostile = []string{
 	`<script class=hurt>hurt()</script>`, `"><img class=hurt src=x onerror=hurt()>`, `' onfocus='hurt()' class='hurt`,
 	`</textarea></pre></title></svg><b class=hurt>`, `<svg/class=hurt onload=hurt()>`, `javascript:hurt()`, `{{hurt}}`,
 	`<!--`, `]]>`, `&lt;b class=hurt&gt;`, `\u003cb class=hurt\u003e`,
+}
+
+// addresses lists what a receiver may have as its address in the table.
+func addresses() []string {
+	made := []string{
+		"https://example.com/\u202egpj.exe", "https://user:pass@example.com/", "https://exa\u202emple.com/%zz", "%zz",
+		"",
+		"https://example.com/" + strings.Repeat("long/", 400), "data:text/html," + hostile[0],
+	}
+	for _, text := range hostile {
+		made = append(made, text, "https://example.com/"+text+"?"+text+"#"+text)
+	}
+	return made
 }
 
 // harmless fails the test where a page has made more than text of them.
@@ -59,7 +76,7 @@ func TestHostileTextIsText(t *testing.T) {
 		"tasks-pending": {all[:250]}, "tasks-failed": {all[:150]}, "task-failed": {all, all[:250], "note", hostile[0]},
 		"body": {all}, "nodes": {hostile[0] + hostile[1]}, "failures-of-tag": {hostile[0]},
 	}
-	for _, look := range looks {
+	for _, look := range pages {
 		if strings.Contains(s.path(look.path), "{") {
 			continue // there is no such task
 		}
@@ -92,5 +109,60 @@ func TestHostileTextIsText(t *testing.T) {
 			b.visit(path+"/"+url.PathEscape(text), 400, 404)
 			b.harmless("below " + path)
 		}
+	}
+}
+
+// TestHostileAddressesAreText puts the texts into the addresses of receivers, and looks at them wherever they show: in
+// the list, at a page of each, and in the audit log once they are removed.
+func TestHostileAddressesAreText(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "", delaytask.Config{})
+	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
+	var ids []int64
+	for i, address := range addresses() {
+		w, err := stored.SaveReceiver(t.Context(), row.Receiver{
+			App: hostile[i%len(hostile)], Address: address, Tags: []string{"order.close"}, TTL: time.Hour,
+		})
+		servertest.OK(t, err)
+		ids = append(ids, w.ID)
+	}
+	b := open(t, s.url)
+	looks := func(page string) {
+		t.Helper()
+		b.harmless(page)
+		for _, wrong := range ask[[]string](b, `[...document.querySelectorAll("main a, main h1")].filter((e) =>
+			!e.innerText.trim() || e.protocol && !e.href.startsWith(location.origin)).map((e) => e.outerHTML)`) {
+			t.Errorf("%s: a link leads elsewhere, or has no text: %s", page, wrong)
+		}
+		if text := ask[string](b, "document.body.innerText"); strings.ContainsAny(text, "\u202e") ||
+			strings.Contains(text, "pass@") {
+			t.Errorf("%s shows what deceives, or a password: %s", page, text)
+		}
+	}
+	for _, page := range []string{"receivers", "receivers?app=" + url.QueryEscape(hostile[0])} {
+		b.visit(page)
+		looks(page)
+	}
+	b.look("hostile-receivers")
+	const removed = 8 // one of each kind
+	for i, id := range ids {
+		page := fmt.Sprintf("receivers/%d", id)
+		b.visit(page)
+		looks(page)
+		if i >= removed {
+			continue
+		}
+		if i < 3 {
+			b.look(fmt.Sprintf("hostile-receiver-%d", i))
+		}
+		b.do(b.mouse("details:has([action$='/delete']) > summary"))
+		b.click("[action$='/delete'] button")
+		b.until("document.querySelector('.done')")
+	}
+	b.visit("audit?action=receiver.delete")
+	looks("audit")
+	b.look("hostile-audit")
+	if n := ask[int](b, "document.querySelectorAll('tbody tr').length"); n != removed {
+		t.Errorf("the audit log has %d removals, want %d", n, removed)
 	}
 }

@@ -6,6 +6,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // TestKeyboardReachesEverything presses Tab through each page: everything that can be used is reached, and the focus is
@@ -13,26 +17,37 @@ import (
 func TestKeyboardReachesEverything(t *testing.T) {
 	t.Parallel()
 	s := full(t, "")
-	b := open(t, s.url)
-	for _, look := range looks {
-		b.shows(s, look)
-		b.unfold(true)
-		b.do(chromedp.Evaluate[chromedp.Void](`
+	for name, looks := range map[string][]look{"pages": pages, "states": states} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t, s.url)
+			for _, look := range looks {
+				b.reaches(s, look)
+			}
+		})
+	}
+}
+
+// reaches presses Tab through a page.
+func (b *tab) reaches(s *site, l look) {
+	b.t.Helper()
+	b.shows(s, l)
+	b.unfold(true)
+	b.do(chromedp.Evaluate[chromedp.Void](`
 			window.left = new Set([...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
 				.filter((e) => e.checkVisibility({visibilityProperty: true}) && !e.disabled && e.type !== "hidden"))`))
-		for range 1000 {
-			b.do(chromedp.KeyEvent(kb.Tab))
-			on := ask[string](b, focused)
-			if on == "end" {
-				break
-			}
-			if on != "seen" {
-				t.Errorf("%s: the focus is not seen on %s", look.name, on)
-			}
+	for range 1000 {
+		b.do(chromedp.KeyEvent(kb.Tab))
+		on := ask[string](b, focused)
+		if on == "end" {
+			break
 		}
-		for _, missed := range ask[[]string](b, `[...window.left].map((e) => e.outerHTML.slice(0, 200))`) {
-			t.Errorf("%s: Tab does not reach %s", look.name, missed)
+		if on != "seen" {
+			b.t.Errorf("%s: the focus is not seen on %s", l.name, on)
 		}
+	}
+	for _, missed := range ask[[]string](b, `[...window.left].map((e) => e.outerHTML.slice(0, 200))`) {
+		b.t.Errorf("%s: Tab does not reach %s", l.name, missed)
 	}
 }
 
@@ -59,21 +74,30 @@ func (b *tab) tabTo(selector string) {
 	b.t.Fatalf("Tab does not reach %s", selector)
 }
 
-// press goes to what the selector names and presses keys there. A button leads to another page.
+// press goes to what the selector names and presses keys there. A button and a link lead to another page.
 func (b *tab) press(selector, keys string) {
 	b.t.Helper()
 	b.tabTo(selector)
-	if !ask[bool](b, "document.activeElement.matches('button')") {
+	if !ask[bool](b, "document.activeElement.matches('button, a')") {
 		b.do(chromedp.KeyEvent(keys))
-	} else if _, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(keys)); err != nil {
-		b.t.Fatalf("%s: %v", selector, err)
+	} else {
+		b.enters(keys)
 	}
 }
 
-// TestEveryActionWorksByKeyboard does each action of a task and of a list without a mouse.
+// enters presses keys that lead to another page.
+func (b *tab) enters(keys string) {
+	b.t.Helper()
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(keys)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestEveryActionWorksByKeyboard does each action without a mouse.
 func TestEveryActionWorksByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := full(t, "")
+	s.mended.Store(true) // a task that is retried does not fail again
 	b := open(t, s.url)
 	for _, tt := range []struct {
 		page  string
@@ -91,15 +115,41 @@ func TestEveryActionWorksByKeyboard(t *testing.T) {
 		{"tasks?status=pending&tag=order.close", [][2]string{{"input[name=id]", " "},
 			{"button[value=cancel]", kb.Enter}}, "done=1"},
 		{"tasks", [][2]string{{".menu > summary", kb.Enter}, {".menu button.first", kb.Enter}}, "tasks"},
+		{"tags/export", [][2]string{{"details:has([action$='/resume']) > summary", kb.Enter},
+			{"[action$='/resume'] button", kb.Enter}}, "did=resume"},
+		{"tags/export", [][2]string{{"details:has([action$='/pause']) > summary", kb.Enter},
+			{"[action$='/pause'] button", kb.Enter}}, "did=pause"},
+		{"schedules/nightly", [][2]string{{"details:has([action$='/pause']) > summary", kb.Enter},
+			{"#a-reason", "repair"}, {"[action$='/pause'] button", kb.Enter}}, "did=pause"},
+		{"schedules/nightly", [][2]string{{"[action$='/resume'] button", kb.Enter}}, "did=resume"},
+		{"schedules/hourly", [][2]string{{"details:has([action$='/run']) > summary", kb.Enter},
+			{"[action$='/run'] button", kb.Enter}}, "did=run"},
+		{"schedules/nightly", [][2]string{{"form[action$='/show'] button", kb.Enter}}, "/show"},
+		{"failures", [][2]string{{"td.do a.button", kb.Enter}, {"#typed", "2"},
+			{"main button.first", kb.Enter}}, "/bulk/"}, // one of the three was retried above
+		{"bulk/{running}", [][2]string{{"[action$='/stop'] button", kb.Enter}}, "bulk/"},
+		{"receivers", [][2]string{{"a.row[href$='receivers/{receiver}']", kb.Enter},
+			{"details:has([action$='/delete']) > summary", kb.Enter}, {"[action$='/delete'] button", kb.Enter}},
+			"removed=1"},
 	} {
 		b.visit(s.path(tt.page))
 		for _, step := range tt.steps {
-			b.press(step[0], step[1])
+			b.press(s.path(step[0]), step[1])
 		}
 		if at := ask[string](b, "location.href"); !strings.Contains(at, tt.want) {
 			t.Errorf("%s leads to %s, want %s", tt.page, at, tt.want)
 		}
 	}
+	s.stopped(t)
+}
+
+// stopped waits until someone has stopped the bulk change that runs.
+func (s *site) stopped(t *testing.T) {
+	t.Helper()
+	servertest.Eventually(t, "the bulk change is stopped", func() bool {
+		run, _ := bridge.Bulks(s.Scheduler).Get(s.runs["running"])
+		return run.Outcome() == bulk.Stopped
+	})
 }
 
 // TestKeys presses each key that means something, switched on and off.

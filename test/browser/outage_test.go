@@ -27,8 +27,8 @@ func TestDatabaseThatGoesAndComesBack(t *testing.T) {
 	b.visit("") // what it has read is shown while the database is away
 	away := func(how string, names ...string) {
 		t.Helper()
-		for _, look := range looks {
-			if names != nil && !slices.Contains(names, look.name) || look.status == http.StatusBadRequest ||
+		for _, look := range pages {
+			if names != nil && !slices.Contains(names, look.name) || look.still ||
 				look.name == "overview" { // that shows what it has read before, and says so once it is old
 				continue
 			}

@@ -15,7 +15,9 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -29,7 +31,8 @@ type site struct {
 	pages  http.Handler
 	url    string // with a slash at its end
 	ids    map[string]int64
-	mended atomic.Bool // what makes tasks fail
+	runs   map[string]string // bulk changes
+	mended atomic.Bool       // what makes tasks fail
 }
 
 // serve opens a database, a new file by default, and serves its dashboard to an admin.
@@ -47,18 +50,26 @@ func serve(t *testing.T, dsn string, cfg delaytask.Config) *site {
 		defer cancel()
 		_ = scheduler.Stop(ctx) // where the database is away, it says so
 	})
-	s := &site{Scheduler: scheduler, ids: map[string]int64{}}
-	s.pages, err = dashboard.New(scheduler, dashboard.Options{
-		Who: func(*http.Request) (dashboard.User, error) {
-			return dashboard.User{Name: "shop-ops", Role: dashboard.Admin, Tags: []string{"*"}}, nil
-		},
-		Log: quiet,
-	})
+	s := &site{Scheduler: scheduler, ids: map[string]int64{}, runs: map[string]string{}}
+	return s.as(t, dashboard.Options{Who: is("shop-ops", dashboard.Admin, "*")})
+}
+
+// is says that the same person sends every request.
+func is(name string, role dashboard.Role, tags ...string) func(*http.Request) (dashboard.User, error) {
+	return func(*http.Request) (dashboard.User, error) {
+		return dashboard.User{Name: name, Role: role, Tags: tags}, nil
+	}
+}
+
+// as serves the same scheduler by another dashboard.
+func (s *site) as(t *testing.T, o dashboard.Options) *site {
+	t.Helper()
+	o.Log = quiet
+	pages, err := dashboard.New(s.Scheduler, o)
 	servertest.OK(t, err)
-	server := httptest.NewServer(s.pages)
+	server := httptest.NewServer(pages)
 	t.Cleanup(server.Close)
-	s.url = server.URL + "/"
-	return s
+	return &site{Scheduler: s.Scheduler, pages: pages, url: server.URL + "/", ids: s.ids, runs: s.runs}
 }
 
 // run does as the body of a task says. A failure says the same in lines of which lists show the first.
@@ -92,12 +103,22 @@ func full(t *testing.T, dsn string) *site {
 	}
 	_, err := s.SaveSchedule(ctx, "nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report/daily", "ok")
 	servertest.OK(t, err)
+	_, err = s.SaveSchedule(ctx, "hourly", delaytask.Every(time.Hour), "order.close", "ok")
+	servertest.OK(t, err)
+	_, err = s.SaveSchedule(ctx, "weekly", delaytask.Cron("0 6 * * 1", "UTC"), "report/daily", "ok")
+	servertest.OK(t, err)
+	servertest.OK(t, s.PauseSchedule(ctx, "weekly", "the printer is being repaired"))
 	servertest.OK(t, s.Pause(ctx, "export"))
 	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
 	receiver, err := stored.SaveReceiver(ctx, row.Receiver{App: "shop", Tags: []string{"order.close"}, TTL: time.Hour,
 		Address: "https://shop.example/hook"})
 	servertest.OK(t, err)
 	s.ids["receiver"] = receiver.ID
+	receiver, err = stored.SaveReceiver(ctx, row.Receiver{App: "stock", TTL: time.Millisecond,
+		Tags:    []string{"stock.count", "stock.move", "order.open", "order.close", "order.send", "report/daily"},
+		Address: "https://stock.example/" + strings.Repeat("a-long-path/", 20) + "?token=4711"})
+	servertest.OK(t, err)
+	s.ids["expired"] = receiver.ID
 	servertest.OK(t, s.Start(ctx))
 	var history []row.Rollup
 	for i := range 60 {
@@ -121,6 +142,8 @@ func full(t *testing.T, dsn string) *site {
 	s.save(t, "executing", "order.close", "wait", 0)
 	s.save(t, "cancelled", "order.close", "ok", time.Hour)
 	s.save(t, "pending", "mail.send", `{"to":"a@example.com"}`, time.Hour, delaytask.WithKey("order-4711"))
+	s.save(t, "long", "order.close", strings.Repeat(`{"to":"a@example.com"} `, 400), time.Hour)
+	s.act(t)
 	_, err = s.Cancel(ctx, delaytask.ID(s.ids["cancelled"]))
 	servertest.OK(t, err)
 	for _, status := range []delaytask.Status{delaytask.Failed, delaytask.Completed, delaytask.Executing} {
@@ -130,6 +153,55 @@ func full(t *testing.T, dsn string) *site {
 	servertest.OK(t, err)
 	s.ids["node"] = int64(nodes[0].Number)
 	return s
+}
+
+// act has people change something: bulk changes in every state, and entries of every outcome in the audit log.
+func (s *site) act(t *testing.T) {
+	t.Helper()
+	begun := make(chan struct{}, 1)
+	start := func(name, verb string, change func(context.Context) error) {
+		t.Helper()
+		run, err := bridge.Bulks(s.Scheduler).Start(bulk.About{
+			Verb: verb, Who: "shop-ops", Tasks: 4000, AsOf: s.Now(),
+			Filter: delaytask.Filter{Tag: "order.close", Status: delaytask.Pending, Key: "order-4711"},
+		}, func(ctx context.Context, progress func(int)) (int, error) {
+			progress(1500)
+			begun <- struct{}{}
+			return 1500, change(ctx)
+		})
+		servertest.OK(t, err)
+		servertest.Receive(t, begun, "the bulk change runs")
+		s.runs[name] = run.ID
+	}
+	stays := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	start("running", "cancel", stays)
+	start("stopped", "cancel", stays)
+	bridge.Bulks(s.Scheduler).Stop(s.runs["stopped"])
+	start("done", "retry", func(context.Context) error { return nil })
+	start("broken", "retry", func(context.Context) error {
+		return &row.Error{Op: "retry tasks", Err: errors.New("access denied for user 'tasks'@'10.0.0.7'")}
+	})
+	for _, name := range []string{"stopped", "done", "broken"} {
+		servertest.Eventually(t, "the bulk change has ended", func() bool {
+			run, _ := bridge.Bulks(s.Scheduler).Get(s.runs[name])
+			return !run.Ended.IsZero()
+		})
+	}
+	target := strconv.FormatInt(s.ids["pending"], 10)
+	log := audit.New(audit.Config{Store: bridge.Store(s.Scheduler), Via: audit.Dashboard, Log: quiet})
+	for _, err := range []error{nil, delaytask.ErrFinished, errors.New("boom"), delaytask.ErrOutcomeUnknown} {
+		_ = log.Do(t.Context(), audit.Act{
+			Who: "shop-ops", Action: audit.CancelTask, Target: target, Tag: "mail.send",
+		}, func(context.Context) error { return err })
+	}
+	_, err := bridge.Store(s.Scheduler).BeginAudit(t.Context(), row.AuditEntry{ // it is under way
+		Who: "night-watch", Via: string(audit.API), Action: string(audit.RetryAll), Tag: "mail.send",
+		Detail: "status=failed error=refused",
+	})
+	servertest.OK(t, err)
 }
 
 // await waits until a task has a status.
@@ -147,6 +219,9 @@ func (s *site) path(path string) string {
 	var pairs []string
 	for name, id := range s.ids {
 		pairs = append(pairs, "{"+name+"}", strconv.FormatInt(id, 10))
+	}
+	for name, id := range s.runs {
+		pairs = append(pairs, "{"+name+"}", id)
 	}
 	return strings.NewReplacer(pairs...).Replace(path)
 }

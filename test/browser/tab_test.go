@@ -42,20 +42,37 @@ func open(t *testing.T, root string, settings ...string) *tab {
 		missing(t, "there is no chromium here")
 	}
 	b := &tab{t: t, root: root}
-	timed, stop := context.WithTimeout(browser, 2*time.Minute)
+	timed, stop := context.WithTimeout(browser, 8*time.Minute)
 	ctx, cancel := chromedp.NewContext(timed, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.note))
 	b.ctx = ctx
 	t.Cleanup(func() {
 		cancel()
 		stop()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, wrong := range b.wrong {
-			t.Error(wrong)
-		}
+		b.complain()
 	})
 	b.set(settings...)
 	return b
+}
+
+// within has the tab belong to a subtest, until the function is called.
+func (b *tab) within(t *testing.T) (end func()) {
+	outer := b.t
+	b.t = t
+	return func() {
+		b.complain()
+		b.t = outer
+	}
+}
+
+// complain fails the test for what was noted.
+func (b *tab) complain() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, wrong := range b.wrong {
+		b.t.Error(wrong)
+	}
+	b.wrong = nil
 }
 
 // set keeps settings as the dashboard does, in a cookie.
