@@ -42,6 +42,9 @@ func begin(m *testing.M) (int, error) {
 		chromedp.NoSandbox, // which root has not; every page is one of these tests
 		chromedp.DisableGPU,
 		chromedp.Flag("hide-scrollbars", true),
+		// No test goes back, so the browser need not keep old pages, nor start processes for what may come.
+		chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,BackForwardCache,"+
+			"ProactivelySwapBrowsingInstance,SpareRendererForSitePerProcess,RenderDocument"),
 	)
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
 	defer end()
