@@ -49,6 +49,7 @@ func TestASessionBeginsAndEnds(t *testing.T) {
 	b.loud = true // htmx writes to the console that a session is over
 	signIn := func(with string) {
 		t.Helper()
+		b.until("document.activeElement.id === 'token'") // typing before that is a complaint of the browser
 		b.do(chromedp.SendKeys(chromedp.CSS("#token"), with))
 		b.click("button[type=submit]")
 	}
@@ -102,6 +103,7 @@ func TestASessionBeginsAndEnds(t *testing.T) {
 	b.bad = []int{http.StatusUnauthorized, http.StatusTooManyRequests}
 	servertest.Eventually(t, "the login is bounded", func() bool {
 		signIn("wrong")
+		b.until("document.getElementById('problem')")
 		return !strings.Contains(ask[string](b, "document.getElementById('problem').innerText"), "token")
 	})
 	b.look("login-too-many")
