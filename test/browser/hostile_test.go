@@ -106,7 +106,7 @@ func TestHostileTextIsText(t *testing.T) {
 			}
 			b.visit(path+"?"+values.Encode(), 400, 404)
 			b.harmless(path + " with parameters")
-			b.visit(path+"/"+url.PathEscape(text), 400, 404)
+			b.visit(path+"/"+url.PathEscape(text), 400, 404, 405)
 			b.harmless("below " + path)
 		}
 	}

@@ -148,7 +148,7 @@ func (s *site) stopped(t *testing.T) {
 	t.Helper()
 	servertest.Eventually(t, "the bulk change is stopped", func() bool {
 		run, _ := bridge.Bulks(s.Scheduler).Get(s.runs["running"])
-		return run.Outcome() == bulk.Stopped
+		return run.Outcome == bulk.Stopped
 	})
 }
 

@@ -86,6 +86,8 @@ var states = []look{
 	{name: "run-stopped", path: "bulk/{stopped}", still: true},
 	{name: "run-failed", path: "bulk/{broken}", still: true},
 	{name: "run-unknown", path: "bulk/none", still: true},
+	{name: "run-untold", path: "bulk/{untold}"},
+	{name: "runs", path: "changes"},
 	{name: "audit-none", path: "audit?who=nobody"},
 	{name: "nowhere", path: "no/such/page", status: http.StatusNotFound, still: true},
 }

@@ -158,13 +158,21 @@ func full(t *testing.T, dsn string) *site {
 // act has people change something: bulk changes in every state, and entries of every outcome in the audit log.
 func (s *site) act(t *testing.T) {
 	t.Helper()
+	log := audit.New(audit.Config{Store: bridge.Store(s.Scheduler), Via: audit.Dashboard, Log: quiet})
 	begun := make(chan struct{}, 1)
 	start := func(name, verb string, change func(context.Context) error) {
 		t.Helper()
-		run, err := bridge.Bulks(s.Scheduler).Start(bulk.About{
+		about := bulk.About{
 			Verb: verb, Who: "shop-ops", Tasks: 4000, AsOf: s.Now(),
 			Filter: delaytask.Filter{Tag: "order.close", Status: delaytask.Pending, Key: "order-4711"},
-		}, func(ctx context.Context, progress func(int)) (int, error) {
+		}
+		begin := func() (*audit.Entry, error) {
+			return log.Begin(t.Context(), audit.Act{
+				Who: about.Who, Action: audit.Action("bulk." + verb), Tag: about.Filter.Tag,
+				Detail: audit.FilterText(&about.Filter, about.AsOf),
+			})
+		}
+		run, err := bridge.Bulks(s.Scheduler).Start(about, begin, func(ctx context.Context, progress func(int)) (int, error) {
 			progress(1500)
 			begun <- struct{}{}
 			return 1500, change(ctx)
@@ -191,17 +199,18 @@ func (s *site) act(t *testing.T) {
 		})
 	}
 	target := strconv.FormatInt(s.ids["pending"], 10)
-	log := audit.New(audit.Config{Store: bridge.Store(s.Scheduler), Via: audit.Dashboard, Log: quiet})
 	for _, err := range []error{nil, delaytask.ErrFinished, errors.New("boom"), delaytask.ErrOutcomeUnknown} {
 		_ = log.Do(t.Context(), audit.Act{
 			Who: "shop-ops", Action: audit.CancelTask, Target: target, Tag: "mail.send",
 		}, func(context.Context) error { return err })
 	}
-	_, err := bridge.Store(s.Scheduler).BeginAudit(t.Context(), row.AuditEntry{ // it is under way
+	// Its process does not tell whether it is under way.
+	untold, err := bridge.Store(s.Scheduler).BeginAudit(t.Context(), row.AuditEntry{
 		Who: "night-watch", Via: string(audit.API), Action: string(audit.RetryAll), Tag: "mail.send",
 		Detail: "status=failed error=refused",
 	})
 	servertest.OK(t, err)
+	s.runs["untold"] = strconv.FormatInt(untold, 10)
 }
 
 // await waits until a task has a status.
