@@ -46,6 +46,17 @@ var drain = measurement{
 // drainOn starts a scheduler on a database that holds n due tasks of benchTag, and returns how long it takes from then
 // until all of them are completed in the table. It serves more tags, whose tasks are not to run.
 func (r *run) drainOn(ctx context.Context, d *database, n int, more ...string) (took time.Duration, err error) {
+	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		took, err = drainBy(ctx, s, d, n, more...)
+		return err
+	})
+	return took, err
+}
+
+// drainBy is drainOn for a scheduler that is not started.
+func drainBy(
+	ctx context.Context, s *delaytask.Scheduler, d *database, n int, more ...string,
+) (took time.Duration, err error) {
 	pool, err := d.connect(ctx, 1)
 	if err != nil {
 		return 0, err
@@ -55,34 +66,30 @@ func (r *run) drainOn(ctx context.Context, d *database, n int, more ...string) (
 	if err != nil {
 		return 0, err
 	}
-	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
-		seen := newSeen(n)
-		for _, tag := range append(more, benchTag) {
-			if err := s.Register(tag, seen); err != nil {
-				return err
-			}
+	seen := newSeen(n)
+	for _, tag := range append(more, benchTag) {
+		if err := s.Register(tag, seen); err != nil {
+			return 0, err
 		}
-		began := time.Now()
-		if err := s.Start(ctx); err != nil {
-			return err
-		}
-		if err := seen.wait(ctx); err != nil {
-			return err
-		}
-		// Results are stored in about the order in which tasks end: when the last are, all are.
-		if err := await(ctx, 0, func() (int, error) { return countOpen(ctx, pool, seen.last()) }); err != nil {
-			return err
-		}
-		took = time.Since(began)
-		completed, err := countCompleted(ctx, pool)
-		if err != nil || completed == before+n {
-			return err
-		}
-		err = await(ctx, before+n, func() (int, error) { return countCompleted(ctx, pool) })
-		took = time.Since(began)
-		return err
-	})
-	return took, err
+	}
+	began := time.Now()
+	if err := s.Start(ctx); err != nil {
+		return 0, err
+	}
+	if err := seen.wait(ctx); err != nil {
+		return 0, err
+	}
+	// Results are stored in about the order in which tasks end: when the last are, all are.
+	if err := await(ctx, 0, func() (int, error) { return countOpen(ctx, pool, seen.last()) }); err != nil {
+		return 0, err
+	}
+	took = time.Since(began)
+	completed, err := countCompleted(ctx, pool)
+	if err != nil || completed == before+n {
+		return took, err
+	}
+	err = await(ctx, before+n, func() (int, error) { return countCompleted(ctx, pool) })
+	return time.Since(began), err
 }
 
 const (

@@ -58,17 +58,21 @@ func (r *run) saves(ctx context.Context, key string, callers int) error {
 	})
 }
 
-// saveOn measures saves of tasks that are not due soon, by a scheduler that serves nothing.
+// saveOn measures saves by a scheduler on the database.
 func (r *run) saveOn(ctx context.Context, d *database, callers int) (done hammered, err error) {
 	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
-		save := func(ctx context.Context, _ int) (int, error) {
-			_, err := s.SaveDelayTask(ctx, benchTag, benchBody, farDelay)
-			return 1, err
-		}
-		done, err = r.warmed(ctx, callers, save)
+		done, err = r.saveBy(ctx, s, callers)
 		return err
 	})
 	return done, err
+}
+
+// saveBy measures saves of tasks that are not due soon, by a scheduler that serves nothing.
+func (r *run) saveBy(ctx context.Context, s *delaytask.Scheduler, callers int) (hammered, error) {
+	return r.warmed(ctx, callers, func(ctx context.Context, _ int) (int, error) {
+		_, err := s.SaveDelayTask(ctx, benchTag, benchBody, farDelay)
+		return 1, err
+	})
 }
 
 // warmed measures for the span of the run, after the time to warm up.
