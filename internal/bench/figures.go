@@ -53,7 +53,7 @@ func digits(key string) int {
 
 func rounded(key string, value float64) float64 {
 	scale := math.Pow10(digits(key))
-	return math.Round(value*scale) / scale
+	return math.Round(value*scale)/scale + 0 // -0 is 0
 }
 
 // addPercentiles adds the percentiles, each under the key and its name.

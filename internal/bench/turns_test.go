@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,9 @@ func TestFiguresAreRoundedByTheirUnit(t *testing.T) {
 		if got := rounded(key, 12.34567); got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
+	}
+	if got := rounded("cpu.idle_pct", -0.001); math.Signbit(got) {
+		t.Errorf("nothing is %v", got)
 	}
 }
 
