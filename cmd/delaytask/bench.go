@@ -49,7 +49,7 @@ Measurements: ` + measurements() + `.`,
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", bench.Names()...)
 	cmd.AddCommand(a.benchChildCommand(), a.benchHTTPCommand(), a.benchNodesCommand(),
-		a.benchUICommand())
+		a.benchRollupCommand(), a.benchUICommand())
 	return a.withJSON(cmd)
 }
 
@@ -229,6 +229,28 @@ Measurements: ` + benchPartList("nodes") + `.`
   delaytask bench nodes --only nodes.rolling`
 	cmd.Flags().IntVar(&o.Repeats, "repeats", 0,
 		"turns of each measurement; figures are medians (default 5, and 1 for what takes long)")
+	return cmd
+}
+
+// rollupTurns is how many pairs there are: what they differ by says how far their median is to be trusted.
+const rollupTurns = 7
+
+// benchRollupCommand measures what results over time cost.
+func (a *app) benchRollupCommand() *cobra.Command {
+	o := bench.Options{Turns: rollupTurns}
+	cmd := a.benchPart("rollup", &o)
+	cmd.Short = "Measure what results and lateness over time cost saves and tasks"
+	cmd.Long = `Measure saves, and tasks that are due at the start, in pairs: without and with 600 times the work that a process does for results
+and lateness over time. Show by how many percent the work that a process does once slows them. internal/bench/README.md
+says what each figure means, and what is counted.
+
+As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. It takes about three
+minutes, --quick one.
+
+Measurements: ` + benchPartList("rollup") + `.`
+	cmd.Example = `  delaytask bench rollup --quick
+  delaytask bench rollup --dsn 'user:password@tcp(127.0.0.1:3306)/test' --repeats 15`
+	cmd.Flags().IntVar(&o.Repeats, "repeats", 0, "pairs of each measurement; figures are medians (default 7)")
 	return cmd
 }
 

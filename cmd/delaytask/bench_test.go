@@ -87,6 +87,7 @@ func TestPartsOfBenchMeasureTheirOwn(t *testing.T) {
 	}
 	f("http", "http.save,http.save_batch", "save save_batch")
 	f("nodes", "nodes.drain.1,nodes.drain.3", "drain drain_per_s drain_ratio")
+	f("rollup", "rollup.drain", "drain")
 	for line, want := range map[string]string{
 		"--only drian":           `no measurement "drian"; there are raw.insert_single, save`,
 		"http --only save":       `bench http does not measure "save"; it measures http.save, http.save_batch`,

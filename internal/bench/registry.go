@@ -41,7 +41,7 @@ var registry = []measurement{
 	idle, memoryTimers, restart, purge, growth,
 	httpSave, httpSaveBatch, httpPopAt(1000), httpPopAt(5000), httpPoll, httpIdle, httpWebhookAt(1000),
 	nodesDrain.by(1), nodesDrain.by(fleetSize), nodesFlood.by(1), nodesFlood.by(fleetSize), nodesPunctual, nodesRolling,
-	uiViewers, uiMeasured, cold,
+	uiViewers, uiMeasured, cold, rollupSave, rollupDrain,
 }
 
 // Names lists all measurements.
