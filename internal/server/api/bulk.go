@@ -97,13 +97,10 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		count := wire.BulkCount{Tasks: found.Tasks, Capped: found.Capped, AsOf: wire.Time(asOf)}
 		return &bulkOutput{Status: http.StatusOK, Body: count}, nil
 	}
-	run, err := change.Start(ctx, a.audit, bulk.About{Who: access.From(ctx).Name(), AsOf: asOf}, func(err error) {
-		if _, known := view.Problem(err); !known {
-			a.log.Error("a bulk change failed", "action", change.Action, "tag", change.Filter.Tag, "err", err)
-		}
-	})
+	about := bulk.About{Who: access.From(ctx).Name(), AsOf: asOf}
+	run, err := change.Start(ctx, a.audit, a.log, about)
 	if err != nil {
-		return nil, a.problem(a.recorded(audit.Action("bulk."+change.Action), err))
+		return nil, a.problem(a.recorded(change.Act(), err))
 	}
 	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, a.shownBulk(&run)}, nil
 }

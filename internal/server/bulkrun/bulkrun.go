@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
@@ -67,22 +68,27 @@ func (c *Change) Count(ctx context.Context, b delaytask.Bulk) (delaytask.BulkRes
 	return c.all(ctx, b)
 }
 
+// Act is what the audit log calls the change.
+func (c *Change) Act() audit.Action { return audit.Action("bulk." + c.Action) }
+
 // Start records the change, begins it in the background, and returns the run. ctx bounds the recording alone. Of about
-// it takes who asks, what was counted, and the moment that bounds the change, which is not zero. ended gets the error
-// of a change that has failed; it may be nil.
+// it takes who asks, what was counted, and the moment that bounds the change, which is not zero. A change that fails,
+// and was not stopped, is logged.
 //
 // Start returns [bulk.ErrTooMany], [bulk.ErrClosed], and the errors of [audit.Log.Begin].
-func (c *Change) Start(ctx context.Context, log *audit.Log, about bulk.About, ended func(error)) (bulk.State, error) {
+func (c *Change) Start(
+	ctx context.Context, acts *audit.Log, log *slog.Logger, about bulk.About,
+) (bulk.State, error) {
 	about.Verb, about.Filter = c.Action, c.Filter
 	act := audit.Act{
-		Who: about.Who, Action: audit.Action("bulk." + c.Action), Tag: c.Filter.Tag,
+		Who: about.Who, Action: c.Act(), Tag: c.Filter.Tag,
 		Detail: audit.FilterText(&c.Filter, about.AsOf),
 	}
-	begin := func() (*audit.Entry, error) { return log.Begin(ctx, act) }
+	begin := func() (*audit.Entry, error) { return acts.Begin(ctx, act) }
 	return bridge.Bulks(c.scheduler).Start(about, begin, func(ctx context.Context, progress func(int)) (int, error) {
 		changed, err := c.all(ctx, delaytask.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
-		if err != nil && context.Cause(ctx) == nil && ended != nil {
-			ended(err)
+		if err != nil && context.Cause(ctx) == nil {
+			log.Error("a bulk change failed", "action", c.Action, "tag", c.Filter.Tag, "err", err)
 		}
 		return changed.Tasks, err
 	})

@@ -1,8 +1,10 @@
 package bulkrun_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	_ "github.com/delaytask/delaytask/sqlite"
@@ -64,4 +68,28 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 			t.Errorf("it lists %+v, %t", list, alone)
 		}
 	})
+}
+
+func TestAChangeThatFailsIsLogged(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t, dbtest.SQLite)
+	s := servertest.Open(t, d.DSN, delaytask.Config{})
+	_, err := s.SaveDelayTask(t.Context(), "a", nil, time.Hour)
+	servertest.OK(t, err)
+	servertest.Exec(t, d.DSN, "CREATE TRIGGER refuses BEFORE UPDATE ON delay_task_message BEGIN"+
+		" SELECT RAISE(ABORT, 'the trigger refuses'); END")
+	change, err := bulkrun.New(s, access.Everyone(), "cancel", delaytask.Filter{Tag: "a"})
+	servertest.OK(t, err)
+	var lines bytes.Buffer
+	run, err := change.Start(t.Context(), nil, slog.New(slog.NewTextHandler(&lines, nil)),
+		bulk.About{AsOf: time.Now().Add(time.Hour)})
+	servertest.OK(t, err)
+	servertest.Eventually(t, "the change has failed", func() bool {
+		state, _ := bridge.Bulks(s).Get(run.ID)
+		return state.Outcome == bulk.Failed
+	})
+	if line := lines.String(); !strings.Contains(line, "a bulk change failed") || !strings.Contains(line, "tag=a") ||
+		!strings.Contains(line, "the trigger refuses") {
+		t.Errorf("the log has %q", line)
+	}
 }
