@@ -61,7 +61,6 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 				return err
 			}
 		}
-		bar := a.newBar(matched.Tasks, time.Now)
 		act := audit.Act{
 			Who: operator(), Action: b.action, Tag: filter.Tag, Detail: audit.FilterText(&filter, matched.AsOf),
 		}
@@ -69,6 +68,7 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		if err != nil {
 			return err
 		}
+		bar := a.newBar(matched.Tasks, time.Now)
 		about := runs.About{Filter: filter, Tasks: matched.Tasks, Capped: matched.Capped, AsOf: matched.AsOf}
 		changed, err := runs.Record(ctx, entry, about, bar.set,
 			func(ctx context.Context, progress func(int)) (int, error) {

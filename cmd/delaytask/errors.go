@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -88,6 +89,7 @@ var advice = []struct {
 	{delaytask.ErrScheduleState, "delaytask schedule show shows where it stands"},
 	{sqlstore.ErrTokenExists, "revoke it first, or choose another name"},
 	{sqlstore.ErrNotFound, "delaytask token list shows what there is"},
+	{audit.ErrStopped, "delaytask audit --action bulk.stop shows by whom; to go on, run the command again"},
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }
 
@@ -97,6 +99,7 @@ var codes = []struct {
 	code  string
 }{
 	{errInterrupted, "interrupted"},
+	{audit.ErrStopped, "stopped"},
 	{errDeclined, "declined"},
 	{errPartly, "partly_failed"},
 	{errNoDatabase, "no_database"},

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -211,18 +214,42 @@ func (w *interrupter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAnInterruptedBulkChangeTellsWhatIsDone(t *testing.T) {
-	t.Parallel()
-	s := newShell(t)
+// changeMany cancels 1,200 tasks, and calls then once 500 of them are cancelled. It returns what the command says.
+func changeMany(ctx context.Context, t *testing.T, s *shell, then func()) string {
+	t.Helper()
 	s.ok("migrate", "up")
 	s.exec("WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)" +
 		" INSERT INTO delay_task_message (tag, message_body, delay_time) SELECT 't', 'x', 90000000 FROM n")
-	ctx, cancel := context.WithCancel(t.Context())
-	stderr := &interrupter{text: "500 of 1,200", cancel: cancel}
+	stderr := &interrupter{text: "500 of 1,200", cancel: sync.OnceFunc(then)}
 	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: stderr, watched: true,
 		environ: []string{"DELAYTASK_DSN=" + s.dsn}}
 	if code := a.run(ctx, []string{"cancel", "--tag", "t", "--yes"}); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	contains(t, stderr.String(), "cancelled 500 tasks, then: interrupted")
+	return stderr.String()
+}
+
+func TestAnInterruptedBulkChangeTellsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	contains(t, changeMany(ctx, t, newShell(t), cancel), "cancelled 500 tasks, then: interrupted")
+}
+
+func TestABulkChangeThatIsStoppedElsewhereSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	written := changeMany(t.Context(), t, s, func() {
+		s.exec("UPDATE delay_task_audit SET stop_time = '2026-03-01 12:00:00.000000'")
+		db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))
+		servertest.OK(t, err)
+		defer db.Close()
+		seen := map[string]bool{}
+		servertest.Eventually(t, "the command has learned of it", func() bool { // between two reports
+			var at sql.NullString
+			servertest.OK(t, db.QueryRowContext(t.Context(), "SELECT seen_time FROM delay_task_audit").Scan(&at))
+			seen[at.String] = true
+			return len(seen) > 2
+		})
+	})
+	contains(t, written, "cancelled 500 tasks, then: stopped; delaytask audit --action bulk.stop shows by whom")
 }
