@@ -24,6 +24,7 @@ var menu = []entry{
 	{Path: "nodes", Text: "menu.nodes", Key: "n", verb: access.Observe},
 	{Path: "receivers", Text: "menu.receivers", Key: "r", verb: access.Observe},
 	{Path: "schedules", Text: "menu.schedules", Key: "s", verb: access.Read},
+	{Path: "changes", Text: "menu.changes", Key: "b", verb: access.Read},
 	{Path: "audit", Text: "menu.audit", Key: "u", verb: access.Audit},
 }
 
@@ -31,6 +32,9 @@ var menu = []entry{
 func (v *view) Menu() []entry {
 	var shown []entry
 	first, _, _ := strings.Cut(v.Path, "/")
+	if first == "bulk" { // one of them, or its preview
+		first = "changes"
+	}
 	for _, e := range menu {
 		if v.Caller.SomeTag(e.verb) {
 			e.Current = e.Path == first || v.Path == "" && e.Path == ""

@@ -65,6 +65,21 @@ func TestPagesStandUnderAnyPrefix(t *testing.T) {
 	}
 }
 
+func TestTheMenuMarksWhereThePageBelongs(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("a")
+	for path, want := range map[string]string{
+		"/": "Overview", "/tasks": "Tasks", fmt.Sprintf("/tasks/%d", id): "Tasks", "/changes": "Bulk changes",
+		"/bulk?verb=cancel&status=pending": "Bulk changes", "/bulk/none": "Bulk changes", "/audit": "Audit",
+	} {
+		marked := regexp.MustCompile(`aria-current="page">([^<]*)<`).FindAllStringSubmatch(s.get(path).body, -1)
+		if len(marked) != 1 || marked[0][1] != want {
+			t.Errorf("%s: the menu marks %v, want %s", path, marked, want)
+		}
+	}
+}
+
 // TestNamesOfDotsAreLinked resolves links as browsers do, which take . and .. out of a path.
 func TestNamesOfDotsAreLinked(t *testing.T) {
 	t.Parallel()
