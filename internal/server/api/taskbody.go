@@ -26,14 +26,6 @@ type taskBodyOutput struct {
 }
 
 func (a *API) taskBodyOperations(byID, byKey string) {
-	type idRaw struct {
-		IDInput
-		RawInput
-	}
-	type keyRaw struct {
-		KeyInput
-		RawInput
-	}
 	const bytes = "The bytes of the body and nothing else. It needs the verb bodies."
 	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/body", "getTaskBody", "Show the body of a task", bytes,
 		groupTasks),

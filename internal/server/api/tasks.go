@@ -74,31 +74,35 @@ type metOutput struct{ Body wire.Met }
 
 type explainOutput struct{ Body wire.Explanation }
 
+// Each operation on a task takes it by its id, or by its key.
+type (
+	idChange struct {
+		IDInput
+		ChangeInput
+	}
+	keyChange struct {
+		KeyInput
+		ChangeInput
+	}
+	idCancel struct {
+		IDInput
+		CancelInput
+	}
+	keyCancel struct {
+		KeyInput
+		CancelInput
+	}
+	idRaw struct {
+		IDInput
+		RawInput
+	}
+	keyRaw struct {
+		KeyInput
+		RawInput
+	}
+)
+
 func (a *API) taskOperations() {
-	type idChange struct {
-		IDInput
-		ChangeInput
-	}
-	type keyChange struct {
-		KeyInput
-		ChangeInput
-	}
-	type idCancel struct {
-		IDInput
-		CancelInput
-	}
-	type keyCancel struct {
-		KeyInput
-		CancelInput
-	}
-	type idRaw struct {
-		IDInput
-		RawInput
-	}
-	type keyRaw struct {
-		KeyInput
-		RawInput
-	}
 	byID, byKey := "/v1/tasks/{id}", "/v1/tags/{tag}/keys/{key}"
 	const withErrors = "With its body and the errors of its attempts."
 	get := a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors+
