@@ -18,6 +18,8 @@ const (
 	// mostLookedAtInAll is how many rows Count looks at, and countTime for about how long.
 	mostLookedAtInAll = 100_000
 	countTime         = 150 * time.Millisecond
+	// firstLooked is how many rows Count looks at first. Rows that a disk has take long, and the next step is larger.
+	firstLooked = 100
 )
 
 // Count returns how many tasks match. When capped it is a lower bound: it is the largest number, or Count has looked at
@@ -27,7 +29,7 @@ func Count(ctx context.Context, s Store, q Query) (n int, capped bool, err error
 	if err != nil {
 		return 0, false, err
 	}
-	pace := pace{size: leastCounted, left: mostLookedAtInAll, most: countTime}
+	pace := pace{size: firstLooked, left: mostLookedAtInAll, most: countTime}
 	for {
 		step := pace.next()
 		if step == 0 {
