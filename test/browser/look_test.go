@@ -81,15 +81,15 @@ var states = []look{
 	{name: "schedule-body", path: "schedules/nightly", button: "form[action$='/show'] button"},
 	{name: "bulk-cancel", path: "bulk?verb=cancel&status=pending&tag=order.close"},
 	{name: "bulk-none", path: "bulk?verb=cancel&status=pending&tag=report/daily"},
-	{name: "run", path: "bulk/{running}", still: true},
-	{name: "run-done", path: "bulk/{done}", still: true},
-	{name: "run-stopped", path: "bulk/{stopped}", still: true},
-	{name: "run-failed", path: "bulk/{broken}", still: true},
-	{name: "run-unknown", path: "bulk/none", still: true},
+	{name: "run", path: "bulk/{running}"},
+	{name: "run-done", path: "bulk/{done}"},
+	{name: "run-stopped", path: "bulk/{stopped}"},
+	{name: "run-failed", path: "bulk/{broken}"},
+	{name: "run-unknown", path: "bulk/none"},
 	{name: "run-untold", path: "bulk/{untold}"},
 	{name: "runs", path: "changes"},
 	{name: "audit-none", path: "audit?who=nobody"},
-	{name: "nowhere", path: "no/such/page", status: http.StatusNotFound, still: true},
+	{name: "nowhere", path: "no/such/page", status: http.StatusNotFound},
 }
 
 var themes = []string{"light", "dark"}

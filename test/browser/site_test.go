@@ -172,11 +172,12 @@ func (s *site) act(t *testing.T) {
 				Detail: audit.FilterText(&about.Filter, about.AsOf),
 			})
 		}
-		run, err := bridge.Bulks(s.Scheduler).Start(about, begin, func(ctx context.Context, progress func(int)) (int, error) {
-			progress(1500)
-			begun <- struct{}{}
-			return 1500, change(ctx)
-		})
+		run, err := bridge.Bulks(s.Scheduler).Start(about, begin,
+			func(ctx context.Context, progress func(int)) (int, error) {
+				progress(1500)
+				begun <- struct{}{}
+				return 1500, change(ctx)
+			})
 		servertest.OK(t, err)
 		servertest.Receive(t, begun, "the bulk change runs")
 		s.runs[name] = run.ID
