@@ -76,7 +76,7 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 				return changed.Tasks, err
 			})
 		bar.end()
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if err != nil && ctx.Err() != nil {
 			err = errInterrupted
 		}
 		if err != nil {

@@ -232,7 +232,9 @@ func changeMany(ctx context.Context, t *testing.T, s *shell, then func()) string
 func TestAnInterruptedBulkChangeTellsWhatIsDone(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	contains(t, changeMany(ctx, t, newShell(t), cancel), "cancelled 500 tasks, then: interrupted")
+	s := newShell(t)
+	contains(t, changeMany(ctx, t, s, cancel), "cancelled 500 tasks, then: interrupted")
+	contains(t, s.ok("audit"), "stopped")
 }
 
 func TestABulkChangeThatIsStoppedElsewhereSaysWhatToDo(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +18,8 @@ import (
 type Change func(ctx context.Context, progress func(done int)) (int, error)
 
 // Record makes a change whose entry is in the audit log, and ends the entry. Meanwhile it tells there how far the
-// change is. It returns [ErrStopped] when a caller has stopped the change from there, or what else has stopped it.
-// Without an entry it only makes the change.
+// change is. It returns [ErrStopped] when a caller has stopped the change from there, and an error that wraps it when
+// ctx has ended. Without an entry it only makes the change.
 func Record(ctx context.Context, e *audit.Entry, about About, progress func(done int), change Change) (int, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -33,8 +34,10 @@ func Record(ctx context.Context, e *audit.Entry, about About, progress func(done
 		done.Store(int64(n))
 		progress(n)
 	})
-	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrStopped) {
-		err = cause // what has stopped it is told, and not what that has interrupted
+	if cause := context.Cause(ctx); err != nil && cause != nil { // what that has interrupted is not told
+		if err = cause; !errors.Is(cause, ErrStopped) {
+			err = fmt.Errorf("%w: %w", ErrStopped, cause)
+		}
 	}
 	over()
 	reports.Wait()
