@@ -284,6 +284,21 @@ func countsAreCapped(t *testing.T) {
 	}
 }
 
+// A database that answers at once lets a count take more steps than a number doubles.
+func TestACountTakesManySteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plant(60_000, func(i int, r *row.Row) {
+			if r.Due = at(i); i == 59_999 {
+				r.ErrorStack = "last"
+			}
+		})
+		n, capped, err := listing.Count(t.Context(), s, listing.Query{Tag: "a", Error: "last"})
+		if n != 1 || capped || err != nil {
+			t.Errorf("%d, capped %t, %v", n, capped, err)
+		}
+	})
+}
+
 func TestFailuresOfOneCauseAreOneGroup(t *testing.T) {
 	texts := []string{
 		`dial tcp 10.0.0.7:5432: connect: connection refused`,

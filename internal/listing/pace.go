@@ -24,6 +24,6 @@ func (p *pace) next() int {
 		return 0
 	}
 	n := min(p.size, p.left, mostMatched)
-	p.size, p.left, p.last, p.steps = 2*p.size, p.left-n, now, p.steps+1
+	p.size, p.left, p.last, p.steps = min(2*p.size, mostMatched), p.left-n, now, p.steps+1
 	return n
 }
