@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/bulkrun"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // previewPage is what a bulk change would do. The moment is fixed here, so what comes later is not in it.
@@ -104,7 +105,7 @@ func (v *view) startBulk() (result, error) {
 		return result{}, err
 	}
 	asOf, err := time.Parse(time.RFC3339Nano, form.Get("as_of"))
-	if err != nil || asOf.IsZero() {
+	if err != nil || asOf.IsZero() || !wire.Written(asOf) {
 		return result{}, invalid{field: "as_of", want: "want.time"}
 	}
 	now, err := v.store.Now(v.r.Context())

@@ -82,12 +82,12 @@ func lateBy(f *delaytask.Filter) string {
 
 // timeOf reads a time of a field: with its zone, or one of the reader's zone as a browser's field for times has it.
 func (v *view) timeOf(field, text string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil && wire.Written(t) {
 		return t, nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05.999", "2006-01-02T15:04", "2006-01-02 15:04:05.999",
 		"2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, v.zone); err == nil {
+		if t, err := time.ParseInLocation(layout, text, v.zone); err == nil && wire.Written(t) {
 			return t, nil
 		}
 	}

@@ -229,6 +229,7 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 		}
 	}
 	s.get("/bulk?verb=cancel&due_before=0001-01-01T00:00:00Z").has(t, http.StatusBadRequest, "due_before")
+	s.get("/bulk?verb=cancel&due_before=9999-12-31T23:59:59-12:00").has(t, http.StatusBadRequest, "due_before")
 	late := s.save("order.close")
 	form.Set("typed", "4")
 	s.post("/bulk", form).has(t, http.StatusBadRequest, "nothing was changed")
@@ -247,6 +248,8 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 	if s.status(late) != delaytask.Pending || s.status(kept) != delaytask.Pending {
 		t.Error("it has cancelled what it should not")
 	}
+	form.Set("as_of", "0000-01-01T00:00:00+14:00")
+	s.post("/bulk", form).has(t, http.StatusBadRequest, "as_of")
 	form.Set("as_of", "2040-01-01T00:00:00Z")
 	form.Set("tasks", "-5")
 	ahead := s.get(strings.TrimPrefix(s.post("/bulk", form).header.Get("Location"), "."))

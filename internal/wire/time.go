@@ -35,11 +35,17 @@ func (t Time) Std() time.Time { return time.Time(t) }
 // MarshalText writes what String does.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
+// Written reports whether the layouts can write the moment: in UTC its year has four digits.
+func Written(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= 0 && year <= 9999
+}
+
 // UnmarshalText reads RFC 3339 with any zone and any number of digits of a second. It returns an error for anything
-// else, and for a leap second.
+// else, for a leap second, and for what is in another year than 0 to 9999 in UTC.
 func (t *Time) UnmarshalText(text []byte) error {
 	std, err := time.Parse(time.RFC3339, string(text))
-	if err != nil || !rfc3339.Match(text) {
+	if err != nil || !rfc3339.Match(text) || !Written(std) {
 		return fmt.Errorf("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z, got %.40q", text)
 	}
 	*t = Time(std.UTC())
