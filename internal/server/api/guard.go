@@ -159,8 +159,8 @@ func (g *headersOnly) Header() http.Header         { return g.header }
 func (g *headersOnly) Write(p []byte) (int, error) { return len(p), nil }
 func (g *headersOnly) WriteHeader(int)             {}
 
-// unambiguous refuses requests of which a part would be ignored: a malformed query, a duplicate parameter, and a body
-// where none is accepted.
+// unambiguous refuses requests of which a part would be ignored: a malformed query, a duplicate parameter, one that is
+// empty and must not be, and a body where none is accepted.
 func unambiguous(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if p := ambiguity(r, ctx.Operation()); p != nil {
@@ -192,6 +192,10 @@ func ambiguity(r *http.Request, op *huma.Operation) *wire.Problem {
 			return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
 				fmt.Sprintf("the parameter %.40q comes more than once", name))
 		}
+		if values[0] == "" && wantsText(op, name) {
+			return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+				fmt.Sprintf("the parameter %.40q is empty: give it a value, or leave it out", name))
+		}
 	}
 	if len(r.Header.Values("Idempotency-Key")) > 1 {
 		return problemOf(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Idempotency-Key")
@@ -207,7 +211,17 @@ func ambiguity(r *http.Request, op *huma.Operation) *wire.Problem {
 }
 
 func repeatable(op *huma.Operation, name string) bool {
+	return isParameter(op, name, func(s *huma.Schema) bool { return s.Type == huma.TypeArray })
+}
+
+// wantsText reports whether an empty parameter is none. To take it as a missing one would drop a condition.
+func wantsText(op *huma.Operation, name string) bool {
+	return isParameter(op, name, func(s *huma.Schema) bool { return s.MinLength != nil && *s.MinLength > 0 })
+}
+
+// isParameter reports whether the query may have the parameter, and it is such a one.
+func isParameter(op *huma.Operation, name string, such func(*huma.Schema) bool) bool {
 	return slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
-		return p.In == "query" && p.Name == name && p.Schema != nil && p.Schema.Type == huma.TypeArray
+		return p.In == "query" && p.Name == name && p.Schema != nil && such(p.Schema)
 	})
 }

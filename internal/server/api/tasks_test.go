@@ -13,6 +13,16 @@ import (
 // test/api tests the life of a task by the client of a service. The tests here cover what other clients send and read.
 
 // lease sends a verb with the lease token of a popped task, and further members of the body.
+func TestACancelWithAnEmptyVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	path := "/v1/tasks/" + s.Save(`{"tag":"a","delay":"1h"}`).ID.String()
+	for _, query := range []string{"?version=", "?version", "?only_pending=true&version="} {
+		s.Want(400, wire.CodeInvalidParameter, "DELETE", path+query, "")
+	}
+	s.Want(200, "", "DELETE", path+"?version=0&only_pending=", "")
+}
+
 func TestNamesOfDotsStandInPaths(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
