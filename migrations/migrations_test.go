@@ -113,6 +113,25 @@ func TestBothTreesEndInTheSameColumns(t *testing.T) {
 	})
 }
 
+// A part of the last migration is there: someone has added the index that doctor misses, or has dropped it.
+func TestAnIndexThatIsThereAlreadyStopsNoMigration(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		must(t, migrations.Up(t.Context(), db.DB, kind))
+		want := columns(t, db, kind)
+		for _, change := range []string{"DROP COLUMN bulk, DROP COLUMN stop_time, DROP COLUMN seen_time",
+			"DROP KEY delay_task_audit_action"} {
+			db.MustExec("DELETE FROM delay_task_goose_version WHERE version_id = 16")
+			db.MustExec("ALTER TABLE delay_task_audit " + change)
+			must(t, migrations.Up(t.Context(), db.DB, kind))
+			if got := columns(t, db, kind); !slices.Equal(got, want) {
+				t.Errorf("%s, then Up made %v, want %v", change, got, want)
+			}
+		}
+		db.MustExec("ALTER TABLE delay_task_audit DROP KEY delay_task_audit_action") // it is there
+	})
+}
+
 // Open connections keep the schema that they have read.
 func TestProgramsThatAreConnectedMeetTheNewSchema(t *testing.T) {
 	d := dbtest.New(t, dbtest.SQLite)

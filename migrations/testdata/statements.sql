@@ -354,6 +354,7 @@ CREATE TABLE IF NOT EXISTS delay_task_worker (
   UNIQUE KEY delay_task_worker_address (app, address_hash)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: addresses that are called back with tasks';
+DEALLOCATE PREPARE add_action;
 DEALLOCATE PREPARE add_bulk;
 DEALLOCATE PREPARE add_late_reason;
 DEALLOCATE PREPARE add_schedules;
@@ -365,6 +366,7 @@ DROP TABLE IF EXISTS delay_task_audit;
 DROP TABLE IF EXISTS delay_task_rollup;
 DROP TABLE IF EXISTS delay_task_schedule_run, delay_task_schedule;
 DROP TABLE IF EXISTS delay_task_session;
+EXECUTE add_action;
 EXECUTE add_bulk;
 EXECUTE add_late_reason;
 EXECUTE add_schedules;
@@ -373,6 +375,7 @@ EXECUTE add_wake;
 INSERT IGNORE INTO delay_task_goose_lock VALUES (1, '', '2000-01-01');
 INSERT INTO delay_task_goose_version (version_id, is_applied)
 		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM delay_task_goose_version WHERE version_id = ?);
+PREPARE add_action FROM @add_action;
 PREPARE add_bulk FROM @add_bulk;
 PREPARE add_late_reason FROM @add_late_reason;
 PREPARE add_schedules FROM @add_schedules;
@@ -383,6 +386,11 @@ SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() A
 SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
 SELECT MAX(version_id) FROM delay_task_goose_version;
 SELECT version_id, is_applied from delay_task_goose_version ORDER BY id DESC;
+SET @add_action = IF(
+  EXISTS (SELECT 1 FROM information_schema.statistics
+    WHERE table_schema = DATABASE() AND table_name = 'delay_task_audit' AND index_name = 'delay_task_audit_action'),
+  'DO 0',
+  'ALTER TABLE delay_task_audit ADD KEY delay_task_audit_action (action, id)');
 SET @add_bulk = IF(
   EXISTS (SELECT 1 FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'delay_task_audit' AND column_name = 'seen_time'),
@@ -393,8 +401,7 @@ SET @add_bulk = IF(
     ADD COLUMN stop_time DATETIME(6) NULL
       COMMENT ''UTC; when a caller has asked to stop a bulk change'',
     ADD COLUMN seen_time DATETIME(6) NULL
-      COMMENT ''UTC; when the process of a bulk change was last seen at it; NULL: it does not tell'',
-    ADD KEY delay_task_audit_action (action, id)');
+      COMMENT ''UTC; when the process of a bulk change was last seen at it; NULL: it does not tell''');
 SET @add_late_reason = IF(
   EXISTS (SELECT 1 FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'delay_task_message' AND column_name = 'late_reason'),
