@@ -54,7 +54,7 @@ type State struct {
 
 	Alone    bool      // only its process knows it: it is not in the audit log
 	Seen     time.Time // when its process was last seen at it; zero: it does not tell
-	Stopping bool      // a caller has asked to stop it
+	Stopping bool      // a caller has asked to stop it, and it is under way
 	Detail   string    // the filter as a text, of a run with an entry
 }
 
@@ -134,7 +134,7 @@ func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Cha
 		n, err := Record(ctx, entry, about, func(done int) { r.update(started, func(s *State) { s.Done = done }) },
 			change)
 		r.update(started, func(s *State) {
-			s.Done, s.Err, s.Ended, s.Outcome = n, err, time.Now(), outcomeOf(err)
+			s.Done, s.Err, s.Ended, s.Outcome, s.Stopping = n, err, time.Now(), outcomeOf(err), false
 		})
 	}()
 	return started.state, nil

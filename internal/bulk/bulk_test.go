@@ -43,7 +43,7 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 			t.Error("a run of this process can be stopped, and no other")
 		}
 		synctest.Wait()
-		if s, _ := runs.Get(id); s.Done != 500 ||
+		if s, _ := runs.Get(id); s.Done != 500 || s.Stopping ||
 			!errors.Is(s.Err, ErrStopped) || errors.Is(s.Err, ErrClosed) || s.Outcome != Stopped || runs.Stop(id) {
 			t.Fatalf("stopped: %+v", s)
 		}
