@@ -58,6 +58,10 @@ var statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Faile
 
 // What a list has, page by page, is what its query says in the simplest words.
 func TestPagesHaveWhatMatchesOnceAndInOrder(t *testing.T) {
+	synctest.Test(t, pagesHaveWhatMatches) // in which no time passes
+}
+
+func pagesHaveWhatMatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := plant(600, func(_ int, r *row.Row) {
 		r.Tag = fmt.Sprint("t", rng.IntN(7))
