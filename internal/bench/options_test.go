@@ -31,7 +31,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestQuickIsAPartOfAll(t *testing.T) {
 	quick, all := Options{Quick: true}.chosen(), Options{}.chosen()
-	apart := (Options{Only: []string{"http", "nodes", "schedules", "ui", "cold"}}).chosen()
+	apart := (Options{Only: []string{"http", "nodes", "schedules", "ui", "cold", "rollup"}}).chosen()
 	if len(quick) == 0 || len(quick) > len(all) || len(apart) == 0 || len(all)+len(apart) != len(registry) {
 		t.Errorf("%d of %d are quick, %d apart", len(quick), len(all), len(apart))
 	}

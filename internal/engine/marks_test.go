@@ -100,7 +100,7 @@ func TestNodesAndPausesAreMarked(t *testing.T) {
 		time.Sleep(time.Second)
 		w.must(command.Resume(w.Context(), "a"))
 		w.must(command.Stop(w.Context()))
-		time.Sleep(time.Second)
+		time.Sleep(3 * time.Second) // a node is lost as of its last heartbeat, up to 2 s before
 		before := row.At(time.Now())
 		w.crash(second)
 		time.Sleep(time.Minute + 15*time.Second)

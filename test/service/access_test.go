@@ -39,7 +39,7 @@ func (s *server) becomes(status int, method, path string, header ...string) {
 func TestTokensDecideTheRightsOfCallers(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db, "DELAYTASK_SERVER_AUTH=token")
-		if !strings.Contains(s.said.String(), "asked for: delaytask token create") {
+		if !strings.Contains(s.said.String(), "asked for; make one with: delaytask token create") {
 			t.Errorf("the server says %s", s.said)
 		}
 		shop, prometheus := token(t, db, "shop", "order.*", "save,read"), token(t, db, "prometheus", "*", "metrics")
