@@ -115,7 +115,7 @@ func scrape(t *testing.T) prometheusServer {
 }
 
 // serveUnderLoad returns the address of a service whose tasks complete, fail, are popped, run on, and wait for a
-// process.
+// process, and whose schedules run and fail.
 func serveUnderLoad(t *testing.T) (address string) {
 	t.Helper()
 	receivers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,9 +152,13 @@ receivers:
 		cmd.Dir = dir
 		return cmd
 	}
-	for _, task := range [][]string{{"long"}, {"unserved"}, {"mail", "--delay", "30m"}} {
-		if out, err := run(append([]string{"save"}, task...)...).CombinedOutput(); err != nil {
-			t.Fatalf("save: %v\n%s", err, out)
+	for _, args := range [][]string{
+		{"save", "long"}, {"save", "unserved"}, {"save", "mail", "--delay", "30m"},
+		{"schedule", "create", "sends", "@every 1s", "--tag", "mail"},
+		{"schedule", "create", "fails", "@every 1s", "--tag", "broken"},
+	} {
+		if out, err := run(args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
 	address = freeAddress(t)
