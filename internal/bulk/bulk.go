@@ -103,10 +103,18 @@ func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Cha
 	if err := r.reserve(); err != nil {
 		return State{}, err
 	}
+	begun := false
+	defer func() { // also where begin panics
+		if !begun {
+			r.release()
+		}
+	}()
 	var entry *audit.Entry
-	var err error
 	if begin != nil {
-		entry, err = begin()
+		var err error
+		if entry, err = begin(); err != nil {
+			return State{}, err
+		}
 	}
 	id := rand.Text()
 	if entry != nil {
@@ -119,11 +127,7 @@ func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Cha
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.beginning--
-	if err != nil {
-		end(nil)
-		r.group.Done()
-		return State{}, err
-	}
+	begun = true
 	if r.closed {
 		end(ErrClosed)
 	}
@@ -138,6 +142,14 @@ func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Cha
 		})
 	}()
 	return started.state, nil
+}
+
+// release takes back what reserve has let begin.
+func (r *Runs) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.beginning--
+	r.group.Done()
 }
 
 // reserve lets one more run begin, which the caller counts as begun or not.

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
+
+	"github.com/delaytask/delaytask/internal/audit"
 )
 
 func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
@@ -95,4 +97,24 @@ func TestOldRunsAreForgottenAndOthersKept(t *testing.T) {
 	if _, known := runs.Get(open.ID); !known || len(runs.runs) > mostKept+mostRunning {
 		t.Errorf("%d runs, the open one is among them: %t", len(runs.runs), known)
 	}
+}
+
+func TestARunThatCannotBeginHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	var runs Runs
+	begins := map[string]func() (*audit.Entry, error){
+		"error": func() (*audit.Entry, error) { return nil, errors.New("the database is away") },
+		"panic": func() (*audit.Entry, error) { panic("a fault") },
+	}
+	for name, begin := range begins {
+		for range mostRunning + 1 {
+			func() {
+				defer func() { _ = recover() }()
+				if _, err := runs.Start(About{}, begin, nil); err == nil || errors.Is(err, ErrTooMany) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}()
+		}
+	}
+	runs.Close() // and waits for nothing
 }
