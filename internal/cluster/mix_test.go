@@ -10,10 +10,12 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// idsAt makes ids as a process at a steady rate does, keeping one of every step.
+// idsAt makes ids as a process at a steady rate does, keeping one of every step. The sequence starts at 0, not at
+// random as a process's does: of the 4,096 starts, one in 2,000 is uneven by chance alone.
 func idsAt(perSecond, step, count int) []int64 {
 	now := noon
 	ids := NewIDs(9, func() time.Time { return now })
+	ids.seq = 0
 	var kept []int64
 	for n := 0; len(kept) < count; n++ {
 		if perSecond > 0 {
@@ -61,8 +63,7 @@ func TestSharesDivideEvenly(t *testing.T) {
 			ids[fmt.Sprintf("%d per second (0: in bulk), step %d", perSecond, step)] = idsAt(perSecond, step, count)
 		}
 		ids[fmt.Sprintf("AUTO_INCREMENT of an empty table, step %d", step)] = numbersOf(0, step, count)
-		ids[fmt.Sprintf("AUTO_INCREMENT behind our ids, step %d", step)] = numbersOf(NewIDs(9, at(noon)).Next(), step,
-			count)
+		ids[fmt.Sprintf("AUTO_INCREMENT behind our ids, step %d", step)] = numbersOf(idsAt(0, 1, 1)[0], step, count)
 	}
 	due, worstPlain := viewTime.Add(time.Hour), 0.0
 	for name, ids := range ids {
