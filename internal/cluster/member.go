@@ -176,9 +176,11 @@ func (m *Member) join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the registry of nodes: %w", err)
 	}
-	nodes, dead := m.splitDead(nodes, reading.Time)
-	if len(dead) > 0 {
-		if err := m.registry.Leave(ctx, dead); err != nil {
+	if rest, dead := m.splitDead(nodes, reading.Time); len(dead) > 0 {
+		switch err := m.registry.Leave(ctx, dead); {
+		case err == nil:
+			nodes = rest
+		case row.ClassOf(err) != row.ClassLocked: // while a transaction holds one of them, they stay
 			return fmt.Errorf("remove dead nodes from the registry: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 type board struct {
 	*memstore.Store
 	fail error         // what every heartbeat returns
+	held error         // what the removal of nodes returns
 	slow time.Duration // how long it travels in each direction
 }
 
@@ -27,6 +28,13 @@ func (b *board) Beat(ctx context.Context, n row.Node) (bool, error) {
 		return false, b.fail
 	}
 	return b.Store.Beat(ctx, n)
+}
+
+func (b *board) Leave(ctx context.Context, tokens []string) error {
+	if b.held != nil {
+		return b.held
+	}
+	return b.Store.Leave(ctx, tokens)
 }
 
 // listed is the node with the token, as the registry holds it.
@@ -127,6 +135,22 @@ func TestJoinRemovesTheDead(t *testing.T) {
 			if _, got := b.listed(t, token); got != want {
 				t.Errorf("%s is listed: %t, want %t", token, got, want)
 			}
+		}
+	})
+}
+
+// A transaction may hold the row of a dead node for long, as a commit that a group of servers does not end.
+func TestJoinLeavesTheDeadWhoseRowsAreLocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(t, slices.Delete(everyNumber(), 77, 78)...)
+		time.Sleep(forgetAfter + time.Second)
+		b.held = &row.Error{Class: row.ClassLocked, Op: "leave as a node", Err: errors.New("locked")}
+		if number, leased := mustJoin(t, b, NewProcess()).Number(); number != 77 || !leased {
+			t.Errorf("the number is %d (leased %t), want 77", number, leased)
+		}
+		b.held = &row.Error{Class: row.ClassOperator, Op: "leave as a node", Err: errors.New("denied")}
+		if _, err := Join(t.Context(), b, MemberConfig{Process: NewProcess()}); !errors.Is(err, b.held) {
+			t.Errorf("got %v, want the error", err)
 		}
 	})
 }
