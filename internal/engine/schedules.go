@@ -107,9 +107,11 @@ func (a *armer) plans(schedule int64) bool {
 	return s == nil || s.view.Plans(schedule)
 }
 
-// confirmEnd tells that the processor of a cancelled run has returned.
+// confirmEnd tells that the processor of a cancelled run has returned, or was not called. At the end of the grace of a
+// stop tasks are released while their processors go on.
 func (s *settler) confirmEnd(a *attempt) {
-	if _, lease, _ := a.state(); a.row.TickOf == nil || lease != leaseCancelled {
+	at, lease, _ := a.state()
+	if a.row.TickOf == nil || lease != leaseCancelled || at != claimed && at != returned {
 		return
 	}
 	s.Go(func() {

@@ -301,8 +301,8 @@ func TestRollingRestartMakesNothingLate(t *testing.T) {
 		}
 		w.standing(row.Completed, 1, 0, ids...)
 		slices.Sort(late)
-		if p99 := late[len(late)*99/100]; p99 > 20*time.Millisecond {
-			w.Errorf("99 of 100 tasks were at most %v late, all %v", p99, late[len(late)-1])
+		if p999 := late[len(late)*999/1000]; p999 > 20*time.Millisecond { // a share that changes hands has 1 of 100
+			w.Errorf("999 of 1000 tasks were at most %v late, all %v", p999, late[len(late)-1])
 		}
 	})
 }

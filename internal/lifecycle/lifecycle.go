@@ -30,22 +30,54 @@ type Lifecycle struct {
 	end     context.CancelFunc
 	timeout time.Duration
 	limiter logLimiter
-	running sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows; innermost
+	running int        // goroutines
+	ended   bool
+	idle    *sync.Cond // no goroutine runs
 }
 
 // New begins a life. It keeps the values of ctx and outlives it.
 func New(ctx context.Context, c Config) *Lifecycle {
 	l := &Lifecycle{Metrics: cmp.Or(c.Metrics, metrics.None), timeout: c.CallTimeout, limiter: newLogLimiter(c.Log)}
+	l.idle = sync.NewCond(&l.mu)
 	l.Log = slog.New(l.limiter)
 	l.Life, l.end = context.WithCancel(context.WithoutCancel(ctx))
 	return l
 }
 
-// Go starts a goroutine that [Lifecycle.Wait] waits for. Processors have goroutines of their own.
-func (l *Lifecycle) Go(f func()) { l.running.Go(f) }
+// Go starts a goroutine that [Lifecycle.End] waits for. After the end it starts none: a processor that outlasts the
+// grace of a stop may still ask for one. Processors have goroutines of their own.
+func (l *Lifecycle) Go(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended && l.running == 0 {
+		return
+	}
+	l.running++
+	go func() {
+		defer l.leave()
+		f()
+	}()
+}
+
+func (l *Lifecycle) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running--
+	if l.running == 0 {
+		l.idle.Broadcast()
+	}
+}
 
 // Wait returns when all goroutines have ended.
-func (l *Lifecycle) Wait() { l.running.Wait() }
+func (l *Lifecycle) Wait() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.running > 0 {
+		l.idle.Wait()
+	}
+}
 
 // Abort ends the life at once, as a crash does. Nothing reaches the store afterwards.
 func (l *Lifecycle) Abort() { l.end() }
@@ -53,6 +85,9 @@ func (l *Lifecycle) Abort() { l.end() }
 // End ends the life, waits for its goroutines and writes what the log has held back.
 func (l *Lifecycle) End() {
 	l.end()
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
 	l.Wait()
 	l.limiter.close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
@@ -27,6 +28,9 @@ func (p *Planner) Change(
 		if err != nil {
 			return row.Schedule{}, err
 		}
+		if err := p.addHistory(ctx, &st); err != nil {
+			return row.Schedule{}, err
+		}
 		d, err := change(st)
 		if err != nil {
 			return row.Schedule{}, err
@@ -38,6 +42,17 @@ func (p *Planner) Change(
 		}
 	}
 	return row.Schedule{}, processor.ErrContended
+}
+
+// addHistory reads what was decided before a run that an operation may take back.
+func (p *Planner) addHistory(ctx context.Context, st *schedule.State) (err error) {
+	if !slices.ContainsFunc(st.Open, func(o schedule.Open) bool { return o.Task.Status == row.Pending }) {
+		return nil
+	}
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	st.History, err = p.Store.Runs(ctx, st.Schedule.ID, 0, fewRuns)
+	return err
 }
 
 // try stores a decision and reports whether it applied. A decision whose reply was lost is tried again at the version

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -22,7 +23,7 @@ func (p *Planner) Confirm(ctx context.Context, name string, task int64) {
 	}
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	before, err := p.Store.Runs(ctx, st.Schedule.ID, next.TickOf.Tick, fewRuns)
+	before, err := p.Store.Runs(ctx, st.Schedule.ID, 0, fewRuns)
 	if err == nil && replacedAlone(before, task) {
 		err = p.putForward(ctx, next, st.Now)
 	}
@@ -31,16 +32,18 @@ func (p *Planner) Confirm(ctx context.Context, name string, task int64) {
 	}
 }
 
-// fewRuns is how many rows of the history are read to find the run before: some say of ticks that they did not run.
+// fewRuns is how many rows of the history are read to find a run: some say of ticks that they did not run.
 const fewRuns = 20
 
-// replacedAlone reports whether the newest run is that of the task, and no other was replaced with it: one that was
-// triggered beside it may be at work still.
+// replacedAlone reports whether the task is the run that was replaced last, and no other was replaced with it: one that
+// was triggered beside it may be at work still. Ticks do not tell which was the last: a run of a tick that is late may
+// have replaced one that was triggered after it.
 func replacedAlone(runs []row.ScheduleRun, task int64) bool {
-	runs = slices.DeleteFunc(runs, func(r row.ScheduleRun) bool { return r.TaskID == 0 })
-	return len(runs) > 0 && runs[0].TaskID == task && !slices.ContainsFunc(runs[1:], func(r row.ScheduleRun) bool {
-		return r.Outcome == row.OutcomeCancelled && r.Finish == runs[0].Finish
+	runs = slices.DeleteFunc(runs, func(r row.ScheduleRun) bool {
+		return r.TaskID == 0 || r.Outcome != row.OutcomeCancelled
 	})
+	slices.SortFunc(runs, func(a, b row.ScheduleRun) int { return cmp.Compare(b.Finish, a.Finish) })
+	return len(runs) > 0 && runs[0].TaskID == task && (len(runs) == 1 || runs[1].Finish < runs[0].Finish)
 }
 
 // waiting returns the run that is planted and waits although its tick is due.

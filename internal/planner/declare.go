@@ -254,6 +254,9 @@ func (a *assertion) each(
 		}
 		var decisions []row.Decision
 		for _, st := range states {
+			if err := a.addHistory(ctx, &st); err != nil {
+				return err
+			}
 			d, err := change(st)
 			if err != nil {
 				return err

@@ -187,6 +187,17 @@ func (p *plan) skipToFuture() {
 	p.setNext(next)
 }
 
+// decidedBefore returns the last tick before another one that the history has. Another definition may have had it, and
+// have skipped it before it was due.
+func (p *plan) decidedBefore(tick row.Time) (last row.Time) {
+	for _, r := range p.History {
+		if r.Tick < tick && r.Cause != row.CauseManual {
+			last = max(last, r.Until)
+		}
+	}
+	return last
+}
+
 // withdraw takes back runs that nothing has begun, so that their ticks are decided anew. A run that has waited while
 // later ticks were decided is cancelled: the cursor cannot go back behind those. So is the run of a tick that another
 // definition had. A run that waits for the lease of the run that it replaces stays, because nothing else remembers that
@@ -210,7 +221,7 @@ func (p *plan) withdraw() {
 		}
 		p.to.Ended = p.to.Ended[:len(p.to.Ended)-1]
 		p.to.Undone = append(p.to.Undone, o.Run)
-		p.s.Next, p.s.Last = o.Run.Tick, p.prev(o.Run.Tick)
+		p.s.Next, p.s.Last = o.Run.Tick, max(p.prev(o.Run.Tick), p.decidedBefore(o.Run.Tick))
 		if of := o.Task.TickOf; of != nil {
 			p.s.MissedTicks = int64(of.Missed)
 		}

@@ -28,11 +28,12 @@ const (
 type State struct {
 	Schedule row.Schedule
 	Spec     *spec.Spec
-	Open     []Open        // the runs whose end was not collected, the oldest tick first
-	Now      row.Time      // not later than the database's clock
-	ZoneData string        // version of the zone data that Spec computes by; "" when it is not known
-	Ahead    time.Duration // how long before they are due ticks are planted
-	NextID   func() int64  // ids of tasks
+	Open     []Open            // the runs whose end was not collected, the oldest tick first
+	History  []row.ScheduleRun // the newest rows of the history, where an operation may take back a run
+	Now      row.Time          // not later than the database's clock
+	ZoneData string            // version of the zone data that Spec computes by; "" when it is not known
+	Ahead    time.Duration     // how long before they are due ticks are planted
+	NextID   func() int64      // ids of tasks
 }
 
 // Open is an open run and its task.

@@ -318,6 +318,26 @@ func TestTheRunOfAnotherDefinitionIsNotDecidedAnew(t *testing.T) {
 	}
 }
 
+// Two edits follow a skip: the run that the first one has planted is taken back by the second one, before the tick that
+// was skipped is due.
+func TestATickThatWasSkippedAheadIsNotDecidedAnew(t *testing.T) {
+	w := begin(t, row.Schedule{}, everyMinute)
+	w.until(30 * time.Second)
+	edit := func(line string) {
+		sp, to := parse(t, line), w.s
+		to.Spec = sp.String()
+		w.do(Edit(w.state(), to, sp))
+		w.spec = sp
+	}
+	d, _, err := SkipNext(w.state(), "maintenance")
+	w.do(d, err)
+	edit("5 * * * * *")
+	w.until(57 * time.Second)
+	edit("* * * * * *")
+	w.until(62 * time.Second)
+	w.wants("00:00:00 completed", "00:01:00 skipped", "00:01:01 open")
+}
+
 func TestMaxRunsCountsWhatRuns(t *testing.T) {
 	w := begin(t, row.Schedule{MaxRuns: 2}, everyMinute)
 	w.takes = 90 * time.Second

@@ -59,7 +59,7 @@ func parse(t *testing.T, lines ...string) *spec.Spec {
 func (w *world) state() State {
 	st := State{
 		Schedule: w.s, Spec: w.spec, Now: w.now, Ahead: 10 * time.Second,
-		NextID: func() int64 { w.lastID++; return w.lastID },
+		NextID: func() int64 { w.lastID++; return w.lastID }, History: w.history,
 	}
 	for _, run := range w.history {
 		if run.Outcome == row.OutcomeOpen {
