@@ -41,7 +41,7 @@ func (s *stage) play(ctx context.Context) error {
 	if err := errors.Join(s.world.Fleet.Note(kept), s.phase(journal.PhaseFaults)); err != nil {
 		return err
 	}
-	injector := &fault.Injector{World: s.world, Kinds: s.kinds(), Seed: s.opts.seed, Pause: pauses, Say: s.say}
+	injector := &fault.Injector{World: s.world, Kinds: s.kinds(), Seed: s.opts.seed, Pause: pauses}
 	faulty, calm := context.WithTimeout(ctx, s.opts.span)
 	defer calm()
 	if err := injector.Run(faulty); err != nil {
@@ -50,7 +50,7 @@ func (s *stage) play(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := errors.Join(s.awaitAll(ctx), s.phase(journal.PhaseDrain)); err != nil {
+	if err := errors.Join(s.world.Heal(ctx), s.awaitAll(ctx), s.phase(journal.PhaseDrain)); err != nil {
 		return err
 	}
 	for _, slot := range s.world.Fleet.Of(role.Saver) {

@@ -51,6 +51,7 @@ type stage struct {
 // set makes a server, a database with its audit, and all the processes.
 func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err error) {
 	s = &stage{opts: opts, progress: progress, begun: time.Now(), world: &fault.World{}}
+	s.world.Say = s.say
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

@@ -79,14 +79,21 @@ func (c *Cluster) Await(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// counted asks a member how many members take part with it: 0 when it takes no part itself. It may not answer at all.
+// Hangs is how long a commit of a member waits for its turn before the member counts as one that hangs.
+const Hangs = 10 * time.Second
+
+// counted asks a member how many members take part with it: 0 when it takes no part itself, or hangs: MySQL 9.7 may
+// let all commits wait for a ticket although the member is online. It may not answer at all.
 var counted = map[Kind]string{
 	Galera: "SELECT COALESCE(SUM(n.variable_value), 0)" +
 		" FROM information_schema.global_status n, information_schema.global_status s" +
 		" WHERE n.variable_name = 'wsrep_cluster_size' AND s.variable_name = 'wsrep_local_state_comment'" +
 		" AND s.variable_value = 'Synced'",
 	Group: "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state = 'ONLINE'" +
-		" AND (@@group_replication_single_primary_mode OR NOT @@super_read_only)",
+		" AND (@@group_replication_single_primary_mode OR NOT @@super_read_only)" +
+		" AND NOT EXISTS (SELECT * FROM performance_schema.processlist" +
+		" WHERE state = 'Waiting for Binlog Group Commit ticket'" +
+		" AND time >= " + strconv.Itoa(int(Hangs/time.Second)) + ")",
 }
 
 // Whole returns an error unless every member counts all of them.
@@ -103,7 +110,7 @@ func (c *Cluster) Whole(ctx context.Context) error {
 	return nil
 }
 
-// Alone returns the members that do not answer or are outside of a majority.
+// Alone returns the members that do not answer, hang, or are outside of a majority.
 func (c *Cluster) Alone(ctx context.Context) (members []int) {
 	for member := range c.server.members {
 		if there, err := c.countedBy(ctx, member); err != nil || there <= c.Size()/2 {

@@ -219,7 +219,8 @@ func (n *node) compare(r row.ScheduleRun, runs bool) (stored *row.ScheduleRun, s
 		if runs == (stored.TaskID != 0) && (runs || stored.Outcome == r.Outcome) {
 			continue
 		}
-		if !n.isClose(tick.Add(of.jitter)) {
+		next := of.after(tick) // which is the latest one instead, where it is due before the table shows the end
+		if !n.isClose(tick.Add(of.jitter)) && (next.IsZero() || !n.isClose(next.Add(of.jitter))) {
 			single := "run"
 			if !runs {
 				single = r.Outcome.String() + ": " + r.Note

@@ -33,6 +33,7 @@ type World struct {
 	Hand    *sql.DB            // the same without causal reads
 	User    string             // the account of the processes
 	Disk    string             // where the server's disk is mounted; "": it has none of its own
+	Say     func(format string, args ...any)
 
 	// Invite adds a worker that is not one of the run's own.
 	Invite func(ctx context.Context, name string) (*fleet.Slot, error)
@@ -112,7 +113,6 @@ type Injector struct {
 	Kinds []Kind
 	Seed  uint64
 	Pause map[Lane]time.Duration // between two faults of a lane, on average; a lane without one is left out
-	Say   func(format string, args ...any)
 }
 
 // Run returns an error when a fault could not be ended, or when a fault's code fails. The other lanes end then: there
@@ -129,7 +129,7 @@ func (s *Injector) Run(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			if errs[i] = s.runLane(ctx, lane, kinds, rand.New(rand.NewPCG(s.Seed, uint64(i)))); errs[i] != nil {
-				s.Say("the faults end: %v", errs[i])
+				s.World.Say("the faults end: %v", errs[i])
 				end()
 			}
 		})
@@ -207,7 +207,7 @@ func (s *Injector) happen(ctx context.Context, op string, k Kind, r *rand.Rand) 
 		return errors.Join(err, end(context.WithoutCancel(ctx)),
 			note(journal.Event{Kind: journal.FaultEnd, Error: journal.Refused}))
 	}
-	s.Say("%s %s %s", k.Name, residue.Target, residue.Saw)
+	s.World.Say("%s %s %s", k.Name, residue.Target, residue.Saw)
 	wait(ctx, lasts)
 	err = end(context.WithoutCancel(ctx))
 	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: residue.Target, Body: list(residue.IDs)}))

@@ -42,7 +42,7 @@ func run(ctx context.Context, t *testing.T, kinds ...Kind) ([]evidence.Episode, 
 	}
 	defer file.Close()
 	s := &Injector{
-		World: &World{Fleet: &fleet.Fleet{Journal: file}}, Kinds: kinds, Say: t.Logf,
+		World: &World{Fleet: &fleet.Fleet{Journal: file}, Say: t.Logf}, Kinds: kinds,
 		Pause: map[Lane]time.Duration{Networks: time.Millisecond, Processes: time.Millisecond},
 	}
 	ran := s.Run(ctx)
