@@ -13,7 +13,7 @@ const (
 	counter        // tokens: a secret, unless it is a number
 	token          // a secret without spaces
 	secret         // a secret that may have spaces
-	header         // a secret up to the end of the line
+	header         // a secret up to the end of the line, or of what is quoted
 )
 
 var (

@@ -37,6 +37,8 @@ var corpus = []struct{ text, want string }{
 	{`GET https://api.example.com/v1?access_token=$&page=2&sig=$: 500`,
 		`GET https://api.example.com/v1?access_token=¤&page=2&sig=¤ 500`},
 	{"Authorization: Bearer $\nCookie: a=$; b=$\r\nHost: x", "Authorization: ¤\nCookie: ¤\r\nHost: x"},
+	{"Authorization: Digest username=\"u\", response=\"$\"\nHost: x", "Authorization: ¤\nHost: x"},
+	{`"Authorization: Digest username=\"u\", response=\"$\"", "Host: x"`, `"Authorization: ¤", "Host: x"`},
 	{`curl -H 'Authorization: Basic $' --password $ --db-password='$' https://x`,
 		`curl -H 'Authorization: ¤' --password ¤ --db-password='¤' https://x`},
 	{`dial root:$@tcp(10.0.0.1:3306)/app: refused`, `dial root:¤@tcp(10.0.0.1:3306)/app: refused`},

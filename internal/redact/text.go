@@ -260,15 +260,24 @@ func beginsLine(text string, start int) bool {
 	return true
 }
 
-// lineEnd returns where the line ends, or what is quoted.
+// lineEnd returns where the line ends, or what is quoted. What is quoted after = is a part of the line, as in
+// Digest username="u".
 func lineEnd(text string, i int) int {
 	for ; i < len(text) && text[i] != '\n' && text[i] != '\r'; i++ {
-		if _, after := quote(text, i); after > i {
+		mark, after := quote(text, i)
+		switch {
+		case after > i && i > 0 && text[i-1] == '=':
+			i = quoted(text, after, mark, after-i-1)
+			if _, end := quote(text, i); end > i {
+				i = end - 1
+			}
+		case after > i:
 			return i
+		default:
+			i = max(i, slashesEnd(text, i)-1)
 		}
-		i = max(i, slashesEnd(text, i)-1)
 	}
-	return i
+	return min(i, len(text))
 }
 
 // userinfo finds passwords in URLs and DSNs: scheme://user:x@host, user:x@tcp(host:port), user:x@/name.
