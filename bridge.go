@@ -30,6 +30,7 @@ func init() {
 	bridge.Registered = func(scheduler any, tag string) (processor.Registration, bool) {
 		return scheduler.(*Scheduler).registry.Lookup(tag)
 	}
+	bridge.ClockWidth = func(scheduler any) (time.Duration, bool) { return scheduler.(*Scheduler).engine.ClockWidth() }
 	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
 	bridge.Overview = func(
 		ctx context.Context, scheduler any, f processor.OverviewFilter,

@@ -17,12 +17,13 @@ type ChangeOption = processor.ChangeOption
 func OnlyPending() ChangeOption { return processor.OnlyPending() }
 
 // To makes Reschedule move the task to a time instead of a delay; the delay must be 0 then. A time in the past means
-// now. It returns [ErrInvalidTime] and [ErrDelayTooLong] as [WithTime] does, and [ErrInvalidOption] from Cancel.
+// now. It returns [ErrInvalidTime] and [ErrDelayTooLong] as [WithTime] does, and [ErrInvalidOption] from
+// Cancel and SetBody.
 func To(t time.Time) ChangeOption { return processor.To(t) }
 
 // Body makes Reschedule replace the task's body as well, by what SaveDelayTask would store for the value; nil empties
-// it. It returns [ErrInvalidBody] and [ErrBodyTooLarge] as SaveDelayTask does, and [ErrInvalidOption] from Cancel.
-// [Scheduler.SetBody] replaces the body alone.
+// it. It returns [ErrInvalidBody] and [ErrBodyTooLarge] as SaveDelayTask does, and [ErrInvalidOption] from Cancel and
+// SetBody. [Scheduler.SetBody] replaces the body alone.
 func Body(body any) ChangeOption { return processor.Body(body) }
 
 // IfVersion makes a change conditional: it is refused with [ErrVersionChanged] when the task has changed since it had
@@ -131,8 +132,9 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 // times and the attempts so far stay as they are. It returns the status that it met, which is [Pending]. To move the
 // task in the same step, use [Scheduler.Reschedule] with [Body].
 //
-// It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task
-// that is executing, [ErrVersionChanged], or [ErrContended] when the task changed each time it was about to be changed.
+// It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrInvalidOption] for an option other than [IfVersion],
+// [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is executing, [ErrVersionChanged], or
+// [ErrContended] when the task changed each time it was about to be changed.
 //
 // When another process runs the task and less than two seconds are left until it is due, that process is told of the
 // change. If that fails, the task may start up to 0.6 s late.
@@ -158,10 +160,12 @@ func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any, opts ...Chan
 
 // Bulk selects the tasks that CancelAll and RetryAll change.
 type Bulk struct {
-	Filter Filter // its Status and Order may be left out; Limit is the size of a batch, default 500
-	DryRun bool   // count only: at most 10,000 tasks, for about 0.15 s
-	// AsOf leaves out tasks that were saved, or have failed, since then. Zero is now. To change what a dry run has
-	// counted, take its AsOf.
+	// Filter selects the tasks. Its Status and Order may be left out, its After must be. Limit is the size of a batch:
+	// 500 by default, 1,000 at most.
+	Filter Filter
+	DryRun bool // count only: at most 10,000 tasks, for about 0.15 s
+	// AsOf leaves out tasks that were saved, have failed, or became late, since then. Zero is now. To change what a dry
+	// run has counted, take its AsOf.
 	AsOf     time.Time
 	Progress func(done int) // called after every batch that was changed, with the number so far; may be nil
 }
@@ -174,15 +178,17 @@ type BulkResult struct {
 }
 
 // CancelAll cancels the pending tasks that match, tag by tag in the order of their due times. Its result is also valid
-// beside an error. Tasks that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption]
-// when the filter asks for another status.
+// beside an error. Tasks that are executing, or that change meanwhile, are left alone.
+//
+// It returns [ErrInvalidTag] and [ErrInvalidKey], and [ErrInvalidOption] when the filter asks for another status or has
+// a cursor.
 func (s *Scheduler) CancelAll(ctx context.Context, b Bulk) (BulkResult, error) {
 	return s.changeAll(ctx, b, row.Pending, "cancel", s.engine.CancelWhere)
 }
 
 // RetryAll retries the failed tasks that match, tag by tag in the order in which they failed. Its result is also valid
-// beside an error. A task whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the
-// filter asks for another status.
+// beside an error. A task whose key another one carries by now stays failed. It returns errors as [Scheduler.CancelAll]
+// does.
 func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (BulkResult, error) {
 	return s.changeAll(ctx, b, row.Failed, "retry", s.engine.RetryWhere)
 }
@@ -197,6 +203,9 @@ func (s *Scheduler) changeAll(
 	if b.Filter.Status == "" {
 		b.Filter.Status = Status(from.String())
 	}
+	if b.Filter.After != "" { // the rest of a list in another order is other tasks
+		return result, fmt.Errorf("%w: After: a change of all tasks that match has no pages", ErrInvalidOption)
+	}
 	query, err := queryOf(&b.Filter, 0)
 	if err != nil {
 		return result, err
@@ -209,6 +218,7 @@ func (s *Scheduler) changeAll(
 		}
 		asOf = reading.Time
 	}
+	query.LateAt = asOf
 	if !b.DryRun || !b.AsOf.IsZero() { // what is saved within a dry run may count
 		query.CreatedBy = asOf
 	}

@@ -19,7 +19,7 @@ type ScheduleExplanation = processor.ScheduleExplanation
 
 // ExplainSchedule returns what became of a tick of a schedule, and why: "why did yesterday's 02:30 not run". With a
 // zero tick it returns how the schedule stands: why it does not run, and what it waits for. It returns
-// [ErrScheduleNotFound].
+// [ErrScheduleNotFound], and [ErrNotFound] when the task of an open run was deleted meanwhile.
 func (s *Scheduler) ExplainSchedule(ctx context.Context, name string, tick time.Time) (ScheduleExplanation, error) {
 	e, text, err := s.explainSchedule(ctx, name, tick)
 	e.Text = text.English()
@@ -139,7 +139,7 @@ func (s *Scheduler) explainTick(
 func (s *Scheduler) historyOf(ctx context.Context, name string, tick row.Time) (row.ScheduleRun, bool, error) {
 	// Between the tick and a range that holds it there may be runs that were triggered.
 	const among = 100
-	after := tick.Add(time.Millisecond)
+	after := min(tick.Add(time.Millisecond), row.MaxTime)
 	runs, err := s.engine.Schedules().Runs(ctx, name, after, among)
 	if err != nil {
 		return row.ScheduleRun{}, false, fmt.Errorf("explain schedule %s: %w", name, err)

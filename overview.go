@@ -67,10 +67,11 @@ const (
 )
 
 // Overview returns what needs attention now, and how every tag stands. One reading serves all callers of the process
-// for 5 s, and nothing is read without a call. A reading takes two connections for 2.5 s at most.
+// for 5 s, and nothing is read without a call. A reading takes two connections for 1.9 s at most.
 //
-// When a reading fails, it returns the last one, with its age and the class of the error. It returns the error when
-// there is none. A part that fails by itself is missing.
+// When a reading fails, or takes longer than ctx, it returns the last one, with its age and the class of the error.
+// When there is none, it returns the error or the cause of ctx. A part that fails by itself is missing. It returns
+// [ErrClosed] after Stop.
 func (s *Scheduler) Overview(ctx context.Context) (Overview, error) {
 	return s.OverviewFor(ctx, OverviewFilter{})
 }

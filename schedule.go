@@ -302,7 +302,7 @@ func (s *Scheduler) ScheduleTicks(
 	if err != nil {
 		return nil, err
 	}
-	runs, err := s.engine.Schedules().Runs(ctx, name, row.At(before), limit)
+	runs, err := s.engine.Schedules().Runs(ctx, name, bound(before), limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the history of schedule %s: %w", name, err)
 	}

@@ -132,12 +132,13 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		return ErrNilContext
 	}
 	s.stop.Do(func() {
-		s.bulks.Close()
+		s.bulks.End()
 		err := s.engine.Stop(ctx)
 		s.closed.Store(true) // not before: tasks that still run may save others
 		s.overview.Close()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
 		defer cancel()
+		s.bulks.Wait(last)
 		s.stopErr = errors.Join(err, s.release(last))
 	})
 	return s.stopErr

@@ -4,9 +4,9 @@ import "time"
 
 // AuditFilter says which entries [Scheduler] Audit returns. Fields that are left out do not filter.
 type AuditFilter struct {
-	Who    string
+	Who    string // the whole name of an access token, or user@host of the command
 	Action string // such as task.cancel
-	Tag    string
+	Tag    string // the whole tag
 	// Before leaves out the entry of this id and newer ones: AuditPage.Next of the page before. Default: none.
 	Before int64
 	// Limit is at most 1,000: more means that. Default: 100.

@@ -59,6 +59,30 @@ var uiSingleReads = []uiRead{
 		_, err := u.Stats(ctx)
 		return err
 	}},
+	{"overview", "what needs attention, as the API has it", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Overview(ctx)
+		return err
+	}},
+	{"series", "results and lateness of a day", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Series(ctx, delaytask.SeriesFilter{Since: 24 * time.Hour})
+		return err
+	}},
+	{"forecast", "what falls due within an hour", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Forecast(ctx, delaytask.ForecastFilter{})
+		return err
+	}},
+	{"failures", "failed tasks by their errors", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Failures(ctx, "")
+		return err
+	}},
+	{"nodes", "the processes", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Nodes(ctx)
+		return err
+	}},
+	{"audit", "what people have changed", func(ctx context.Context, u *uiReader) error {
+		_, err := u.Audit(ctx, delaytask.AuditFilter{})
+		return err
+	}},
 	{"dry_run", "a dry run of a cancel of everything", func(ctx context.Context, u *uiReader) error {
 		_, err := u.CancelAll(ctx, delaytask.Bulk{DryRun: true})
 		return err
@@ -72,6 +96,12 @@ var uiSingleReads = []uiRead{
 	{"page_tag", "the page of a tag", page("/tags/" + uiTag(7))},
 	{"page_load", "the page of what falls due within a day", page("/load?span=24h")},
 	{"page_failures", "the page of failures by their errors", page("/failures")},
+	{"page_bulk", "the page that asks whether to cancel everything", page("/bulk?verb=cancel&status=pending")},
+	{"page_changes", "the page of bulk changes", page("/changes")},
+	{"page_nodes", "the page of processes", page("/nodes")},
+	{"page_receivers", "the page of receivers", page("/receivers")},
+	{"page_schedules", "the page of schedules", page("/schedules")},
+	{"page_audit", "the page of what people have changed", page("/audit")},
 }
 
 // uiReader is who reads: a program, and a person before the dashboard.

@@ -34,6 +34,10 @@ var Nodes func(ctx context.Context, scheduler any) (nodes []processor.Node, toke
 // Registered returns what a tag was registered with at a *delaytask.Scheduler, and whether it was.
 var Registered func(scheduler any, tag string) (processor.Registration, bool)
 
+// ClockWidth returns how far the bounds of the database's clock are apart in the process of a *delaytask.Scheduler. It
+// is false while no task may start.
+var ClockWidth func(scheduler any) (time.Duration, bool)
+
 // Warning returns what an operator has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
 

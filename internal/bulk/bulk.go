@@ -24,7 +24,7 @@ var (
 	// ErrStopped is the cause with which the context of a run ends when someone stops it.
 	ErrStopped = audit.ErrStopped
 
-	// ErrClosed is returned by Start after Close, and is the cause with which running changes end then.
+	// ErrClosed is returned by Start after End, and is the cause with which running changes end then.
 	ErrClosed = fmt.Errorf("%w: the process stops", ErrStopped)
 )
 
@@ -233,13 +233,25 @@ func (r *Runs) Stop(id string) bool {
 	return true
 }
 
-// Close ends all runs and waits for them.
-func (r *Runs) Close() {
+// End ends all runs, and lets none begin.
+func (r *Runs) End() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.closed = true
 	for _, known := range r.runs {
 		known.end(ErrClosed)
 	}
-	r.mu.Unlock()
-	r.group.Wait()
+}
+
+// Wait waits after [Runs.End] until the runs have stored their ends, or until ctx ends.
+func (r *Runs) Wait(ctx context.Context) {
+	all := make(chan struct{})
+	go func() {
+		r.group.Wait()
+		close(all)
+	}()
+	select {
+	case <-all:
+	case <-ctx.Done():
+	}
 }

@@ -13,7 +13,7 @@ import (
 func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs Runs
-		defer runs.Close()
+		defer runs.End()
 		next := make(chan int)
 		change := func(ctx context.Context, progress func(int)) (int, error) {
 			done := 0
@@ -61,7 +61,8 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 		if all := runs.All(); len(all) != mostRunning+1 || all[0].ID != last.ID || all[mostRunning].ID != id {
 			t.Errorf("all runs, the newest first: %+v", all)
 		}
-		runs.Close()
+		runs.End()
+		runs.Wait(t.Context())
 		if s, _ := runs.Get(last.ID); !errors.Is(s.Err, ErrClosed) || s.Outcome != Stopped {
 			t.Errorf("closed: %+v", s)
 		}
@@ -74,7 +75,7 @@ func TestARunTellsHowFarItIsAndCanBeStopped(t *testing.T) {
 func TestOldRunsAreForgottenAndOthersKept(t *testing.T) {
 	t.Parallel()
 	var runs Runs
-	defer runs.Close()
+	defer runs.End()
 	open, err := runs.Start(About{}, nil, func(ctx context.Context, _ func(int)) (int, error) {
 		<-ctx.Done()
 		return 0, ctx.Err()
@@ -116,5 +117,6 @@ func TestARunThatCannotBeginHoldsNothingUp(t *testing.T) {
 			}()
 		}
 	}
-	runs.Close() // and waits for nothing
+	runs.End()
+	runs.Wait(t.Context()) // for nothing
 }

@@ -67,7 +67,7 @@ func TestEveryProcessSeesARunAndStopsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
 		one, two := newProcess(s), newProcess(s)
-		defer one.Close()
+		defer one.End()
 		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 2000, Capped: true,
 			AsOf: time.Now().Add(-time.Hour).UTC(),
 			Filter: processor.Filter{Status: processor.Pending, Tag: "a", Key: "k", App: "s", LateBy: time.Second,
@@ -104,7 +104,8 @@ func TestEveryProcessSeesARunAndStopsIt(t *testing.T) {
 			}
 		}
 		next := one.begin(t, bulk.About{}, nil)
-		one.Close()
+		one.End()
+		one.Wait(t.Context())
 		if got := two.find(t, next.ID); got.Outcome != bulk.Stopped || got.Err == nil {
 			t.Errorf("its process has stopped: %+v", got)
 		}
@@ -165,7 +166,7 @@ func TestReportsThatFailLeaveTheChangeAlone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := faultstore.New(memstore.New(), faultstore.Method("ReportAudit", 0, mode))
 			p := newProcess(s)
-			defer p.Close()
+			defer p.End()
 			end := make(chan struct{})
 			run := p.begin(t, bulk.About{Verb: "cancel"}, end)
 			time.Sleep(10 * time.Second)
@@ -194,7 +195,7 @@ func TestARunThatIsNotRecordedIsKnownToItsProcessAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
 		one, two := newProcess(s), newProcess(s)
-		defer one.Close()
+		defer one.End()
 		one.log.Level = audit.Off
 		run := one.begin(t, bulk.About{Verb: "cancel"}, nil)
 		if got := one.find(t, run.ID); !got.Alone || got.Outcome != bulk.Running {
@@ -234,5 +235,6 @@ func TestWithoutAnEntryNoRunBegins(t *testing.T) {
 	if all := runs.All(); len(all) != 0 {
 		t.Errorf("there are %+v", all)
 	}
-	runs.Close()
+	runs.End()
+	runs.Wait(t.Context())
 }

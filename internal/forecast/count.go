@@ -119,7 +119,7 @@ func (r *reader) countCapped(ctx context.Context, tags []string) error {
 	clear(more)
 	for rest := tags; len(rest) > 0; {
 		most := left / 2 / (len(rest) * len(steps))
-		n := min(max(rowsAtOnce/(len(steps)*(most+1)), 1), len(rest))
+		n := min(max(cappedAtOnce/(len(steps)*(most+1)), 1), len(rest))
 		capped, err := r.countCells(ctx, rest[:n], steps, most, &left)
 		if err != nil {
 			return err
@@ -141,17 +141,27 @@ func (r *reader) countMore(ctx context.Context, tags []string, more map[string][
 			return nil
 		}
 		most = *left / cells
-		for _, tag := range tags {
-			if len(more[tag]) == 0 {
-				continue
-			}
-			capped, err := r.countCells(ctx, []string{tag}, more[tag], most, left)
+		for rest := tags; len(rest) > 0; {
+			n := alike(rest, more, cappedAtOnce/(most+1))
+			capped, err := r.countCells(ctx, rest[:n], more[rest[0]], most, left)
 			if err != nil {
 				return err
 			}
-			more[tag] = capped[tag]
+			for _, tag := range rest[:n] {
+				more[tag] = capped[tag]
+			}
+			rest = rest[n:]
 		}
 	}
+}
+
+// alike returns how many of the first tags have more rows in the same cells, of which there may be so many together.
+func alike(tags []string, more map[string][]int, cells int) int {
+	n := 1
+	for n < len(tags) && (n+1)*len(more[tags[0]]) <= cells && slices.Equal(more[tags[n]], more[tags[0]]) {
+		n++
+	}
+	return n
 }
 
 // countCells counts up to a bound of each of the cells, and takes what it has read off what is left. It returns the
@@ -160,7 +170,7 @@ func (r *reader) countCells(
 	ctx context.Context, tags []string, cells []int, most int, left *int,
 ) (more map[string][]int, err error) {
 	more = map[string][]int{}
-	for part := range slices.Chunk(cells, max(rowsAtOnce/(most+1), 1)) {
+	for part := range slices.Chunk(cells, max(cappedAtOnce/(most+1), 1)) {
 		if r.left() <= 0 {
 			break
 		}

@@ -27,6 +27,7 @@ var usual = bounds{tags: 500, schedules: 500, rows: 100_000, ranges: 2500, cappe
 const (
 	rangesAtOnce  = 300                    // in one statement
 	rowsAtOnce    = 20_000                 // the same
+	cappedAtOnce  = 100_000                // the same, where they are counted up to a bound
 	rowsLikeRange = 40                     // that cost as much to count as a range to estimate
 	estimateTime  = 70 * time.Millisecond  // that counts leave
 	workLimit     = 130 * time.Millisecond // after which nothing is begun

@@ -208,3 +208,30 @@ func TestEstimatesOfSeveralStepsAreSpreadByTheirLength(t *testing.T) {
 		}
 	})
 }
+
+// counting counts the statements.
+type counting struct {
+	*memstore.Store
+	statements int
+}
+
+func (s *counting) CountDue(ctx context.Context, g row.DueGrid, most int, limit time.Duration) (
+	[]row.DueCount, bool, error) {
+	s.statements++
+	return s.Store.CountDue(ctx, g, most, limit)
+}
+
+// Tags with more rows in the same cells are counted further together.
+func TestAlikeTagsShareStatements(t *testing.T) {
+	s := &counting{Store: memstore.New()}
+	const tags, perTag = 20, 2400
+	for i := range tags {
+		fill(t, s.Store, fmt.Sprint("t", i), perTag, now, 30*24*time.Hour/perTag)
+	}
+	b := usual
+	b.capped = 60_000
+	f := forecastOf(t, s, "", 30*24*time.Hour, b)
+	if first := f.Tags[0].Due[0]; len(f.Tags) != tags || first.Tasks < 10 || s.statements > 4 {
+		t.Errorf("%d tags, %+v, with %d statements", len(f.Tags), first, s.statements)
+	}
+}

@@ -105,6 +105,9 @@ func groupOf(f row.Failure) (text, id string) {
 	text = differs.ReplaceAllString(strings.ToValidUTF8(strings.TrimSpace(line), "�"), "*")
 	if !whole && len(f.Error) == row.FailureSize {
 		text = openQuote.ReplaceAllString(text, "*")
+		if len(text) < mostOfCut { // how much follows what differs depends on its length
+			text = text[:strings.LastIndexByte(text, '*')+1]
+		}
 		text = strings.ToValidUTF8(text[:min(len(text), mostOfCut)], "")
 	}
 	sum := sha256.Sum256([]byte(f.Tag + "\n" + text))

@@ -41,6 +41,7 @@ type Query struct {
 	Key       string
 	From, To  row.Time // due within [From, To)
 	LateBy    time.Duration
+	LateAt    row.Time // of tasks that have not begun; zero: now
 	Error     string
 	Group     string // an id of [Group]
 	CreatedBy row.Time
@@ -67,8 +68,8 @@ const (
 	LookTime   = 100 * time.Millisecond
 )
 
-// mostMatched is how many rows are matched at once.
-const mostMatched = 1000
+// mostMatched is how many rows are matched at once: those of the longest page, and whether there is one more.
+const mostMatched = 1001
 
 // Statuses are all of them.
 var Statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled}
@@ -148,8 +149,8 @@ func (q *Query) match(ctx context.Context, s store.Lister, places []row.Place) (
 		ids[i] = at.ID
 	}
 	sized, err := s.Match(ctx, ids, row.Match{
-		Status: q.Status, Tag: q.exactTag(), Key: q.Key, From: q.From, To: q.To, LateBy: q.LateBy, Error: q.Error,
-		CreatedBy: q.CreatedBy,
+		Status: q.Status, Tag: q.exactTag(), Key: q.Key, From: q.From, To: q.To, LateBy: q.LateBy,
+		LateAt: q.LateAt, Error: q.Error, CreatedBy: q.CreatedBy,
 	}, q.Bodies)
 	size := make(map[int64]int, len(sized))
 	for _, r := range sized {

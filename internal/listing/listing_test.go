@@ -371,6 +371,7 @@ func TestARowThatLeavesTheListWhileItIsReadIsNotInIt(t *testing.T) {
 func TestLongErrorsOfOneCauseAreOneGroup(t *testing.T) {
 	for _, format := range []string{
 		"user %s " + strings.Repeat("ü", 300), "decode \"%s " + strings.Repeat("x", 300),
+		"post \"https://shop/%s" + strings.Repeat("x", 230) + "\": connection refused, and tried once more by this",
 	} {
 		s := plant(8, func(i int, r *row.Row) {
 			r.Status, r.Due, r.ErrorStack = row.Failed, at(i), fmt.Sprintf(format, strings.Repeat("7", 1+4*i))

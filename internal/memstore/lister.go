@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool
 func (s *Store) matches(r row.Row, m row.Match) bool {
 	begun := r.Execution
 	if begun.IsZero() && !r.Status.Final() {
-		begun = s.now()
+		begun = cmp.Or(m.LateAt, s.now())
 	}
 	return (m.Status == nil || r.Status == *m.Status) &&
 		(m.Tag == "" || r.Tag == m.Tag) &&

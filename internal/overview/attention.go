@@ -215,8 +215,8 @@ func (v *view) failureFindings() (found []finding) {
 		f := finding{Finding: processor.Finding{
 			Code: processor.FindingFailing, Tag: tag, Number: of.tasks, Since: of.first.Std(), AtLeast: of.more,
 		}}
-		if n := lately(tag).Failed; of.more && n > f.Number {
-			f.Number, f.AtLeast = n, false
+		if n := lately(tag).Failed; of.more && n > f.Number { // but for the last minute, so it stays a lower bound
+			f.Number = n
 		}
 		f.Advice = Advice{
 			sentence.Of(sentence.Failing, countIn(&f)), onTag("delaytask failures --tag", tag),

@@ -33,8 +33,13 @@ func (t *tagHistory) retries() bool {
 	return t != nil && t.lately.Retried > fewRetries && t.lately.Retried > t.lately.Completed
 }
 
+// historyLimit is for all that is read of the history, so that other parts have time as well.
+const historyLimit = time.Second
+
 // readHistory reads the last hour once a minute, and when a tag was paused that is not known as such.
 func (r *reading) readHistory(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, historyLimit)
+	defer cancel()
 	minute := row.SpanMinute.Begin(r.now.Add(-rollup.WrittenAfter))
 	before := r.cache.history.at
 	err := r.cache.history.refresh(r.now, minute.Add(time.Minute+rollup.WrittenAfter), func() (*history, error) {
@@ -68,7 +73,7 @@ func (h *history) add(rows []row.Rollup) {
 		if n < 0 {
 			n = len(rows)
 		}
-		if first.Tag != row.EveryTag {
+		if first.Tag != row.EveryTag && h.from <= first.Begin && first.Begin < h.until { // one may be unreadable
 			minute := rollup.Merge(rows[:n])[0]
 			minute.Tag = first.Tag
 			h.minutes = append(h.minutes, minute)

@@ -23,8 +23,8 @@ type Store interface {
 }
 
 const (
-	callsAtOnce = 2               // each takes a connection
-	callLimit   = 2 * time.Second // for a call
+	callsAtOnce = 2                       // each takes a connection
+	callLimit   = 1500 * time.Millisecond // for a call
 )
 
 // limited passes calls on to a store, as many at once and for as long as an overview may.

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -12,7 +13,7 @@ import (
 
 const (
 	freshFor  = 5 * time.Second         // from the begin of a reading to that of the next
-	readLimit = 2500 * time.Millisecond // for a whole reading
+	readLimit = 1900 * time.Millisecond // for a whole reading; a page waits for 2 s
 )
 
 // Config says what a [Reader] reads.
@@ -63,8 +64,8 @@ type Reading struct {
 }
 
 // Snapshot returns what was read last, unless that is older than 5 s. Then it reads, once for all callers. When that
-// fails it returns the last snapshot and says so. It returns the error when there is no snapshot, the cause of ctx when
-// that ends first, and [processor.ErrClosed] after Close.
+// fails, or takes longer than ctx, it returns the last snapshot and says so. When there is none it returns the error or
+// the cause of ctx. It returns [processor.ErrClosed] after Close.
 func (r *Reader) Snapshot(ctx context.Context) (Reading, error) {
 	done, err := r.begin()
 	if err != nil {
@@ -73,15 +74,18 @@ func (r *Reader) Snapshot(ctx context.Context) (Reading, error) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return Reading{}, context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
-		return Reading{}, r.failed
+		return Reading{}, cmp.Or(err, r.failed)
 	}
 	found := Reading{Snapshot: r.last, Age: time.Since(r.last.read)}
-	if r.failed != nil {
+	switch {
+	case err != nil:
+		found.Stale = processor.TroubleTimeout
+	case r.failed != nil:
 		found.Stale = troubleOf(r.failed)
 	}
 	return found, nil

@@ -155,8 +155,12 @@ func TestTheLastSnapshotIsShownWhileTheDatabaseIsAway(t *testing.T) {
 		end(cause)
 		away.Store(faultstore.Hang)
 		time.Sleep(freshFor)
-		if _, err := r.Snapshot(ended); !errors.Is(err, cause) {
-			t.Errorf("with an ended context: %v", err)
+		if found, err := r.Snapshot(ended); err != nil || found.Stale != processor.TroubleTimeout {
+			t.Errorf("with an ended context: %v, %v", found.Stale, err)
+		}
+		first := reader(t, s, quiet())
+		if _, err := first.Snapshot(ended); !errors.Is(err, cause) {
+			t.Errorf("with an ended context and no snapshot: %v", err)
 		}
 		r.Close()
 		if _, err := r.Snapshot(t.Context()); !errors.Is(err, processor.ErrClosed) {
@@ -205,7 +209,7 @@ func TestAPartThatFailsIsMissingByItself(t *testing.T) {
 				t.Errorf("%s hangs: missing %v, want %v", method, o.Missing, want)
 			}
 			hangs.Store(false)
-			time.Sleep(freshFor)
+			time.Sleep(keepTimeout)
 			found, err = r.Snapshot(t.Context())
 			if o := found.Overview(processor.OverviewFilter{}); err != nil || len(o.Missing) > 0 {
 				t.Errorf("%s answers: %v, %v", method, o.Missing, err)

@@ -45,6 +45,7 @@ const (
 	keepEnded    = 30 * time.Second
 	keepForecast = 30 * time.Second
 	keepLocks    = 15 * time.Second
+	keepTimeout  = 30 * time.Second // that a part took too long
 )
 
 // kept is what was read, when, and until when it is kept.
@@ -54,8 +55,8 @@ type kept[T any] struct {
 	at, until row.Time
 }
 
-// refresh reads anew when that is due, or when the clock was set back. An error is kept only if an operator has to act:
-// it is there at the next reading as well.
+// refresh reads anew when that is due, or when the clock was set back. An error is kept only if it is there at the next
+// reading as well: where an operator has to act, and for a while where the read took too long.
 func (k *kept[T]) refresh(now, until row.Time, read func() (T, error)) error {
 	if k.at <= now && now < k.until {
 		return k.err
@@ -65,8 +66,11 @@ func (k *kept[T]) refresh(now, until row.Time, read func() (T, error)) error {
 	if err == nil {
 		k.found = found
 	}
-	if err == nil || row.ClassOf(err) == row.ClassOperator {
+	switch {
+	case err == nil, row.ClassOf(err) == row.ClassOperator:
 		k.until = until
+	case row.Ended(err):
+		k.until = min(until, now.Add(keepTimeout))
 	}
 	return err
 }
@@ -127,8 +131,10 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 	}
 	r := &reading{Snapshot: s, cache: c, from: from, of: of}
 	var lanes sync.WaitGroup
+	history := make(chan struct{}) // closed when it was read, or is missing
 	lanes.Go(func() {
 		r.part(ctx, processor.PartHistory, r.readHistory)
+		close(history)
 		r.part(ctx, processor.PartForecast, r.readForecast)
 		r.part(ctx, processor.PartLocks, r.readLocks)
 	})
@@ -136,9 +142,10 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 		r.part(ctx, processor.PartCounts, r.readCounts)
 		r.part(ctx, processor.PartDue, r.readDue)
 		r.part(ctx, processor.PartLeases, r.readLeases)
+		<-history
+		r.part(ctx, processor.PartFailures, r.readFailures)
 	})
 	lanes.Wait()
-	r.part(ctx, processor.PartFailures, r.readFailures)
 	s.clock, s.hanging, s.retention, s.seldom = of.Clock(), of.Hanging(), of.Retention, c.seldom
 	return s, nil
 }

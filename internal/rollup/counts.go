@@ -131,5 +131,6 @@ func (c *counters) take() (r row.Rollup, some bool) {
 			r.Late = append(r.Late, row.ClassCount{Class: class, N: c.late[class].Swap(0)})
 		}
 	}
-	return r, r.Completed|r.Retried|r.Failed|r.Lost != 0 || len(r.Late) > 0
+	// A call between the count of a start and its lateness finds the one, and the next call the other alone.
+	return r, r.Completed|r.Retried|r.Failed|r.Lost != 0 || len(r.Late) > 0 || r.Max > 0
 }

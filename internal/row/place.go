@@ -34,7 +34,8 @@ type Match struct {
 	Tag       string
 	Key       string
 	From, To  Time          // due_time within [From, To)
-	LateBy    time.Duration // the first attempt began more than so late, or has not begun and is that late now
+	LateBy    time.Duration // the first attempt began more than so late, or has not begun and was that late LateAt
+	LateAt    Time          // zero: now
 	Error     string        // a part of error_stack, byte by byte
 	CreatedBy Time          // created then or before
 }

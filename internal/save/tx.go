@@ -33,6 +33,11 @@ func (s *Saver) SaveTx(ctx context.Context, tx processor.Tx, task processor.Save
 // collidedInTx decides what a row has met inside the transaction. A refused statement has changed nothing, so an id
 // that a plain INSERT has taken is simply replaced.
 func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, refusal error) error {
+	if n.drawn && n.reschedules {
+		// The caller locks the task that carries the key. A read of the snapshot before that would let MariaDB with
+		// innodb_snapshot_isolation refuse to lock a row that has changed since.
+		return &processor.DuplicateError{}
+	}
 	rows, broken, err := s.Store.Get(ctx, tx, []int64{n.row.ID})
 	if err != nil {
 		return err

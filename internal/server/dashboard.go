@@ -52,9 +52,13 @@ func (p *parts) pages(redactor *redact.Redactor) Pages {
 	}
 }
 
-// userOf returns the caller that package signin has found. What this release does not know allows nothing.
+// userOf returns the caller that package signin has found. What this release does not know allows nothing. Scripts and
+// styles are served without a login, and a path among them that is none has no caller.
 func userOf(r *http.Request) (dashboard.User, error) {
 	caller := access.From(r.Context())
+	if caller.Name() == "" && len(caller.Verbs()) == 0 {
+		return dashboard.User{}, dashboard.ErrSignIn
+	}
 	u := dashboard.User{Name: caller.Name(), Open: caller.Name() == ""}
 	for _, v := range caller.Verbs() {
 		if v == access.All || slices.Contains(access.Verbs, v) {

@@ -180,15 +180,22 @@ func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (fo
 			found = append(found, r.entry())
 			return nil
 		})
-		if isWithout(err) || faultOf(err).hint == hintIndex { // an older schema lacks the index as well
+		if isWithout(err) || faultOf(err).hint == hintIndex {
 			why, err = err, nil
 		}
 		return err
 	})
-	if why != nil {
+	switch {
+	case why == nil:
+		return found, classify(op, err)
+	case isWithout(why):
 		return nil, withoutAudit(op, why)
+	default: // the schema is older, or someone has dropped the index
+		return nil, &row.Error{
+			Class: row.ClassOperator, Op: op, Hint: Migrate + "; where that changes nothing, " + hintIndex,
+			Err: fmt.Errorf("%w: %w", processor.ErrNoAudit, why),
+		}
 	}
-	return found, classify(op, err)
 }
 
 func (d dialect) auditEntries(below int64, limit int) (string, []any) {

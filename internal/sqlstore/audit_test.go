@@ -56,6 +56,11 @@ func TestActsAreRecordedWithoutTheColumnsOfBulkChanges(t *testing.T) {
 			on = " ON delay_task_audit"
 		}
 		exec(t, pool.DB, "DROP INDEX delay_task_audit_action"+on)
+		_, err := s.AuditEntriesOf(t.Context(), "bulk.cancel", math.MaxInt64, 1)
+		if says := "delaytask doctor prints the statement"; !errors.Is(err, processor.ErrNoAudit) ||
+			d.Kind != dbtest.SQLite && !strings.Contains(err.Error(), says) { // SQLite does not tell it from a table
+			t.Errorf("without the index alone: %v", err)
+		}
 		for _, column := range []string{"bulk", "stop_time", "seen_time"} {
 			exec(t, pool.DB, "ALTER TABLE delay_task_audit DROP COLUMN "+column)
 		}

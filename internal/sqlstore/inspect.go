@@ -3,9 +3,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -103,7 +107,7 @@ func (i Inspector) OldestTransaction(ctx context.Context) (found Transaction, er
 	const query = "SELECT trx_mysql_thread_id AS thread, trx_rows_locked AS locked, LEFT(trx_query, 80) AS query," +
 		" TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')) AS age" +
 		" FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT 1"
-	rows, err := readTexts(ctx, i.s.db, query)
+	rows, err := i.readTransactions(ctx, query)
 	if err != nil || len(rows) == 0 {
 		return Transaction{}, classify("read the open transactions", err)
 	}
@@ -114,6 +118,35 @@ func (i Inspector) OldestTransaction(ctx context.Context) (found Transaction, er
 	}, nil
 }
 
+const (
+	// The pauses between reads of INNODB_TRX grow from the first to the last by half, and by chance to twice as long.
+	// InnoDB looks anew when no caller has asked for 0.1 s: readers in step would keep its last look for each other.
+	firstTransactionPause = 120 * time.Millisecond
+	lastTransactionPause  = 1400 * time.Millisecond
+	// cannotConvert is MySQL's ER_CANNOT_CONVERT_STRING.
+	cannotConvert = 3854
+)
+
+// readTransactions asks INNODB_TRX. MySQL answers with an error while a statement of any transaction holds characters
+// of four bytes, whatever columns are asked for.
+func (i Inspector) readTransactions(ctx context.Context, query string) (rows []map[string]string, err error) {
+	for pause := firstTransactionPause; ; pause += pause / 2 {
+		rows, err = readTexts(ctx, i.s.db, query)
+		if refused := new(mysql.MySQLError); !errors.As(err, &refused) || refused.Number != cannotConvert {
+			return rows, err
+		}
+		err = fmt.Errorf("a running statement holds characters of four bytes, so ask again later: %w", err)
+		if pause > lastTransactionPause {
+			return nil, err
+		}
+		select {
+		case <-time.After(pause + rand.N(pause)):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
 // Locker is an open transaction that has locked rows.
 type Locker struct {
 	Thread string
@@ -122,8 +155,12 @@ type Locker struct {
 	Tasks  bool // rows of tasks are among them; false where the server does not tell
 }
 
-// mostLockers is how many transactions [Inspector.Lockers] returns.
-const mostLockers = 5
+const (
+	// mostLockers is how many transactions [Inspector.Lockers] returns.
+	mostLockers = 5
+	// mostAsked is how many it asks about, because some lock rows of other tables.
+	mostAsked = 50
+)
 
 // Lockers returns the transactions of the server that have locked rows and are open for longer than that, the oldest
 // first. It needs the privilege PROCESS. With SELECT on performance_schema.data_locks, MySQL tells which have locked
@@ -133,8 +170,8 @@ func (i Inspector) Lockers(ctx context.Context, than time.Duration) (found []Loc
 		" TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')) AS age"+
 		" FROM information_schema.INNODB_TRX WHERE trx_rows_locked > 0 AND trx_started <="+
 		" CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL %d SECOND ORDER BY trx_started LIMIT %d",
-		int(than.Seconds()), mostLockers)
-	rows, err := readTexts(ctx, i.s.db, query)
+		int(than.Seconds()), mostAsked)
+	rows, err := i.readTransactions(ctx, query)
 	if err != nil || len(rows) == 0 {
 		return nil, classify("read the transactions that lock rows", err)
 	}
@@ -147,17 +184,22 @@ func (i Inspector) Lockers(ctx context.Context, than time.Duration) (found []Loc
 			})
 		}
 	}
-	return found, nil
+	return found[:min(len(found), mostLockers)], nil
 }
 
 // lockTasks returns which of the transactions have locked tasks. It is not told where the server or its privileges do
-// not allow to ask. The table of locks has an index by transaction, and one row of each is read.
+// not allow to ask. Without its performance schema the server keeps no locks in that table. The table of locks has an
+// index by transaction, and one row of each is read.
 func (i Inspector) lockTasks(ctx context.Context, transactions []map[string]string) (of map[string]bool, told bool) {
 	branches := make([]string, len(transactions))
 	for n, t := range transactions {
 		branches[n] = fmt.Sprintf("(SELECT ENGINE_TRANSACTION_ID AS trx FROM performance_schema.data_locks"+
 			" WHERE ENGINE_TRANSACTION_ID = %d AND OBJECT_SCHEMA = DATABASE() AND OBJECT_NAME = '"+table+"' LIMIT 1)",
 			decimal(t["trx"]))
+	}
+	kept, err := i.Show(ctx, GlobalVariables, "performance_schema")
+	if err != nil || kept["performance_schema"] != "ON" {
+		return nil, false
 	}
 	rows, err := readTexts(ctx, i.s.db, strings.Join(branches, " UNION ALL "))
 	of = map[string]bool{}
@@ -210,11 +252,11 @@ func (i Inspector) LastErrors(ctx context.Context, tag string, limit int) (texts
 	return texts, nil
 }
 
-// SilentReceivers returns receivers that have expired and are not purged, by id.
+// SilentReceivers returns receivers that have expired and are not purged, the latest first.
 func (i Inspector) SilentReceivers(ctx context.Context, limit int) (silent []row.Receiver, err error) {
 	d := i.s.dialect
 	query := "SELECT " + d.receiverList() + " FROM " + workerTable + " AS t WHERE t.expire_time <= " + d.now +
-		" ORDER BY t.id LIMIT " + fmt.Sprint(limit)
+		" ORDER BY t.expire_time DESC, t.id LIMIT " + fmt.Sprint(limit)
 	err = scan(ctx, i.s.db, query, nil, func(r *receiverRecord) error {
 		silent = append(silent, r.receiver())
 		return nil

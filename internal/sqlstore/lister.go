@@ -165,8 +165,12 @@ func (d dialect) match(ids []int64, m row.Match, bodies bool) (string, []any) {
 	}
 	if m.LateBy > 0 {
 		late := fmt.Sprintf(d.add, "expected_time", strconv.FormatInt(m.LateBy.Milliseconds(), 10))
-		and(fmt.Sprintf("%s < COALESCE(execution_time, CASE WHEN status IN (%d, %d) THEN %s END)", late,
-			row.Pending, row.Executing, d.now))
+		at, args := d.now, []any(nil)
+		if !m.LateAt.IsZero() {
+			at, args = "?", []any{m.LateAt}
+		}
+		and(fmt.Sprintf("(%s < execution_time OR execution_time IS NULL AND status IN (%d, %d) AND %[1]s < %[4]s)",
+			late, row.Pending, row.Executing, at), args...)
 	}
 	if m.Error != "" {
 		and("INSTR("+fmt.Sprintf(d.readText, "error_stack")+", "+d.bindText+") > 0", m.Error)
@@ -188,7 +192,7 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 		return nil, nil, nil
 	}
 	var found page
-	err := scan(ctx, s.db, rowsByID(s.dialect.selectList(bodies), ids), nil, found.add)
+	err := scan(ctx, s.db, s.dialect.rowsByID(s.dialect.selectList(bodies), ids), nil, found.add)
 	return found.rows, found.broken, classify("read tasks", err)
 }
 
@@ -209,7 +213,7 @@ func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error
 // failures cuts the bytes of a text, amid a character too.
 func (d dialect) failures(ids []int64) string {
 	cut := fmt.Sprintf("SUBSTR(CAST(error_stack AS %s), 1, %d)", d.bytes, row.FailureSize)
-	return rowsByID("id, "+d.text("tag")+", "+d.time("due_time")+", "+cut+" AS error_stack", ids)
+	return d.rowsByID("id, "+d.text("tag")+", "+d.time("due_time")+", "+cut+" AS error_stack", ids)
 }
 
 // Count implements [store.Lister].

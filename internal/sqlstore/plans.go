@@ -71,8 +71,8 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
 	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
 	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
-	add("PRIMARY", "tasks by id")(rowsByID(d.selectList(true), sortedIDs(crowd, refID)), nil)
-	add("PRIMARY", "states by id")(rowsByID(d.stateList(), sortedIDs(crowd, refID)), nil)
+	add("PRIMARY", "tasks by id")(d.rowsByID(d.selectList(true), sortedIDs(crowd, refID)), nil)
+	add("PRIMARY", "states by id")(d.rowsByID(d.stateList(), sortedIDs(crowd, refID)), nil)
 	if d.rowLocks {
 		add("PRIMARY", "check for locks")(d.selectByID(sortedIDs(crowd, refID))+" FOR UPDATE NOWAIT", nil)
 	}
@@ -136,7 +136,7 @@ func plannedLists(d dialect, now row.Time) (all []planned) {
 	add(dueKey, "places of several tags", union.sql, union.args)
 	add(primary, "newest", d.newest(1<<62, 100), nil)
 	matching, args := d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
-		LateBy: time.Second, Error: "refused", CreatedBy: now}, true)
+		LateBy: time.Second, LateAt: now, Error: "refused", CreatedBy: now}, true)
 	add(primary, "match", matching, args)
 	add(primary, "failures", d.failures(ids), nil)
 	counts := unionAll([]clause{d.count(0, row.Pair{Tag: "a"}, 1000), d.count(1, row.Pair{Tag: "big"}, 1000)})
@@ -166,6 +166,7 @@ func plannedScheduleStatements(d dialect) []planned {
 	add(nameKey, "schedules by name")(d.schedules(row.ScheduleFilter{Names: []string{"s7", "s8"}, Limit: 10}))
 	add(nameKey, "schedules by prefix")(d.schedules(row.ScheduleFilter{Prefix: "s7", AfterName: "s71", Limit: 10}))
 	add(nameKey, "schedules of an owner")(d.schedules(row.ScheduleFilter{Owner: "o", Limit: 10}))
+	add(nameKey, "schedules of a tag")(d.schedules(row.ScheduleFilter{Tag: "a", Limit: 10}))
 	add(primary, "end of a run")(d.endRun(run(at)))
 	add(primary, "delete of all runs")(d.deleteRuns(7))
 	add(outcomeKey, "open runs")(d.openRuns([]int64{7, 8, 9}, 10))
@@ -279,7 +280,7 @@ var (
 
 // Needed reports whether statements fail without the index, and are not just slow.
 func (x Index) Needed() bool {
-	return slices.Contains([]string{dueKey, activeKey, lookKey, nameKey, outcomeKey}, x.Name)
+	return slices.Contains([]string{dueKey, activeKey, lookKey, nameKey, outcomeKey, actionKey}, x.Name)
 }
 
 // Unusable is an index of the schema that statements cannot use.

@@ -109,7 +109,7 @@ func (p *page) put(decoded row.Row, err error) error {
 
 func statesOf(ctx context.Context, d dialect, q queryer, ids []int64) ([]row.State, error) {
 	var states []row.State
-	err := scan(ctx, q, rowsByID(d.stateList(), ids), nil, func(r *record) error {
+	err := scan(ctx, q, d.rowsByID(d.stateList(), ids), nil, func(r *record) error {
 		states = append(states, r.state())
 		return nil
 	})
@@ -178,9 +178,10 @@ func (d dialect) stateList() string {
 	return strings.Join(columns, ", ")
 }
 
-// rowsByID reads the columns of the rows, in the order of their ids.
-func rowsByID(columns string, ids []int64) string {
-	return "SELECT " + columns + " FROM " + table + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
+// rowsByID reads the columns of the rows, in the order of their ids. MariaDB 11 would scan a table that it believes to
+// be small.
+func (d dialect) rowsByID(columns string, ids []int64) string {
+	return "SELECT " + columns + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
 }
 
 // reading selects the clock and the server that answers, as db_time and db_server.

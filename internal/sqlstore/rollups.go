@@ -137,6 +137,9 @@ func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string,
 	var denied error
 	err = onPool(ctx, s.db, func(conn *sql.Conn) error {
 		err := scan(ctx, conn, query, args, func(r *rollupRecord) error {
+			if len(found) == mostRollups {
+				return fmt.Errorf("there are more than %d rows: %w", mostRollups, context.DeadlineExceeded)
+			}
 			found = append(found, r.rollup(span))
 			return nil
 		})
@@ -150,6 +153,9 @@ func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string,
 	}
 	return found, classify(op, err)
 }
+
+// mostRollups bounds what one read holds in memory. More would also take longer than a page waits.
+const mostRollups = 200_000
 
 // mostPlaces bounds the places of the index that a read enters at, one for each bucket and tag.
 const mostPlaces = 2000
@@ -181,7 +187,8 @@ func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) 
 	columns := []string{d.time("bucket"), d.text("tag"), d.text("node"), "completed", "retried", "failed", "lost",
 		d.text("late"), "late_max", d.text("mark")}
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + rollupTable + " AS t" + d.byID + " WHERE " +
-		strings.Join(where, " AND ") + " ORDER BY t.span, t.bucket, t.tag, t.node", args
+		strings.Join(where, " AND ") + " ORDER BY t.span, t.bucket, t.tag, t.node" +
+		fmt.Sprintf(" LIMIT %d", mostRollups+1), args
 }
 
 // trimBuckets bounds the statements of a trim. A process that writes one bucket a minute can be behind for long.

@@ -221,7 +221,7 @@ func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, [
 		return nil, nil, nil
 	}
 	var found page
-	err := scan(ctx, s.from(tx), rowsByID(s.dialect.selectList(true), ids), nil, found.add)
+	err := scan(ctx, s.from(tx), s.dialect.rowsByID(s.dialect.selectList(true), ids), nil, found.add)
 	return found.rows, found.broken, classify("read tasks", err)
 }
 
@@ -245,7 +245,7 @@ func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]
 	if err != nil || len(ids) == 0 {
 		return nil, nil, classify(op, err)
 	}
-	query = rowsByID(s.dialect.selectList(true), ids)
+	query = s.dialect.rowsByID(s.dialect.selectList(true), ids)
 	if s.dialect.rowLocks {
 		query += " FOR UPDATE"
 	}

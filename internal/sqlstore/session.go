@@ -35,15 +35,16 @@ func (d dialect) createSession(r row.Session, life time.Duration) (string, []any
 		[]any{hexed(r.Hash), r.Token, hexed(r.TokenHash), life.Milliseconds()}
 }
 
-// Session returns the session that is stored under the hash of its cookie, also one that is over, and the database's
-// time. It reports false when there is none.
-func (s *Store) Session(ctx context.Context, hash [32]byte) (r row.Session, now row.Reading, found bool, err error) {
-	const op = "read a session"
-	query, args := s.dialect.findSession(hash)
+// Sessions returns those that are stored under the hashes of their cookies, at most 2,000, also ones that are over, and
+// the database's time if there is any.
+func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (found []row.Session, now row.Reading, err error) {
+	const op = "read sessions"
+	query, args := s.dialect.findSessions(hashes[:min(len(hashes), maxInsert)])
 	err = scan(ctx, s.db, query, args, func(c *struct {
 		DBTime   sql.RawBytes `db:"db_time"`
 		DBServer sql.RawBytes `db:"db_server"`
 
+		Hash      string       `db:"hash"`
 		Token     sql.RawBytes `db:"token"`
 		TokenHash string       `db:"token_hash"`
 		Expires   sql.RawBytes `db:"expire_time"`
@@ -52,22 +53,29 @@ func (s *Store) Session(ctx context.Context, hash [32]byte) (r row.Session, now 
 			return err
 		}
 		var d decoder
-		r = row.Session{
-			Hash: hash, Token: string(c.Token), TokenHash: d.hash("token_hash", c.TokenHash),
+		r := row.Session{
+			Hash: d.hash("hash", c.Hash), Token: string(c.Token), TokenHash: d.hash("token_hash", c.TokenHash),
 			Expires: d.time("expire_time", c.Expires),
 		}
-		found = d.err == nil && !r.Expires.IsZero() // what cannot be read is no session
+		if d.err == nil && !r.Expires.IsZero() { // what cannot be read is no session
+			found = append(found, r)
+		}
 		return nil
 	})
 	if err != nil {
-		return row.Session{}, row.Reading{}, false, withoutSessions(op, classify(op, err))
+		return nil, row.Reading{}, withoutSessions(op, classify(op, err))
 	}
-	return r, now, found, nil
+	return found, now, nil
 }
 
-func (d dialect) findSession(hash [32]byte) (string, []any) {
-	return "SELECT " + d.reading() + ", " + d.text("token") + ", HEX(token_hash) AS token_hash, " +
-		d.time("expire_time") + " FROM " + sessionTable + " AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
+func (d dialect) findSessions(hashes [][32]byte) (string, []any) {
+	texts := make([]any, len(hashes))
+	for i, hash := range hashes {
+		texts[i] = hexed(hash)
+	}
+	return "SELECT " + d.reading() + ", HEX(t.hash) AS hash, " + d.text("token") + ", HEX(token_hash) AS token_hash, " +
+		d.time("expire_time") + " FROM " + sessionTable + " AS t" +
+		" WHERE t.hash IN (" + marks(len(texts), "UNHEX(?)") + ")", texts
 }
 
 // DeleteSession deletes a session. It does nothing when there is none.

@@ -218,10 +218,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"SaveRequest", func() error { return s.SaveRequest(ctx, request) }},
 		{"PurgeRequests", func() error { return one(s.PurgeRequests(old(requestTable, "create_time"), 5)) }},
 		{"CreateSession", func() error { return s.CreateSession(ctx, session, time.Hour) }},
-		{"Session", func() error {
-			_, _, _, err := s.Session(ctx, session.Hash)
-			return err
-		}},
+		{"Sessions", func() error { return two(s.Sessions(ctx, [][32]byte{session.Hash, {9}})) }},
 		{"DeleteSession", func() error { return s.DeleteSession(ctx, [32]byte{9}) }},
 		{"PurgeSessions", func() error { return one(s.PurgeSessions(old(sessionTable, "expire_time"), 5)) }},
 		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},

@@ -11,7 +11,7 @@ type Bulk struct {
 	Filter BulkFilter `json:"filter,omitzero" doc:"A task that is to change fits all of its members"`
 	All    bool       `json:"all,omitempty" doc:"With an empty filter, and then it must be true: all pending, or all failed, tasks"`
 	DryRun bool       `json:"dry_run,omitempty" doc:"Count only: at most 10,000 tasks, for about 0.15 s"`
-	AsOf   *Moment    `json:"as_of,omitempty" doc:"Leave out what was saved, or has failed, since then; to change what a dry run has counted, its as_of. Default, and at most: now"`
+	AsOf   *Moment    `json:"as_of,omitempty" doc:"Leave out what was saved, has failed, or became late, since then; to change what a dry run has counted, its as_of. Default, and at most: now"`
 }
 
 // BulkFilter selects tasks, as the parameters of a list do.
@@ -56,7 +56,7 @@ type BulkRun struct {
 	Who     string        `json:"who" doc:"Access token, or user@host of the command; empty: no token was asked for"`
 	Filter  BulkSelection `json:"filter"`
 	Detail  string        `json:"detail,omitempty" doc:"The filter as a text, where its process does not tell more than the tag"`
-	AsOf    Time          `json:"as_of,omitzero" doc:"What was saved, or has failed, since then is left alone"`
+	AsOf    Time          `json:"as_of,omitzero" doc:"What was saved, has failed, or became late, since then is left alone"`
 	Began   Time          `json:"began" doc:"By the database's clock; by that of its process in the answer to its start, and with process_only"`
 	Done    int           `json:"done" doc:"Tasks that were changed so far"`
 	Seen    Time          `json:"seen,omitzero" doc:"When its process last told how far it is; absent: it does not tell, as one of an older version, or has just begun"`

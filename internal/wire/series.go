@@ -4,8 +4,8 @@ package wire
 type Series struct {
 	Tag    string        `json:"tag,omitempty" doc:"Absent: all tags together"`
 	SpanMS int64         `json:"span_ms" doc:"Of each point: a minute or an hour"`
-	From   Time          `json:"from"`
-	To     Time          `json:"to"`
+	From   Time          `json:"from,omitzero" doc:"Absent in an overview without its history"`
+	To     Time          `json:"to,omitzero" doc:"Likewise"`
 	Points []SeriesPoint `json:"points" doc:"In order; spans of which nothing was counted are left out"`
 	Marks  []SeriesMark  `json:"marks" doc:"What may explain a change, in order"`
 }

@@ -311,9 +311,40 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 	}
 	_, err = s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{Status: delaytask.Completed}})
 	wantError(t, "another status", err, delaytask.ErrInvalidOption)
+	listed, err := s.List(t.Context(), delaytask.Filter{Status: delaytask.Pending, Limit: 1})
+	if err != nil || listed.Next == "" {
+		t.Fatal(listed, err)
+	}
+	_, err = s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{After: listed.Next}})
+	wantError(t, "a page", err, delaytask.ErrInvalidOption)
 	page, err := s.List(t.Context(), delaytask.Filter{Status: delaytask.Pending})
 	if err != nil || len(page.Tasks) != 2 || page.Tasks[0].ID != left || page.Tasks[1].ID != later {
 		t.Errorf("%+v are left pending, %v", page.Tasks, err)
+	}
+}
+
+func TestABulkChangeLeavesWhatWasNotLateWhenItWasCounted(t *testing.T) {
+	t.Parallel()
+	s, _ := embedded(t)
+	late := save(t, s, "t", 0, processor.WithTime(time.Now().Add(-time.Hour)))
+	later := save(t, s, "t", 3*time.Second)
+	bulk := delaytask.Bulk{Filter: delaytask.Filter{Tag: "t", LateBy: time.Millisecond}, DryRun: true}
+	matched, err := s.CancelAll(t.Context(), bulk)
+	if matched.Tasks != 1 || err != nil {
+		t.Fatalf("dry run: %+v, %v", matched, err)
+	}
+	for page := (delaytask.Page{}); len(page.Tasks) < 2; {
+		page, err = s.List(t.Context(), bulk.Filter)
+		servertest.OK(t, err)
+	}
+	bulk.DryRun, bulk.AsOf = false, matched.AsOf
+	if done, err := s.CancelAll(t.Context(), bulk); done.Tasks != 1 || err != nil {
+		t.Errorf("cancelled %+v, %v, want one", done, err)
+	}
+	for id, want := range map[int64]delaytask.Status{late: delaytask.Cancelled, later: delaytask.Pending} {
+		if task := get(t, s, id); task.Status != want {
+			t.Errorf("a task due at %v is %v, want %v", task.Expected, task.Status, want)
+		}
 	}
 }
 

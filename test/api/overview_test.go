@@ -88,10 +88,13 @@ func TestAnOverviewOfBothFormsIsTheSame(t *testing.T) {
 func TestAnOverviewShowsWhereAProcessorHangs(t *testing.T) {
 	t.Parallel()
 	s, _ := embedded(t)
-	obey := make(chan struct{})
-	start(t, s, "a", func(context.Context, *processor.Task) error { return hangUntil(obey) })
+	begun, obey := make(chan struct{}), make(chan struct{})
+	start(t, s, "a", func(context.Context, *processor.Task) error {
+		close(begun)
+		return hangUntil(obey)
+	})
 	id := save(t, s, "a", 0)
-	servertest.Eventually(t, "it executes", func() bool { return get(t, s, id).Status == processor.Executing })
+	servertest.Receive(t, begun, "its processor has begun") // the row says so before
 	_, err := s.Cancel(t.Context(), processor.ID(id))
 	servertest.OK(t, err)
 	o := overviewOf(t, s, "it hangs", func(o processor.Overview) bool {

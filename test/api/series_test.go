@@ -103,6 +103,10 @@ func TestTasksRunWithoutTheTableOfSeries(t *testing.T) {
 			name == "library" != strings.Contains(err.Error(), "delaytask migrate up") {
 			t.Errorf("%s: %v does not say what to do, or too much", name, err)
 		}
+		o, err := s.Overview(t.Context())
+		if err != nil || len(o.Missing) != 1 || o.Missing[0].Part != processor.PartHistory {
+			t.Errorf("%s: the overview lacks %v, %v", name, o.Missing, err)
+		}
 	}
 	stop(t, s)
 	if n := strings.Count(log.String(), "delay_task_rollup"); n != 1 {

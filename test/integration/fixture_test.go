@@ -167,7 +167,10 @@ func execute(t *testing.T, db interface {
 
 const allRows = "SELECT COUNT(*) FROM delay_task_message"
 
-func number(t *testing.T, db *sql.DB, query string, args ...any) int {
+func number(t *testing.T, db interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, query string, args ...any,
+) int {
 	t.Helper()
 	var n int
 	if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {

@@ -229,3 +229,24 @@ func lockBackwards(ctx context.Context, db *sql.DB, a, b int64) {
 		}
 	}
 }
+
+// The next process that joins removes the rows of dead nodes.
+func TestALockedRowOfADeadNodeHoldsUpNoStart(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		servertest.OK(t, open(t, d).Stop(t.Context())) // has made the tables, and gives its number back
+		db := pool(t, d)
+		execute(t, db, "INSERT INTO delay_task_node (number, token, tags, heartbeat, version)"+
+			" VALUES (1, 'dead', '[]', UTC_TIMESTAMP(6) - INTERVAL 2 HOUR, '1')")
+		tx := begin(t, db)
+		execute(t, tx, "SELECT number FROM delay_task_node WHERE number = 1 FOR UPDATE")
+		open(t, d)
+		servertest.OK(t, tx.Commit())
+		open(t, d)
+		var left int
+		servertest.OK(t, db.QueryRowContext(t.Context(),
+			"SELECT COUNT(*) FROM delay_task_node WHERE token = 'dead'").Scan(&left))
+		if left != 0 {
+			t.Error("the row is still there")
+		}
+	})
+}

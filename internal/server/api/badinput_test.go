@@ -142,6 +142,7 @@ func badCalls() (rows []bad) {
 		bad{400, wire.CodeInvalidParameter, append(list("limit=many", "bodies=maybe", "tags=t"),
 			"POST /v1/receivers {}")},
 		bad{400, wire.CodeInvalidTime, list("due_before=yesterday")},
+		bad{400, wire.CodeInvalidTime, list("due_before=0001-01-01T00:00:00Z")},
 		bad{400, wire.CodeInvalidOption, around("PATCH /v1/tasks/1 ", "", `{}`,
 			`{"delay":1,"at":"2037-01-01T00:00:00Z"}`)},
 		bad{400, wire.CodeInvalidJSON, around("PATCH /v1/tasks/1 ", "", ``, `{"delay":null}`, `{"priority":1}`)},

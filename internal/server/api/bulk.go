@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -102,7 +101,7 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 	if err != nil {
 		return nil, a.problem(a.recorded(change.Act(), err))
 	}
-	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, a.shownBulk(&run)}, nil
+	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, view.BulkRun(a.redactor, &run)}, nil
 }
 
 // asOf returns the moment that bounds a bulk change: the given one, or now by the database's clock if that is earlier.
@@ -179,7 +178,7 @@ func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error
 	}
 	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs)), ProcessOnly: alone}}
 	for i := range runs {
-		out.Body.Runs[i] = a.shownBulk(&runs[i])
+		out.Body.Runs[i] = view.BulkRun(a.redactor, &runs[i])
 	}
 	return out, nil
 }
@@ -201,7 +200,7 @@ func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, er
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &bulkRunOutput{a.shownBulk(&run)}, nil
+	return &bulkRunOutput{view.BulkRun(a.redactor, &run)}, nil
 }
 
 func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {
@@ -223,38 +222,4 @@ func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error)
 		return nil, a.problem(err)
 	}
 	return nil, nil
-}
-
-// shownBulk shows a run. The text of an error that is not known may name hosts and users.
-func (a *API) shownBulk(run *bulk.State) wire.BulkRun {
-	f := &run.Filter
-	shown := wire.BulkRun{
-		ID: run.ID, Action: run.Verb, Who: run.Who, AsOf: wire.Time(run.AsOf), Began: wire.Time(run.Began),
-		Done: run.Done, Seen: wire.Time(run.Seen), Ended: wire.Time(run.Ended), Outcome: string(run.Outcome),
-		Stopping: run.Stopping, ProcessOnly: run.Alone,
-		Filter: wire.BulkSelection{
-			Tag: f.Tag, Key: f.Key, App: f.App, DueFrom: wire.Time(f.DueFrom), DueBefore: wire.Time(f.DueBefore),
-			LateBy: wire.Duration(f.LateBy), Error: f.Error, Group: f.Group,
-		},
-	}
-	if run.AsOf.IsZero() { // its process does not tell what it is
-		shown.Detail = a.redactor.Text(f.Tag, run.Detail)
-	}
-	told, isTold := errors.AsType[bulk.Told](run.Err)
-	problem, known := view.Problem(run.Err)
-	switch {
-	case run.Outcome == bulk.Lost:
-		shown.Error = "its process was not seen at it for 30 s: it died, or does not reach the database; to go on, " +
-			"send it again with the same filter and as_of"
-	case run.Outcome == bulk.Untold:
-		shown.Error = "its process does not tell how far it is, as one of an older version: it is at it, or died"
-	case run.Err == nil, run.Err == bulk.ErrStopped: //nolint:errorlint // what wraps it is no person
-	case isTold:
-		shown.Error = a.redactor.Text(f.Tag, string(told))
-	case known:
-		shown.Error = problem.Detail
-	default:
-		shown.Error = "the database did not answer as it should; send it again with the same as_of"
-	}
-	return shown
 }

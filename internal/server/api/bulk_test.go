@@ -239,7 +239,8 @@ func TestABulkChangeThatCannotBeMadeSaysWhy(t *testing.T) {
 		s.blocking("t")
 	}
 	s.Want(429, wire.CodeTooManyBulkChanges, "POST", bulkPath, request)
-	bridge.Bulks(s.scheduler).Close()
+	bridge.Bulks(s.scheduler).End()
+	bridge.Bulks(s.scheduler).Wait(t.Context())
 	s.Want(503, wire.CodeStopping, "POST", bulkPath, request)
 	if got := ok[wire.BulkList](s, 200, "GET", bulkPath, "").Runs[0]; got.Outcome != "stopped" || got.Error == "" {
 		t.Errorf("got %+v", got)

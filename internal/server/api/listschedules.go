@@ -59,7 +59,8 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 	out := &schedulePageOutput{wire.SchedulePage{Schedules: []wire.Schedule{}}}
 	var held int64
 	filter := delaytask.ScheduleFilter{
-		Prefix: in.Prefix, Owner: in.Owner, AfterName: in.After, Limit: limit, NoBodies: !in.Bodies,
+		Prefix: in.Prefix, Owner: in.Owner, AfterName: in.After, Limit: max(limit, schedulesListed),
+		NoBodies: !in.Bodies, // so many may be of other tags
 	}
 	if in.Bodies { // all of a read is in memory
 		filter.Limit = min(limit, max(1, pageBytes/max(1, a.bodyLimit)))

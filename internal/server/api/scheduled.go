@@ -224,6 +224,9 @@ func optionalTime(name, text string) (m wire.Moment, err error) {
 	if err := m.UnmarshalText([]byte(text)); err != nil {
 		return m, fmt.Errorf("%w: %s: %w", delaytask.ErrInvalidTime, name, err)
 	}
+	if m.Std().IsZero() { // which would mean none
+		return m, fmt.Errorf("%w: %s is the year 1", delaytask.ErrInvalidTime, name)
+	}
 	return m, nil
 }
 

@@ -299,8 +299,8 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request, allowed string) {
 	w.Header().Set("Allow", allowed)
-	page{texts: textsFor(r), Problem: "This page takes " + allowed + ".", Back: true}.
-		write(w, r, http.StatusMethodNotAllowed)
+	t := textsFor(r)
+	page{texts: t, Problem: t.WrongMethod, Back: true}.write(w, r, http.StatusMethodNotAllowed)
 }
 
 func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error) {

@@ -67,7 +67,7 @@ func (d *table) CreateSession(_ context.Context, s row.Session, life time.Durati
 	return d.err
 }
 
-func (d *table) Session(ctx context.Context, hash [32]byte) (row.Session, row.Reading, bool, error) {
+func (d *table) Sessions(ctx context.Context, hashes [][32]byte) (found []row.Session, now row.Reading, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reads++
@@ -79,11 +79,15 @@ func (d *table) Session(ctx context.Context, hash [32]byte) (row.Session, row.Re
 		}
 		d.mu.Lock()
 		if ctx.Err() != nil {
-			return row.Session{}, row.Reading{}, false, ctx.Err()
+			return nil, row.Reading{}, ctx.Err()
 		}
 	}
-	s, found := d.sessions[hash]
-	return s, row.Reading{Time: d.now()}, found && d.err == nil, d.err
+	for _, hash := range hashes {
+		if s, there := d.sessions[hash]; there && d.err == nil {
+			found = append(found, s)
+		}
+	}
+	return found, row.Reading{Time: d.now()}, d.err
 }
 
 func (d *table) DeleteSession(_ context.Context, hash [32]byte) error {
@@ -434,13 +438,49 @@ func TestADatabaseThatHangsHoldsNoRequestForLong(t *testing.T) {
 	})
 }
 
+func TestSessionsInUseAreReadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		const viewers = 100
+		var sessions [][]string
+		for range viewers {
+			sessions = append(sessions, s.begin())
+		}
+		turn := func() {
+			for _, session := range sessions {
+				s.isIn(session, true)
+				time.Sleep(5 * time.Second / viewers)
+			}
+		}
+		turn()
+		s.set(func() { s.reads = 0 })
+		for range 12 {
+			turn()
+		}
+		if most := int(time.Minute/fresh) + 1; s.reads > most {
+			t.Errorf("%d people cost %d reads in a minute, want at most %d", viewers, s.reads, most)
+		}
+		s.set(func() { clear(s.sessions) })
+		time.Sleep(fresh)
+		for _, session := range sessions {
+			s.isIn(session, false)
+		}
+	})
+}
+
+// begin returns the cookie of a session past the limit of logins.
+func (s *site) begin() []string {
+	s.Helper()
+	cookie, err := s.handler.sessions.begin(s.Context(), "ops", sha256.Sum256([]byte(s.secret)))
+	servertest.OK(s, err)
+	return []string{"Cookie", Cookie + "=" + cookie}
+}
+
 func TestFewSessionsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		for range mostSessions + 50 {
-			cookie, err := s.handler.sessions.begin(t.Context(), "ops", sha256.Sum256([]byte(s.secret)))
-			servertest.OK(t, err)
-			s.isIn([]string{"Cookie", Cookie + "=" + cookie}, true)
+			s.isIn(s.begin(), true)
 			time.Sleep(time.Millisecond)
 		}
 		if n := len(s.handler.sessions.known); n != mostSessions {

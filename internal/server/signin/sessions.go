@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	patience    = 500 * time.Millisecond // how long a request waits for a reading of a session that was read before
 	pause       = time.Second            // between readings of a database that is away
 
+	// together is how long a session counts as used, so that it is read again with others: pages ask every 5 s.
+	together = 15 * time.Second
+
 	readers      = 2    // at once: requests with made-up cookies must not take the connections of others
 	mostSessions = 1000 // that are remembered
 )
@@ -40,9 +44,9 @@ var (
 type Store interface {
 	// CreateSession stores a session that is over after so long by the database's clock.
 	CreateSession(ctx context.Context, s row.Session, life time.Duration) error
-	// Session returns a session by the hash of its cookie, also one that is over, and the database's time. It reports
-	// false when there is none.
-	Session(ctx context.Context, hash [32]byte) (row.Session, row.Reading, bool, error)
+	// Sessions returns those with the hashes of their cookies, at most 2,000, also ones that are over, and the
+	// database's time if there is any.
+	Sessions(ctx context.Context, hashes [][32]byte) ([]row.Session, row.Reading, error)
 	// DeleteSession deletes a session. It does nothing when there is none.
 	DeleteSession(ctx context.Context, hash [32]byte) error
 }
@@ -63,6 +67,7 @@ type reading struct {
 	row.Session
 	asked time.Time
 	now   row.Time // the database's time at some moment since
+	used  time.Time
 }
 
 func (r reading) age() time.Duration { return time.Since(r.asked) }
@@ -129,6 +134,10 @@ func (s *sessions) find(ctx context.Context, cookie string) (row.Session, error)
 func (s *sessions) current(ctx context.Context, hash [32]byte) (reading, error) {
 	s.mu.Lock()
 	old, there := s.known[hash]
+	if there {
+		old.used = time.Now()
+		s.known[hash] = old
+	}
 	retry := s.retry
 	s.mu.Unlock()
 	there = there && old.age() < kept
@@ -159,7 +168,8 @@ func (s *sessions) current(ctx context.Context, hash [32]byte) (reading, error) 
 	return reading{}, err
 }
 
-// read serves all requests that wait for this session, so the context of one of them does not end it.
+// read serves all requests that wait for this session, so the context of one of them does not end it. It reads all
+// sessions in use: many open pages cost as little as one.
 func (s *sessions) read(hash [32]byte) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
@@ -167,19 +177,38 @@ func (s *sessions) read(hash [32]byte) (any, error) {
 		return nil, fmt.Errorf("wait for other sessions: %w", err)
 	}
 	defer s.readers.Release(1)
+	s.mu.Lock()
+	r, there := s.known[hash]
+	s.mu.Unlock()
+	if there && r.age() < fresh { // another reading had it
+		return r, nil
+	}
 	asked := time.Now()
-	found, now, there, err := s.store.Session(ctx, hash)
-	switch {
-	case err != nil:
+	hashes := s.inUse(hash)
+	found, now, err := s.store.Sessions(ctx, hashes)
+	if err != nil {
 		s.putOff()
 		return nil, err
-	case !there:
-		s.forget(hash)
+	}
+	s.remember(hashes, found, asked, now.Time)
+	at := slices.IndexFunc(found, func(r row.Session) bool { return r.Hash == hash })
+	if at < 0 {
 		return nil, errNoSession
 	}
-	r := reading{found, asked, now.Time}
-	s.remember(r)
-	return r, nil
+	return reading{Session: found[at], asked: asked, now: now.Time}, nil
+}
+
+// inUse returns the hash, and those of other sessions in use whose readings are not fresh.
+func (s *sessions) inUse(hash [32]byte) [][32]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hashes := [][32]byte{hash}
+	for other, r := range s.known {
+		if other != hash && r.age() >= fresh/2 && time.Since(r.used) < together {
+			hashes = append(hashes, other)
+		}
+	}
+	return hashes
 }
 
 func (s *sessions) putOff() {
@@ -188,19 +217,36 @@ func (s *sessions) putOff() {
 	s.retry = time.Now().Add(pause)
 }
 
-// remember replaces what was read longest ago when there are too many.
-func (s *sessions) remember(r reading) {
+// remember keeps what was found of the sessions that were asked for, and forgets the others. It replaces what was read
+// longest ago when there are too many.
+func (s *sessions) remember(hashes [][32]byte, found []row.Session, asked time.Time, now row.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retry = time.Time{}
-	if _, there := s.known[r.Hash]; !there && len(s.known) >= mostSessions {
-		oldest := r
-		for _, other := range s.known {
-			if other.asked.Before(oldest.asked) {
-				oldest = other
-			}
+	used := map[[32]byte]time.Time{hashes[0]: time.Now()}
+	for _, hash := range hashes {
+		if old, there := s.known[hash]; there {
+			used[hash] = old.used
+			delete(s.known, hash)
 		}
-		delete(s.known, oldest.Hash)
 	}
-	s.known[r.Hash] = r
+	for _, r := range found {
+		if _, there := used[r.Hash]; !there { // it was forgotten meanwhile
+			continue
+		}
+		if len(s.known) >= mostSessions {
+			s.forgetOldest()
+		}
+		s.known[r.Hash] = reading{r, asked, now, used[r.Hash]}
+	}
+}
+
+func (s *sessions) forgetOldest() {
+	var oldest reading
+	for _, r := range s.known {
+		if oldest.asked.IsZero() || r.asked.Before(oldest.asked) {
+			oldest = r
+		}
+	}
+	delete(s.known, oldest.Hash)
 }

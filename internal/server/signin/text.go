@@ -14,6 +14,7 @@ type texts struct {
 	SignIn, Token, Make, Again                     string
 	Wrong, TooMany, Insecure, Instead, Unavailable string
 	Unstored, NotSignedOut, NotAForm, CrossOrigin  string
+	WrongMethod                                    string
 	SessionOver                                    string
 
 	// Refused has refusals by their codes. Those that are not here come in the English of the API.
@@ -32,6 +33,7 @@ var english = texts{
 	Instead:      "Sign in there:",
 	Unavailable:  "The database does not answer. Try again in a moment.",
 	Unstored:     "The session cannot be stored.",
+	WrongMethod:  "This address does not take such a request. Open the login, or use its form.",
 	NotSignedOut: "The session could not be deleted: the database does not answer. It ends by itself.",
 	NotAForm:     "This is not the form of this page. Open the page again.",
 	CrossOrigin: "The browser does not say that this request comes from the dashboard itself. A proxy before the " +
@@ -50,6 +52,7 @@ var chinese = texts{
 	Instead:      "请在这里登录：",
 	Unavailable:  "数据库没有应答。请稍后重试。",
 	Unstored:     "无法保存会话。",
+	WrongMethod:  "此地址不接受这种请求。请打开登录页，或使用其中的表单。",
 	NotSignedOut: "数据库没有应答，会话未能删除。它会到时自动结束。",
 	NotAForm:     "收到的不是本页的表单。请重新打开本页。",
 	CrossOrigin:  "浏览器没有表明这个请求来自控制台本身。服务前面的代理必须原样传递 Host 请求头。",

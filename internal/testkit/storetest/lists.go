@@ -82,6 +82,8 @@ var listTests = []test{
 			{row.Match{LateBy: 2999 * time.Millisecond}, []int64{1, 2}}, // the second has not begun
 			{row.Match{LateBy: 3 * time.Second}, []int64{2}},
 			{row.Match{LateBy: time.Hour}, nil},
+			{row.Match{LateBy: time.Hour, LateAt: keyed.Expected.Add(time.Hour + time.Millisecond)}, []int64{2}},
+			{row.Match{LateBy: time.Second, LateAt: keyed.Expected.Add(time.Second)}, []int64{1}}, // that began late
 			{row.Match{Error: "Connection % re"}, []int64{1}},
 			{row.Match{Error: "connection"}, nil},
 			{row.Match{Error: "tcp%refused"}, nil},
