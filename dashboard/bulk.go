@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -135,7 +136,14 @@ type runPage struct {
 	Known bool   // there is such a run
 	Mine  bool   // the user may stop it
 	Link  string // the query of the tasks that it changes; "" where its process does not tell
-	Error string
+}
+
+// Status is that of the answer.
+func (p runPage) Status() int {
+	if !p.Known {
+		return http.StatusNotFound
+	}
+	return http.StatusOK
 }
 
 // UnderWay reports whether it may go on.
@@ -184,14 +192,19 @@ func (v *view) runOf(found *bulk.State) runPage {
 	if shown.Detail = v.Redacted(found.Filter.Tag, found.Detail); !found.AsOf.IsZero() {
 		shown.Link = filterQuery(&found.Filter)
 	}
-	if found.Outcome == bulk.Failed && found.Err != nil {
-		failure := v.Failure(found.Err) // what a database says may name hosts and users
-		if told, stored := errors.AsType[bulk.Told](found.Err); stored {
-			failure = string(told)
-		}
-		shown.Error = v.Redacted(found.Filter.Tag, failure)
-	}
 	return shown
+}
+
+// Broke says why a bulk change has failed.
+func (v *view) Broke(p runPage) string {
+	if p.Err == nil {
+		return ""
+	}
+	failure := v.Failure(p.Err) // what a database says may name hosts and users
+	if told, stored := errors.AsType[bulk.Told](p.Err); stored {
+		failure = string(told)
+	}
+	return v.Redacted(p.Filter.Tag, failure)
 }
 
 // changesPage is the newest bulk changes of all processes.

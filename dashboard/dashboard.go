@@ -34,8 +34,9 @@ type Options struct {
 	// when a call tries it again. The method of a webhook.Client of package processor/webhook does. Default: the pages
 	// do not say it.
 	Down func(address string) (again time.Time, down bool)
-	// Redact returns a text of a task of the tag as people may see it: a body, a header or an error. Default: values
-	// of members named like password, token or secret, and credentials in texts, are masked.
+	// Redact returns a text of a task of the tag as people may see it: a body, an error, or a header as a JSON object
+	// with its name and value. Default: values of members named like password, token or secret, and credentials in
+	// texts, are masked.
 	Redact func(tag, text string) string
 	// NoAudit leaves what users do out of the audit log. Default: it is recorded, and without an entry nothing is done.
 	NoAudit bool
@@ -56,6 +57,7 @@ type dashboard struct {
 	o         Options
 	log       *slog.Logger
 	audit     *audit.Log // nil: nothing is recorded
+	server    server
 	templates templates
 	files     files
 	reads     *reads

@@ -18,6 +18,7 @@ var (
 	errNoUser      = errors.New("who you are cannot be told now")
 	errSlow        = errors.New("the database takes too long")
 	errForm        = errors.New("the form cannot be read")
+	errQuery       = errors.New("the query of the address cannot be read")
 )
 
 // invalid is a mistake in what the user has typed into a field.
@@ -44,6 +45,7 @@ var answers = []struct {
 	{errForbidden, http.StatusForbidden, wire.CodeForbidden},
 	{errCrossOrigin, http.StatusForbidden, wire.CodeCrossOrigin},
 	{errForm, http.StatusBadRequest, "form"},
+	{errQuery, http.StatusBadRequest, "query"},
 	{errNoUser, http.StatusServiceUnavailable, "no_user"},
 	{errSlow, http.StatusServiceUnavailable, "slow"},
 }

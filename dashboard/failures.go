@@ -27,9 +27,7 @@ func (v *view) failures() (any, error) {
 	}
 	shown := failuresPage{Tag: tag, NeedsTag: tag == "" && !v.allTags(access.Read)}
 	if !isPart(v.r) {
-		if shown.Known, err = v.knownTags(); err != nil {
-			return nil, err
-		}
+		shown.Known = v.knownTags()
 	}
 	if !shown.NeedsTag {
 		shown.Failures, err = v.failed(tag)

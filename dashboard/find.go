@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
@@ -16,14 +17,15 @@ func (d *dashboard) find(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := strings.TrimSpace(r.URL.Query().Get("q"))
-	words := strings.Fields(text)
+	tag, key := text, "" // a key may hold spaces
+	if end := strings.IndexFunc(text, unicode.IsSpace); end > 0 {
+		tag, key = text[:end], strings.TrimSpace(text[end:])
+	}
 	switch id, err := strconv.ParseInt(text, 10, 64); {
 	case err == nil && id > 0:
 		browser.SeeOther(w, fmt.Sprintf("./tasks/%d", id))
-	case len(words) == 2:
-		browser.SeeOther(w, "./tasks?"+query("tag", words[0], "key", words[1]))
-	case len(words) == 1:
-		browser.SeeOther(w, "./tasks?"+query("tag", words[0]))
+	case tag != "":
+		browser.SeeOther(w, "./tasks?"+query("tag", tag, "key", key))
 	default:
 		d.fail(w, v, invalid{field: "q", want: "want.find"})
 	}

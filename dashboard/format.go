@@ -38,6 +38,15 @@ func (v *view) Time(t time.Time) string {
 // Clock is Time without the day, for what is of today.
 func (v *view) Clock(t time.Time) string { return t.In(v.zone).Format("15:04:05") }
 
+// ClockOrTime is Clock for what is of today, and Time for the rest.
+func (v *view) ClockOrTime(t time.Time) string {
+	const day = time.DateOnly
+	if t.In(v.zone).Format(day) == v.Now.In(v.zone).Format(day) {
+		return v.Clock(t)
+	}
+	return v.Time(t)
+}
+
 // ZoneName is the reader's zone as it is now.
 func (v *view) ZoneName() string {
 	if v.zone == time.UTC {

@@ -50,6 +50,10 @@ func (d *dashboard) who(w http.ResponseWriter, r *http.Request) (*view, bool) {
 	case err == nil:
 		v := d.viewOf(r.WithContext(access.WithCaller(r.Context(), caller)), caller)
 		v.Open = user.Open
+		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what is left out of a filter would widen it
+			d.fail(w, v, errQuery)
+			return nil, false
+		}
 		return v, true
 	case !errors.Is(err, ErrSignIn):
 		d.log.Error("dashboard: the user of a request cannot be told", "err", err)

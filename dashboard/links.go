@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,8 +20,20 @@ func (v *view) lastPart() string {
 	return "./" + v.Path[strings.LastIndexByte(v.Path, '/')+1:]
 }
 
-// Here is the page with its query, from the root of the dashboard.
-func (v *view) Here() string { return withQuery(v.Path, v.r.URL.RawQuery) }
+// Here is the page with its query, from the root of the dashboard. For an action it is the page that has its form.
+func (v *view) Here() string {
+	if v.r.Method != http.MethodPost {
+		return withQuery(v.Path, v.r.URL.RawQuery)
+	}
+	switch parts := strings.Split(v.Path, "/"); {
+	case len(parts) == 3: // such as tasks/ID/cancel
+		return parts[0] + "/" + parts[1]
+	case v.Path == "tasks", v.Path == "bulk":
+		return "tasks"
+	default:
+		return ""
+	}
+}
 
 func withQuery(path, query string) string {
 	if query == "" {

@@ -71,9 +71,7 @@ func (v *view) load() (any, error) {
 	}
 	shown := loadPage{Span: name, Tag: tag}
 	if !isPart(v.r) {
-		if shown.Known, err = v.knownTags(); err != nil {
-			return nil, err
-		}
+		shown.Known = v.knownTags()
 	}
 	found, err := v.forecast(tag, span)
 	if err != nil {

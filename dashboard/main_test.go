@@ -35,7 +35,11 @@ var admin = dashboard.User{Name: "ann", Role: dashboard.Admin, Tags: []string{"*
 
 func open(t *testing.T, change ...func(*dashboard.Options)) *site {
 	t.Helper()
-	d := dbtest.New(t, dbtest.SQLite)
+	return openOn(t, dbtest.New(t, dbtest.SQLite), change...)
+}
+
+func openOn(t *testing.T, d dbtest.Database, change ...func(*dashboard.Options)) *site {
+	t.Helper()
 	s := &site{Scheduler: servertest.Open(t, d.DSN, delaytask.Config{NodeName: "blue"}), t: t, user: admin, dsn: d.DSN}
 	o := dashboard.Options{
 		Who: func(*http.Request) (dashboard.User, error) { return s.user, s.err },

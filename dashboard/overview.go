@@ -17,6 +17,7 @@ type overviewPage struct {
 	Findings []finding
 	Late     seriesChart
 	Chart    dueChart // of what falls due
+	Clock    time.Duration
 }
 
 // finding is a finding with its sentences, which each reader gets in another language.
@@ -39,6 +40,11 @@ func (o overview) Status() int {
 	return http.StatusOK
 }
 
+// Lacks reports whether a part could not be read, so that its numbers are not known.
+func (o overview) Lacks(part delaytask.OverviewPart) bool {
+	return slices.ContainsFunc(o.Missing, func(m delaytask.MissingPart) bool { return m.Part == part })
+}
+
 // overview shows the first page.
 func (v *view) overview() (any, error) {
 	found, err := v.readOverview()
@@ -50,6 +56,9 @@ func (v *view) overview() (any, error) {
 		next := delaytask.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
 		shown.Chart = newDueChart(&next, delaytask.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
 	}
+	if width, known := bridge.ClockWidth(v.scheduler); known {
+		shown.Clock = atMost(width)
+	}
 	for i, f := range shown.Attention {
 		if len(f.Error) <= insight.MostError { // the sentence has it as a whole
 			f.Error = ""
@@ -58,6 +67,18 @@ func (v *view) overview() (any, error) {
 		shown.Findings = append(shown.Findings, finding{f, shown.advice[i]})
 	}
 	return shown, nil
+}
+
+// atMost rounds up to 1, 2 or 5 of a power of ten, so that a page does not change with each reading of the clock.
+func atMost(d time.Duration) time.Duration {
+	for unit := 10 * time.Microsecond; unit < time.Hour; unit *= 10 {
+		for _, n := range []time.Duration{1, 2, 5} {
+			if d <= n*unit {
+				return n * unit
+			}
+		}
+	}
+	return d
 }
 
 // readOverview returns what was read for all viewers, as far as the user may see it.

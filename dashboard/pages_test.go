@@ -258,7 +258,7 @@ func TestABulkChangeAsksForTheCountAndStaysWithinItsMoment(t *testing.T) {
 		t.Error("it reaches what is saved later")
 	}
 	s.user = dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: []string{"mail.*"}}
-	s.get(run).has(t, http.StatusOK, "There is no such bulk change")
+	s.get(run).has(t, http.StatusNotFound, "There is no such bulk change")
 	s.post(run+"/stop", nil).has(t, http.StatusNotFound)
 }
 
@@ -281,7 +281,7 @@ func TestABulkChangeOfAnotherProcessIsShownAndStopped(t *testing.T) {
 	s.post("/bulk/2/stop", nil).has(t, http.StatusConflict)
 	s.user = dashboard.User{Name: "eve", Role: dashboard.Operator, Tags: []string{"mail.*"}}
 	s.get("/changes").has(t, http.StatusOK, "There was no bulk change")
-	s.get("/bulk/1").has(t, http.StatusOK, "There is no such bulk change")
+	s.get("/bulk/1").has(t, http.StatusNotFound, "There is no such bulk change")
 	s.user = admin
 	servertest.Exec(t, s.dsn, "DROP TABLE delay_task_audit")
 	s.get("/changes").has(t, http.StatusOK, "There is no audit log")

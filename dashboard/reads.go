@@ -102,5 +102,8 @@ func (r *reads) now(v *view, p page) (any, error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
+	if err == nil && !isPart(v.r) {
+		v.server.learn(ctx, v.store)
+	}
 	return shown, err
 }

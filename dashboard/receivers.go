@@ -167,7 +167,7 @@ func (v *view) receiver() (any, error) {
 	}
 	return receiverPage{
 		Receiver: v.receiverOf(w, row.At(v.Now)), Breakers: v.o.Down != nil,
-		Remove: v.allTagsOf(access.Register, w.Tags),
+		Remove: v.allow(access.Register, "") == nil && v.allTagsOf(access.Register, w.Tags),
 	}, nil
 }
 

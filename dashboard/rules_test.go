@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -42,6 +44,12 @@ func TestListsAreReadByIndexes(t *testing.T) {
 	if strings.Contains(found.body, "no 4711") {
 		t.Error("another key is found, too")
 	}
+	s.save("order.close", delaytask.WithKey("4713"), delaytask.WithApp("shop"))
+	s.get("/tasks?tag=order.close").has(t, http.StatusOK, "<code>4713</code>", "of shop")
+	s.get("/tasks?tag=order.close&key=4713").has(t, http.StatusOK, "with the name of that application")
+	s.get("/tasks?tag=order.close&key=4713&app=shop").has(t, http.StatusOK, "<code>4713</code>", `value="shop"`)
+	s.get("/bulk?verb=cancel&status=pending&tag=order.close&key=4713&app=shop").
+		has(t, http.StatusOK, "<dd>shop</dd>", "<strong>1</strong>")
 }
 
 // Bodies come when they are asked for, first their beginnings, and never what looks like a secret. No page has the name
@@ -90,6 +98,46 @@ func TestBodiesAndSecretsStayHidden(t *testing.T) {
 	if strings.Contains(failed.body, "10.0.0.7") {
 		t.Error("a bulk change that has failed names the host of the database")
 	}
+}
+
+// The footer names the kind of the server.
+func TestTheFooterNamesTheServer(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s := openOn(t, d)
+		kind := map[dbtest.Kind]string{dbtest.SQLite: "SQLite<", dbtest.MariaDB: "MariaDB 1", dbtest.MySQL: "MySQL 9"}
+		s.get("/tasks").has(t, http.StatusOK, "<p>delaytask "+delaytask.Version+" · "+kind[d.Kind])
+	})
+}
+
+// A list asks before it cancels what was selected. Enter on a box presses the form's first button, which does nothing.
+func TestASelectionIsCancelledWithAQuestion(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("order.close")
+	_, form, _ := strings.Cut(s.get("/tasks").body, `<form method="post" action="tasks">`)
+	first := strings.Index(form, "<button")
+	if !strings.HasPrefix(form[first:], `<button name="verb" value="none" hidden>`) {
+		t.Errorf("the first button is %.60s", form[first:])
+	}
+	a := s.post("/tasks", url.Values{"verb": {"none"}, "id": {fmt.Sprint(id)}, "back": {"tasks?tag=a"}})
+	if a.has(t, http.StatusSeeOther); a.header.Get("Location") != "./tasks?tag=a" || s.status(id) != delaytask.Pending {
+		t.Errorf("the first button leads to %s", a.header.Get("Location"))
+	}
+	asks, cancels := strings.Index(form, "This cannot be undone"), strings.Index(form, `value="cancel"`)
+	if asks < 0 || asks > cancels {
+		t.Error("it does not ask")
+	}
+}
+
+// A row keeps ten attempts.
+func TestATaskSaysThatAttemptsAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("order.close")
+	servertest.Exec(t, s.dsn, fmt.Sprintf(`UPDATE delay_task_message SET attempt = 17, `+
+		`errors = '[{"n":16,"error":"e"},{"n":17,"error":"f"}]' WHERE id = %d`, id))
+	s.get(fmt.Sprintf("/tasks/%d", id)).has(t, http.StatusOK, "Attempts 1 to 15 are not kept")
 }
 
 // Every time is exact, and its zone is named.

@@ -16,7 +16,6 @@ type schedulesPage struct {
 	Schedules     []listedSchedule
 	First         bool   // no page is before it; only this one refreshes
 	Next          string // the query of the next page
-	Stopped       bool   // the page ends early, because the user may not see most of what was read
 	Part          bool   // the user sees some tags only
 	Deleted       bool   // the action before has deleted one
 	Command       string
@@ -41,15 +40,16 @@ type upcoming struct {
 
 const (
 	schedulesOfPage = 50
-	schedulesRead   = 100 // in one statement
-	mostPagesRead   = 5
+	schedulesRead   = 100  // in one statement
+	schedulesPassed = 1000 // likewise, of a user who may not see all
 	ticksListed     = 2
 )
 
 // dueSlack is how long after its time a tick may be undecided in a healthy system.
 const dueSlack = 5 * time.Second
 
-// schedules shows those of tags that the user may read.
+// schedules shows those of tags that the user may read. It reads on until the page is full: where it stopped, the next
+// one would have to begin at a name that the user may not see.
 func (v *view) schedules() (any, error) {
 	query := v.r.URL.Query()
 	shown := schedulesPage{
@@ -59,7 +59,10 @@ func (v *view) schedules() (any, error) {
 	shown.Command = command("schedule list", "prefix", shown.Prefix, "owner", shown.Owner)
 	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: query.Get("after"),
 		Limit: schedulesRead, NoBodies: true}
-	for range mostPagesRead {
+	if shown.Part {
+		f.Limit = schedulesPassed
+	}
+	for {
 		page, err := v.scheduler.ListSchedules(v.r.Context(), f)
 		if err != nil {
 			return nil, err
@@ -79,9 +82,6 @@ func (v *view) schedules() (any, error) {
 			return shown, v.lastRuns(shown.Schedules)
 		}
 	}
-	shown.next(f.AfterName)
-	shown.Stopped = true
-	return shown, v.lastRuns(shown.Schedules)
 }
 
 func (p *schedulesPage) next(after string) {

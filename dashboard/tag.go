@@ -28,6 +28,8 @@ type tagPage struct {
 	Counts []statusCount
 	Span   string
 
+	NoCounts bool // they cannot be read
+
 	Past   *past // nil where it cannot be read
 	NoPast bool
 	Late   *histogram // nil where no attempt is known
@@ -83,9 +85,10 @@ func (v *view) tag() (any, error) {
 	if here, registered := bridge.Registered(v.scheduler, tag); registered {
 		shown.Here = &here
 	}
-	if shown.Counts, err = v.countsOf(tag, v.Statuses()...); err != nil {
+	if shown.Counts, err = v.countsOf(tag, v.Statuses()...); v.gone(err) {
 		return nil, err
 	}
+	shown.NoCounts = err != nil
 	if err := v.tagParts(&shown, span, row.At(v.Now)); err != nil {
 		return nil, err
 	}
@@ -140,14 +143,19 @@ func (v *view) gone(err error) bool {
 	if v.r.Context().Err() != nil || errors.Is(err, errSlow) {
 		return true
 	}
-	v.log.Warn("dashboard: a part of a page could not be read", "path", v.Path, "err", err)
+	v.without(err)
 	return false
+}
+
+// without logs the error of a part that a page is shown without.
+func (v *view) without(err error) {
+	v.log.Warn("dashboard: a part of a page could not be read", "path", v.Path, "err", err)
 }
 
 // Empty reports whether nothing is known of the tag.
 func (p tagPage) Empty() bool {
 	some := slices.ContainsFunc(p.Counts, func(c statusCount) bool { return c.Tasks > 0 })
-	return !some && !p.Paused && len(p.Nodes) == 0 && len(p.Schedules) == 0 && p.Late == nil
+	return !some && !p.NoCounts && !p.Paused && len(p.Nodes) == 0 && len(p.Schedules) == 0 && p.Late == nil
 }
 
 // Command is the command that shows the same.

@@ -24,12 +24,14 @@ func (v *view) tags() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	paused, err := v.paused()
-	if err != nil {
-		return nil, err
-	}
-	for i := range found.Tags {
-		found.Tags[i].Paused = paused[found.Tags[i].Tag]
+	if found.Stale == "" {
+		paused, err := v.paused()
+		if err != nil {
+			return nil, err
+		}
+		for i := range found.Tags {
+			found.Tags[i].Paused = paused[found.Tags[i].Tag]
+		}
 	}
 	query := v.r.URL.Query()
 	shown := tagsPage{overview: found, Did: query.Get("did"), Tag: query.Get("tag")}

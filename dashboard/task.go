@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,9 +12,11 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // taskPage is one task.
@@ -36,6 +40,22 @@ type attempt struct {
 	State delaytask.Status
 }
 
+// Forgotten is up to which attempt none is kept: a row keeps the last ten.
+func (p taskPage) Forgotten() int {
+	if len(p.Attempts) == 0 {
+		return 0
+	}
+	return p.Attempts[0].N - 1
+}
+
+// AppOf is the application that a task's key belongs to, "" for none.
+func (*view) AppOf(t delaytask.TaskRow) string {
+	if t.Key == "" {
+		return ""
+	}
+	return t.Headers[processor.AppHeader]
+}
+
 // idOf reads the id in the path.
 func (v *view) idOf() (int64, error) {
 	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
@@ -55,7 +75,7 @@ func (v *view) task() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.seen(access.Read, &task); err != nil {
+	if err := v.seen(access.Read, task.Tag); err != nil {
 		return nil, err
 	}
 	shown := taskPage{
@@ -175,14 +195,23 @@ func (v *view) change(id int64, verb string) error {
 	default:
 		return errNoPage
 	}
-	task, err := v.scheduler.Get(ctx, delaytask.ID(id))
-	if err != nil {
+	reading, cancel := within(ctx)
+	defer cancel()
+	states, err := v.store.States(reading, []int64{id})
+	if err != nil && reading.Err() != nil {
+		err = context.Cause(reading)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(states) == 0:
+		return delaytask.ErrNotFound
+	}
+	tag := states[0].Tag
+	if err := v.seen(access.Change, tag); err != nil {
 		return err
 	}
-	if err := v.seen(access.Change, &task); err != nil {
-		return err
-	}
-	a := audit.Act{Action: audit.Action("task." + verb), Target: strconv.FormatInt(id, 10), Tag: task.Tag}
+	a := audit.Act{Action: audit.Action("task." + verb), Target: strconv.FormatInt(id, 10), Tag: tag}
 	return v.audited(ctx, a, func(ctx context.Context) (int, error) {
 		if err := do(ctx); err != nil {
 			return 0, err
@@ -211,10 +240,21 @@ func (v *view) moment(delay, at string) (time.Duration, []delaytask.ChangeOption
 	}
 }
 
-// Header is the value of a header of a task of the tag, as it may be shown.
+// Header is the value of a header of a task of the tag, as it may be shown. The name tells a secret, too, and masks all
+// of the value: so it is read as a member of a body.
 func (v *view) Header(tag, name, value string) string {
-	shown := v.Redacted(tag, name+": "+value) // the name tells a secret, too
-	return strings.TrimPrefix(shown, name+": ")
+	var member bytes.Buffer
+	text := json.NewEncoder(&member)
+	text.SetEscapeHTML(false)
+	if err := text.Encode(map[string]string{name: value}); err != nil {
+		return redact.Mask
+	}
+	shown := v.Redacted(tag, member.String())
+	var masked map[string]string
+	if err := json.Unmarshal([]byte(shown), &masked); err != nil { // the function of the program writes no JSON
+		return shown
+	}
+	return masked[name]
 }
 
 // Lateness says how late the first attempt began, or how late it is.

@@ -30,6 +30,7 @@ type tasksPage struct {
 	Change   bool // some of the tasks can be changed by the user
 	Done     int  // that the action before has changed
 	Left     int  // that it has not
+	Untried  int  // that an error has kept it from; of the first it is not known what became
 }
 
 // Narrowed reports whether the list has more filters than a status and a tag.
@@ -72,13 +73,15 @@ func (v *view) tasks() (any, error) {
 	if err := v.canonically(clean); err != nil {
 		return nil, err
 	}
-	shown := tasksPage{Filter: f, Query: clean, First: f.After == "", Command: listCommand(&f)}
+	shown := tasksPage{Filter: f, Query: clean, First: f.After == ""}
+	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would show more
+		shown.Command = listCommand(&f)
+	}
 	shown.Done, _ = strconv.Atoi(query.Get("done"))
 	shown.Left, _ = strconv.Atoi(query.Get("left"))
+	shown.Untried, _ = strconv.Atoi(query.Get("untried"))
 	if !isPart(v.r) { // the field for a tag is not refreshed
-		if shown.Known, err = v.knownTags(); err != nil {
-			return nil, err
-		}
+		shown.Known = v.knownTags()
 	}
 	if f.Tag != "" {
 		if err := v.allow(access.Read, f.Tag); err != nil {
@@ -104,22 +107,23 @@ func (v *view) tasks() (any, error) {
 		shown.Change = shown.Change || (t.Status == delaytask.Pending || t.Status == delaytask.Failed) &&
 			v.allow(access.Change, t.Tag) == nil
 	}
-	return shown, v.count(&shown)
+	v.count(&shown)
+	return shown, nil
 }
 
-// count counts a whole list, where that is a read of an index alone.
-func (v *view) count(shown *tasksPage) error {
+// count counts a whole list, where that is a read of an index alone. A list is shown without what cannot be counted.
+func (v *view) count(shown *tasksPage) {
 	f := shown.Filter
 	f.After, f.Limit = "", 0
 	if f.Tag == "" || f.Status == "" || f != (delaytask.Filter{Tag: f.Tag, Status: f.Status, Order: f.Order}) {
-		return nil
+		return
 	}
 	counts, err := v.countsOf(f.Tag, f.Status)
 	if err != nil {
-		return err
+		v.without(err)
+		return
 	}
 	shown.Count, shown.Capped, shown.Counted = counts[0].Tasks, counts[0].More, true
-	return nil
 }
 
 // countsOf counts the tasks of a tag by their statuses.
@@ -137,19 +141,19 @@ func (v *view) countsOf(tag string, statuses ...delaytask.Status) ([]statusCount
 	return counts, err
 }
 
-// knownTags lists the tags that are served or paused and that the user sees.
-func (v *view) knownTags() ([]string, error) {
+// knownTags lists the tags that are served or paused and that the user sees. None are offered where they cannot be
+// read.
+func (v *view) knownTags() (tags []string) {
 	states, err := v.scheduler.Tags(v.r.Context())
 	if err != nil {
-		return nil, err
+		v.without(err)
 	}
-	var tags []string
 	for _, s := range states {
 		if v.Caller.May(access.Read, s.Tag) {
 			tags = append(tags, s.Tag)
 		}
 	}
-	return tags, nil
+	return tags
 }
 
 // FirstLine is the beginning of an error.
@@ -167,11 +171,19 @@ func (*view) Group(t *delaytask.TaskRow) string {
 	return listing.GroupID(row.Failure{Tag: t.Tag, Error: text[:min(len(text), row.FailureSize)]})
 }
 
-// mostSelected is how many tasks one form changes.
-const mostSelected = 1000
+const (
+	// mostSelected is how many tasks one form changes.
+	mostSelected = 1000
+	// verbNone is of the form's first button, which no one sees. Browsers press that at Enter on a box.
+	verbNone = "none"
+)
 
 // changeTasks cancels or retries the tasks that were selected in a list.
 func (v *view) changeTasks() (result, error) {
+	verb, back := v.r.PostForm.Get("verb"), pathWithin(v.r.PostForm.Get("back"))
+	if verb == verbNone {
+		return result{to: strings.TrimPrefix(back, "./")}, nil
+	}
 	given := v.r.PostForm["id"]
 	if len(given) == 0 || len(given) > mostSelected {
 		return result{}, invalid{field: "id", want: "want.tasks", arg: mostSelected}
@@ -183,23 +195,27 @@ func (v *view) changeTasks() (result, error) {
 			return result{}, invalid{field: "id", want: "want.number"}
 		}
 	}
-	verb := v.r.PostForm.Get("verb")
 	if verb != "cancel" && verb != "retry" {
 		return result{}, errNoPage
 	}
-	done, left := 0, 0
-	for _, id := range ids {
-		switch err := v.change(id, verb); {
+	var o outcome
+	for i, id := range ids {
+		err := v.change(id, verb)
+		switch {
 		case err == nil:
-			done++
+			o.done++
+			continue
 		case isMistake(err):
-			left++
-		default:
+			o.left++
+			continue
+		case i == 0:
 			return result{}, err
 		}
+		v.logged(statusOf(err), err)
+		o.untried = len(ids) - i
+		break
 	}
-	back := pathWithin(v.r.PostForm.Get("back"))
-	return result{to: outcome(strings.TrimPrefix(back, "./"), done, left)}, nil
+	return result{to: o.on(strings.TrimPrefix(back, "./"))}, nil
 }
 
 // isMistake reports whether the error is about the task, so that the others can go on.
@@ -207,15 +223,19 @@ func isMistake(err error) bool {
 	return statusOf(err) < http.StatusInternalServerError
 }
 
-// outcome adds what an action has done to the page that it came from.
-func outcome(back string, done, left int) string {
+// outcome is what became of the tasks that were selected.
+type outcome struct{ done, left, untried int }
+
+// on adds it to the page that the selection was made on.
+func (o outcome) on(back string) string {
 	path, query, _ := strings.Cut(back, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		values = url.Values{}
 	}
-	values.Set("done", strconv.Itoa(done))
-	values.Set("left", strconv.Itoa(left))
+	for name, n := range map[string]int{"done": o.done, "left": o.left, "untried": o.untried} {
+		values.Set(name, strconv.Itoa(n))
+	}
 	return path + "?" + values.Encode()
 }
 

@@ -58,12 +58,12 @@ func (v *view) allow(verb access.Verb, tag string) error {
 // allTags reports whether the user may read tasks of every tag.
 func (v *view) allTags(verb access.Verb) bool { return v.Caller.AnyTag(verb) }
 
-// seen is allow for a task that was named by its id: a task of another tag is not there for the user.
-func (v *view) seen(verb access.Verb, t *delaytask.TaskRow) error {
-	if !v.Caller.May(access.Read, t.Tag) {
+// seen is allow for the tag of a task that was named by its id: a task of another tag is not there for the user.
+func (v *view) seen(verb access.Verb, tag string) error {
+	if !v.Caller.May(access.Read, tag) {
 		return delaytask.ErrNotFound
 	}
-	return v.allow(verb, t.Tag)
+	return v.allow(verb, tag)
 }
 
 // With hands a part of a page what it needs: the view, and the value.

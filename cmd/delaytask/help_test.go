@@ -32,7 +32,7 @@ func commands(t *testing.T) (all []*cobra.Command) {
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
 	// Groups of commands, and serve.
-	printsNoData := []string{"delaytask", "migrate", "token", "config", "schedule", "serve"}
+	printsNoData := []string{"delaytask", "migrate", "token", "bulk", "config", "schedule", "serve"}
 	for _, c := range commands(t) {
 		if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s has the short help %q and the example %q", c.CommandPath(), c.Short, c.Example)

@@ -73,7 +73,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 		a.rescheduleCommand(), a.retryCommand(), a.scheduleCommand())
 	add(groupOperate, a.overviewCommand(), a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.forecastCommand(),
 		a.failuresCommand(), a.nodesCommand(), a.doctorCommand(), a.benchCommand(), a.healthCommand(), a.tokenCommand(),
-		a.auditCommand(), a.configCommand())
+		a.auditCommand(), a.bulkCommand(), a.configCommand())
 	root.AddCommand(a.versionCommand())
 	strictly(root)
 	return root

@@ -81,6 +81,8 @@
       zone.form.submit();
     },
   };
+  // At Enter on a box browsers press the first button of its form, which is hidden. The selection stays.
+  document.addEventListener("submit", (e) => { if (e.submitter?.hidden) e.preventDefault(); });
   document.addEventListener("keydown", (e) => {
     if (body.dataset.keys !== "on" || e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;

@@ -93,6 +93,21 @@ func (b *tab) enters(keys string) {
 	}
 }
 
+// TestEnterOnABoxSendsNothing tells a selection from what is done with it.
+func TestEnterOnABoxSendsNothing(t *testing.T) {
+	t.Parallel()
+	b := open(t, full(t, "").url)
+	b.visit("tasks?status=pending&tag=order.close")
+	b.do(chromedp.Evaluate[chromedp.Void](
+		`document.addEventListener("submit", (e) => { document.body.dataset.sent = !e.defaultPrevented })`))
+	for _, keys := range []string{" ", kb.Enter} {
+		b.press("input[name=id]", keys)
+	}
+	if sent := ask[string](b, "document.body.dataset.sent || ''"); sent == "true" {
+		t.Error("Enter sends the form")
+	}
+}
+
 // TestEveryActionWorksByKeyboard does each action without a mouse.
 func TestEveryActionWorksByKeyboard(t *testing.T) {
 	t.Parallel()
@@ -113,7 +128,7 @@ func TestEveryActionWorksByKeyboard(t *testing.T) {
 		{"tasks/{failed}", [][2]string{{"details:has([action$='/retry']) > summary", kb.Enter},
 			{"[action$='/retry'] button", kb.Enter}}, "did=retry"},
 		{"tasks?status=pending&tag=order.close", [][2]string{{"input[name=id]", " "},
-			{"button[value=cancel]", kb.Enter}}, "done=1"},
+			{"details:has(button[value=cancel]) > summary", kb.Enter}, {"button[value=cancel]", kb.Enter}}, "done=1"},
 		{"tasks", [][2]string{{".menu > summary", kb.Enter}, {".menu button.first", kb.Enter}}, "tasks"},
 		{"tags/export", [][2]string{{"details:has([action$='/resume']) > summary", kb.Enter},
 			{"[action$='/resume'] button", kb.Enter}}, "did=resume"},

@@ -85,7 +85,7 @@ var states = []look{
 	{name: "run-done", path: "bulk/{done}"},
 	{name: "run-stopped", path: "bulk/{stopped}"},
 	{name: "run-failed", path: "bulk/{broken}"},
-	{name: "run-unknown", path: "bulk/none"},
+	{name: "run-unknown", path: "bulk/none", status: http.StatusNotFound},
 	{name: "run-untold", path: "bulk/{untold}"},
 	{name: "runs", path: "changes"},
 	{name: "audit-none", path: "audit?who=nobody"},

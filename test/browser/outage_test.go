@@ -3,6 +3,7 @@ package browser
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,12 +46,28 @@ func TestDatabaseThatGoesAndComesBack(t *testing.T) {
 		}
 		old.until("!document.getElementById('away').hidden")
 	}
+	// What was read last is shown, and is called old once it is.
+	kept := func(how string) {
+		t.Helper()
+		for name, path := range map[string]string{"overview": "", "tags": "tags"} {
+			servertest.Eventually(t, "the page is called old: "+name, func() bool {
+				begin := time.Now()
+				status := b.visit(path, http.StatusServiceUnavailable)
+				if took := time.Since(begin) - machine.Still(begin, time.Now()); took > 3*time.Second {
+					t.Errorf("%s: %s: after %v", how, name, took)
+				}
+				return status == http.StatusServiceUnavailable
+			})
+			text := ask[string](b, "document.querySelector('main').innerText")
+			if !strings.Contains(text, "mail.send") {
+				t.Errorf("%s: %s shows nothing of what was read: %s", how, name, text)
+			}
+			b.look(how + "-" + name)
+		}
+	}
 	server.Kill(t)
 	away("killed")
-	servertest.Eventually(t, "the overview is called old", func() bool {
-		return b.visit("", http.StatusServiceUnavailable) == http.StatusServiceUnavailable
-	})
-	b.look("killed-overview")
+	kept("killed")
 	server.Start(t)
 	old.until("document.getElementById('away').hidden")
 	old.picture("back-tasks")
@@ -62,4 +79,5 @@ func TestDatabaseThatGoesAndComesBack(t *testing.T) {
 	server.Freeze(t)
 	defer server.Thaw(t)
 	away("hanging", "tasks", "task-failed")
+	kept("hanging")
 }

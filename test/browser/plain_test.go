@@ -5,6 +5,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -64,6 +65,12 @@ func TestWithoutScript(t *testing.T) {
 
 	b.visit("tasks?status=pending&tag=order.close")
 	b.do(b.mouse("input[name=id]"))
+	b.enters(kb.Enter) // which changes nothing
+	if ask[bool](b, "document.querySelector('.done') !== null") {
+		t.Error("Enter on a box changes the selected task")
+	}
+	b.do(b.mouse("input[name=id]"))
+	b.do(b.mouse("details.act:has(button[value=cancel]) > summary"))
 	b.click("button[value=cancel]")
 	b.until("document.querySelector('.done')")
 

@@ -67,12 +67,17 @@ func TestDatabaseThatIsReadOnly(t *testing.T) {
 		{"tasks/{failed}", "retry"}, {"tags/mail.send", "pause"}, {"tags/export", "resume"},
 		{"schedules/nightly", "show"}, {"schedules/nightly", "run"}, {"schedules/nightly", "pause"},
 		{"schedules/nightly", "skip"}, {"schedules/nightly", "reset"}, {"schedules/nightly", "delete"},
-		{"schedules/weekly", "resume"}, {"receivers/{receiver}", "delete"}, {"bulk/{running}", "stop"},
+		{"schedules/nightly", "backfill"}, {"schedules/weekly", "resume"}, {"receivers/{receiver}", "delete"},
+		{"bulk/{running}", "stop"},
 	} {
 		b.visit(s.path(tt.page), http.StatusServiceUnavailable)
 		b.unfold(true)
 		if tt.verb == "reschedule" {
 			b.fill("#a-delay", "45m")
+		}
+		if tt.verb == "backfill" {
+			b.fill("#a-from", "2026-01-01T00:00")
+			b.fill("#a-to", "2026-01-03T00:00")
 		}
 		b.click("form[action$='/" + tt.verb + "'] button")
 		refused(tt.page + " " + tt.verb)
@@ -80,6 +85,7 @@ func TestDatabaseThatIsReadOnly(t *testing.T) {
 	b.look("read-only")
 	b.visit("tasks?status=pending&tag=order.close", http.StatusServiceUnavailable)
 	b.do(b.mouse("input[name=id]"))
+	b.unfold(true)
 	b.click("button[value=cancel]")
 	refused("tasks")
 	b.visit("bulk?verb=retry&status=failed&tag=mail.send", http.StatusServiceUnavailable)

@@ -98,7 +98,14 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 		}
 		for _, doc := range documents(t, "*.md", "docs/*.md", "docs/zh-CN/*.md") {
 			for _, statement := range doc.statements(language) {
-				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+				_, err := db.ExecContext(t.Context(), statement)
+				for n := 0; n < 100 && err != nil && strings.Contains(err.Error(), "Error 3854"); n++ {
+					// Another test's statement is in the list. InnoDB looks anew when it was not asked for 0.1 s.
+					_, err = db.ExecContext(t.Context(), "DO SLEEP(0.12)")
+					servertest.OK(t, err)
+					_, err = db.ExecContext(t.Context(), statement)
+				}
+				if err != nil {
 					t.Errorf("%s: %v in\n%s", doc.path, err, statement)
 				}
 				ran++
