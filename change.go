@@ -163,7 +163,7 @@ type Bulk struct {
 	// Filter selects the tasks. Its Status and Order may be left out, its After must be. Limit is the size of a batch:
 	// 500 by default, 1,000 at most.
 	Filter Filter
-	DryRun bool // count only: at most 10,000 tasks, for about 0.15 s
+	DryRun bool // count only: at most 10,000 tasks, for about 0.1 s
 	// AsOf leaves out tasks that were saved, have failed, or became late, since then. Zero is now. To change what a dry
 	// run has counted, take its AsOf.
 	AsOf     time.Time

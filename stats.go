@@ -16,7 +16,7 @@ import (
 type TagStats = processor.TagStats
 
 // Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts up to 10,000 tasks
-// of a tag and status, and about 60,000 in all, but 100 of each, so its cost does not grow with the table. A count that
+// of a tag and status, and about 30,000 in all, but 100 of each, so its cost does not grow with the table. A count that
 // ends there is Capped. Package metrics is for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {

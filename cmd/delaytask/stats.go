@@ -23,7 +23,7 @@ func (a *app) statsCommand() *cobra.Command {
 		Short: "Count tasks and show how punctual they are, per tag or over time",
 		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed tasks
 started (at most 1,000 of them, fewer where there are many tags). It counts up to 10,000 tasks of a tag and status, and up
-to 60,000 in all: "10,000+" says that there are more. For monitoring there are metrics.
+to 30,000 in all: "10,000+" says that there are more. For monitoring there are metrics.
 
 With --since or --tag, show results and lateness over time instead, and what may explain them: by the minute for the
 last 6 h, by the hour for 30 days. That reads few rows.`,

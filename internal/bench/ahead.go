@@ -13,14 +13,15 @@ import (
 const (
 	latenessSlack = 500 * time.Millisecond // by which saves may take longer than expected
 	savedAtOnce   = 1000
-	triedSaves    = 5 * savedAtOnce // to see how long saving takes
+	triedSaves    = 20 * savedAtOnce // to see how long saving takes, checkpoints included
 )
 
 // saveAt saves up to savedAtOnce tasks of the tag, one for each moment.
 type saveAt func(ctx context.Context, tag string, moments []time.Time) error
 
-// saveAhead saves n tasks that are due at different moments of the span. The span begins a rest after the estimated end
-// of the saves. It returns the span's begin, and [leftOut] when saving took longer than estimated.
+// saveAhead saves n tasks that are due at different moments of the span. The span begins a rest after the saves would
+// end if they took five times as long as the first ones: a file of gigabytes has pauses. It returns the span's begin,
+// and [leftOut] when saving took longer still.
 func saveAhead(ctx context.Context, n int, span, rest time.Duration, save saveAt) (begin time.Time, err error) {
 	tries := min(n, triedSaves)
 	tried := time.Now()
@@ -28,7 +29,7 @@ func saveAhead(ctx context.Context, n int, span, rest time.Duration, save saveAt
 		return begin, err
 	}
 	took := time.Since(tried) * time.Duration(n) / time.Duration(tries)
-	begin = time.Now().Add(rest + 2*took)
+	begin = time.Now().Add(rest + 5*took)
 	moments := make([]time.Time, n)
 	for i, moment := range lateness.Moments(n, span) {
 		moments[i] = begin.Add(moment)

@@ -11,13 +11,13 @@ import (
 const MostCounted = 10_000
 
 const (
-	// mostCountedInAll is how many entries of the index Counts reads, about 30 ms.
-	mostCountedInAll = 60_000
+	// mostCountedInAll is how many entries of the index Counts reads, about 60 ms.
+	mostCountedInAll = 30_000
 	// leastCounted is how far the rows of a pair are counted, however many pairs there are.
 	leastCounted = 100
 	// mostLookedAtInAll is how many rows Count looks at, and countTime for about how long.
 	mostLookedAtInAll = 100_000
-	countTime         = 150 * time.Millisecond
+	countTime         = 100 * time.Millisecond
 	// firstLooked is how many rows Count looks at first. Rows that a disk has take long, and the next step is larger.
 	firstLooked = 100
 )

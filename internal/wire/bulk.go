@@ -10,7 +10,7 @@ type Bulk struct {
 	Action string     `json:"action" enum:"cancel,retry" doc:"cancel: pending tasks; retry: failed ones"`
 	Filter BulkFilter `json:"filter,omitzero" doc:"A task that is to change fits all of its members"`
 	All    bool       `json:"all,omitempty" doc:"With an empty filter, and then it must be true: all pending, or all failed, tasks"`
-	DryRun bool       `json:"dry_run,omitempty" doc:"Count only: at most 10,000 tasks, for about 0.15 s"`
+	DryRun bool       `json:"dry_run,omitempty" doc:"Count only: at most 10,000 tasks, for about 0.1 s"`
 	AsOf   *Moment    `json:"as_of,omitempty" doc:"Leave out what was saved, has failed, or became late, since then; to change what a dry run has counted, its as_of. Default, and at most: now"`
 }
 

@@ -143,7 +143,7 @@ func (a *API) clusterOperations() {
 		groupOperate), a.nodes)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats",
 		"Count tasks and show how punctual they are, per tag",
-		"It counts up to 10,000 tasks of a tag and status, and about 60,000 in all, "+
+		"It counts up to 10,000 tasks of a tag and status, and about 30,000 in all, "+
 			"but 100 of each. For monitoring there is /metrics.",
 		groupOperate), a.stats)
 }
