@@ -2,9 +2,8 @@
 // Config.Migrate, run `delaytask migrate up`, or take the statements that `delaytask migrate sql` prints.
 //
 // There is one tree per kind of database. Both have the same numbers, and both end in the same tables and columns.
-// Every migration may run twice, so that the next run can repeat what a killed process has left half done. MySQL
-// commits each DDL statement at once, so there a migration is one statement. On SQLite, where DDL is transactional, it
-// is one transaction.
+// Every statement may run twice, so that the next run can repeat what a killed process has left half done: MySQL
+// commits each DDL statement at once. On SQLite, where DDL is transactional, a migration is one transaction.
 package migrations
 
 import (
@@ -123,7 +122,7 @@ func SQL(kind sqlstore.Kind) string {
 const mostTries = 8
 
 // again runs the migrations until none of them collides with those of another process. On a cluster a lock is known to
-// one member only, so processes do migrate at the same time there. Each migration is one statement that may run twice.
+// one member only, so processes do migrate at the same time there. Each statement may run twice.
 func again(ctx context.Context, up func() error) error {
 	for tries := 1; ; tries++ {
 		err := up()

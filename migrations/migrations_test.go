@@ -113,48 +113,6 @@ func TestBothTreesEndInTheSameColumns(t *testing.T) {
 	})
 }
 
-// A part of the last migration is there: someone has added the index that doctor misses, or has dropped it.
-func TestAnIndexThatIsThereAlreadyStopsNoMigration(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, kind := connect(t, d)
-		must(t, migrations.Up(t.Context(), db.DB, kind))
-		want := columns(t, db, kind)
-		for _, change := range []string{"DROP COLUMN bulk, DROP COLUMN stop_time, DROP COLUMN seen_time",
-			"DROP KEY delay_task_audit_action"} {
-			db.MustExec("DELETE FROM delay_task_goose_version WHERE version_id = 16")
-			db.MustExec("ALTER TABLE delay_task_audit " + change)
-			must(t, migrations.Up(t.Context(), db.DB, kind))
-			if got := columns(t, db, kind); !slices.Equal(got, want) {
-				t.Errorf("%s, then Up made %v, want %v", change, got, want)
-			}
-		}
-		db.MustExec("ALTER TABLE delay_task_audit DROP KEY delay_task_audit_action") // it is there
-	})
-}
-
-// Open connections keep the schema that they have read.
-func TestProgramsThatAreConnectedMeetTheNewSchema(t *testing.T) {
-	d := dbtest.New(t, dbtest.SQLite)
-	db, kind := connect(t, d)
-	must(t, migrations.Up(t.Context(), db.DB, kind))
-	db.MustExec("PRAGMA writable_schema = ON")
-	db.MustExec("UPDATE sqlite_schema SET sql = replace(sql, 'message_body TEXT NULL', 'message_body TEXT NOT NULL')")
-	db.MustExec("PRAGMA writable_schema = RESET")
-	db.MustExec("DELETE FROM delay_task_goose_version WHERE version_id >= 8")
-	_ = db.Close()
-
-	db, kind = connect(t, d)
-	program, _ := connect(t, d)
-	const insert = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES ('t', NULL, 0)"
-	if _, err := program.Exec(insert); err == nil {
-		t.Fatal("the table takes a task without a body before the migration")
-	}
-	must(t, migrations.Up(t.Context(), db.DB, kind))
-	if _, err := program.Exec(insert); err != nil {
-		t.Error(err)
-	}
-}
-
 // note is a row of the table of applied migrations.
 type note struct {
 	ID        int64  `db:"id"`

@@ -20,7 +20,7 @@ import (
 func TestMigrateUpStatusAndDown(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	contains(t, s.ok("migrate", "up"), "applied 00001_message.sql")
+	contains(t, s.ok("migrate", "up"), "applied 00001_tables.sql")
 	contains(t, s.ok("migrate", "up"), "The tables are up to date.")
 	var states []migrationView
 	if s.items(&states, "migrate", "up"); states == nil || len(states) != 0 {
@@ -46,10 +46,7 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 			t.Errorf("after down: %+v", state)
 		}
 	}
-	contains(t, s.ok("migrate", "status"), "VERSION", "applied", "pending")
-	for range states {
-		s.ok("migrate", "down", "--yes")
-	}
+	contains(t, s.ok("migrate", "status"), "VERSION", "pending")
 	contains(t, s.ok("migrate", "down", "--yes"), "nothing to take back")
 }
 

@@ -40,11 +40,12 @@ func migrated(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
 		text, err := os.ReadFile(file)
 		must(t, err)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
-		for statement := range strings.SplitSeq(up, "-- +goose Statement") {
-			_, statement, _ = strings.Cut(statement, "\n")
-			if strings.TrimSpace(statement) != "" {
-				mustExec(t, db, statement)
-			}
+		if kind == SQLite {
+			mustExec(t, db, up) // takes several statements
+			continue
+		}
+		for statement := range strings.SplitSeq(strings.TrimSpace(up), ";\n\n") {
+			mustExec(t, db, statement)
 		}
 	}
 	return db, kind

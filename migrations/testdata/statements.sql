@@ -1,14 +1,3 @@
-ALTER TABLE delay_task_message
-  MODIFY message_body LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-    COMMENT 'what the processor is handed; NULL: nothing',
-  MODIFY ip_address BIGINT UNSIGNED NULL DEFAULT 0
-    COMMENT 'IPv4 address of the last executor; INET_NTOA shows it; 0 or NULL: none yet';
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW delay_task_lateness AS
-SELECT id, tag, expected_time, execution_time,
-  TIMESTAMPDIFF(MICROSECOND, expected_time, execution_time) / 1000 AS lateness_ms,
-  attempt, status
-FROM delay_task_message
-WHERE execution_time IS NOT NULL;
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW delay_task_lateness AS
 SELECT id, tag, expected_time, execution_time,
   TIMESTAMPDIFF(MICROSECOND, expected_time, execution_time) / 1000 AS lateness_ms,
@@ -41,7 +30,14 @@ CREATE TABLE IF NOT EXISTS delay_task_audit (
     COMMENT 'why it was not done',
   finish_time DATETIME(6) NULL
     COMMENT 'UTC; when it ended',
-  PRIMARY KEY (id)
+  bulk TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'what a bulk change is, in JSON; NULL: its process does not tell',
+  stop_time DATETIME(6) NULL
+    COMMENT 'UTC; when a caller has asked to stop a bulk change',
+  seen_time DATETIME(6) NULL
+    COMMENT 'UTC; when the process of a bulk change was last seen at it; NULL: it does not tell',
+  PRIMARY KEY (id),
+  KEY delay_task_audit_action (action, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: what people have changed; rows are kept for retention.audit';
 CREATE TABLE IF NOT EXISTS delay_task_goose_lock (
@@ -67,8 +63,8 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
       CASE WHEN LEFT(task_key, 3) = _utf8mb4's3:' COLLATE utf8mb4_bin THEN _utf8mb4'' COLLATE utf8mb4_bin ELSE tag END,
       CHAR(0 USING utf8mb4), task_key), 256)) END) STORED
     COMMENT 'SHA-256 of tag, NUL and key while pending or executing, else NULL; the tag is left out when the key begins with s3:',
-  message_body LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
-    COMMENT 'what the processor is handed',
+  message_body LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'what the processor is handed; NULL: nothing',
   status TINYINT UNSIGNED NOT NULL DEFAULT 0
     COMMENT '0 pending, 1 completed, 2 failed, 3 executing, 4 cancelled',
   version BIGINT UNSIGNED NOT NULL DEFAULT 0
@@ -89,8 +85,8 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
     COMMENT 'late_policy applies when a claim comes later than this many milliseconds; 0: never',
   late_policy TINYINT UNSIGNED NOT NULL DEFAULT 0
     COMMENT 'what happens to a task that is too late: 0 run anyway, 1 skip (cancelled), 2 fail',
-  ip_address BIGINT UNSIGNED NOT NULL DEFAULT 0
-    COMMENT 'IPv4 address of the last executor; INET_NTOA shows it',
+  ip_address BIGINT UNSIGNED NULL DEFAULT 0
+    COMMENT 'IPv4 address of the last executor; INET_NTOA shows it; 0 or NULL: none yet',
   executor VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
     COMMENT 'host:pid:process token:claim number of the last claim',
   delay_time BIGINT NOT NULL DEFAULT 0
@@ -111,6 +107,18 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
     COMMENT 'UTC',
   update_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
     COMMENT 'UTC; written by delaytask, not by the server',
+  late_reason TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'why the first start was over 100 ms late; the view delay_task_lateness has the names',
+  schedule VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'the name of the schedule whose run the task is; NULL: of none',
+  tick DATETIME(6) NULL
+    COMMENT 'UTC; the tick whose run it is',
+  cause TINYINT UNSIGNED NULL
+    COMMENT 'why the run exists: 0 planted in time, 1 late, 2 triggered by hand, 3 backfill',
+  retry_before DATETIME(6) NULL
+    COMMENT 'UTC; no attempt begins from then on; NULL: no bound',
+  tick_context LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'JSON object: the ticks before and after, that of the last success, and how many were missed',
   PRIMARY KEY (id),
   -- Descending, so that rows without a key are added at the end: an INSERT that waits for the holder of a key locks the gap
   -- before that key, and they must not fall into it.
@@ -139,6 +147,10 @@ CREATE TABLE IF NOT EXISTS delay_task_node (
     COMMENT '1: the process is stopping',
   heartbeat DATETIME(6) NOT NULL
     COMMENT 'UTC',
+  wake LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'JSON object: where the process is told of new tasks, and by which key',
+  schedules LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'JSON object: which set of schedules the program declares',
   PRIMARY KEY (number)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: one row per process';
@@ -354,87 +366,18 @@ CREATE TABLE IF NOT EXISTS delay_task_worker (
   UNIQUE KEY delay_task_worker_address (app, address_hash)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: addresses that are called back with tasks';
-DEALLOCATE PREPARE add_action;
-DEALLOCATE PREPARE add_bulk;
-DEALLOCATE PREPARE add_late_reason;
-DEALLOCATE PREPARE add_schedules;
-DEALLOCATE PREPARE add_tick;
-DEALLOCATE PREPARE add_wake;
 DELETE FROM delay_task_goose_version WHERE version_id=?;
 DO RELEASE_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)));
-DROP TABLE IF EXISTS delay_task_audit;
-DROP TABLE IF EXISTS delay_task_rollup;
-DROP TABLE IF EXISTS delay_task_schedule_run, delay_task_schedule;
-DROP TABLE IF EXISTS delay_task_session;
-EXECUTE add_action;
-EXECUTE add_bulk;
-EXECUTE add_late_reason;
-EXECUTE add_schedules;
-EXECUTE add_tick;
-EXECUTE add_wake;
+DROP TABLE IF EXISTS delay_task_message, delay_task_node, delay_task_tag, delay_task_schedule, delay_task_schedule_run,
+  delay_task_rollup, delay_task_audit, delay_task_request, delay_task_token, delay_task_session, delay_task_worker;
+DROP VIEW IF EXISTS delay_task_lateness;
 INSERT IGNORE INTO delay_task_goose_lock VALUES (1, '', '2000-01-01');
 INSERT INTO delay_task_goose_version (version_id, is_applied)
 		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM delay_task_goose_version WHERE version_id = ?);
-PREPARE add_action FROM @add_action;
-PREPARE add_bulk FROM @add_bulk;
-PREPARE add_late_reason FROM @add_late_reason;
-PREPARE add_schedules FROM @add_schedules;
-PREPARE add_tick FROM @add_tick;
-PREPARE add_wake FROM @add_wake;
-SELECT 1;
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?;
 SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
 SELECT MAX(version_id) FROM delay_task_goose_version;
 SELECT version_id, is_applied from delay_task_goose_version ORDER BY id DESC;
-SET @add_action = IF(
-  EXISTS (SELECT 1 FROM information_schema.statistics
-    WHERE table_schema = DATABASE() AND table_name = 'delay_task_audit' AND index_name = 'delay_task_audit_action'),
-  'DO 0',
-  'ALTER TABLE delay_task_audit ADD KEY delay_task_audit_action (action, id)');
-SET @add_bulk = IF(
-  EXISTS (SELECT 1 FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'delay_task_audit' AND column_name = 'seen_time'),
-  'DO 0',
-  'ALTER TABLE delay_task_audit
-    ADD COLUMN bulk TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-      COMMENT ''what a bulk change is, in JSON; NULL: its process does not tell'',
-    ADD COLUMN stop_time DATETIME(6) NULL
-      COMMENT ''UTC; when a caller has asked to stop a bulk change'',
-    ADD COLUMN seen_time DATETIME(6) NULL
-      COMMENT ''UTC; when the process of a bulk change was last seen at it; NULL: it does not tell''');
-SET @add_late_reason = IF(
-  EXISTS (SELECT 1 FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'delay_task_message' AND column_name = 'late_reason'),
-  'DO 0',
-  'ALTER TABLE delay_task_message ADD COLUMN late_reason TINYINT UNSIGNED NOT NULL DEFAULT 0
-    COMMENT ''why the first start was over 100 ms late; the view delay_task_lateness has the names''');
-SET @add_schedules = IF(
-  EXISTS (SELECT 1 FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'delay_task_node' AND column_name = 'schedules'),
-  'DO 0',
-  'ALTER TABLE delay_task_node ADD COLUMN schedules LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-    COMMENT ''JSON object: which set of schedules the program declares''');
-SET @add_tick = IF(
-  EXISTS (SELECT 1 FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'delay_task_message' AND column_name = 'tick_context'),
-  'DO 0',
-  'ALTER TABLE delay_task_message
-    ADD COLUMN schedule VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-      COMMENT ''the name of the schedule whose run the task is; NULL: of none'',
-    ADD COLUMN tick DATETIME(6) NULL
-      COMMENT ''UTC; the tick whose run it is'',
-    ADD COLUMN cause TINYINT UNSIGNED NULL
-      COMMENT ''why the run exists: 0 planted in time, 1 late, 2 triggered by hand, 3 backfill'',
-    ADD COLUMN retry_before DATETIME(6) NULL
-      COMMENT ''UTC; no attempt begins from then on; NULL: no bound'',
-    ADD COLUMN tick_context LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-      COMMENT ''JSON object: the ticks before and after, that of the last success, and how many were missed''');
-SET @add_wake = IF(
-  EXISTS (SELECT 1 FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'delay_task_node' AND column_name = 'wake'),
-  'DO 0',
-  'ALTER TABLE delay_task_node ADD COLUMN wake LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-    COMMENT ''JSON object: where the process is told of new tasks, and by which key''');
 SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode');
 UPDATE delay_task_goose_lock SET ends = '2000-01-01' WHERE id = 1 AND holder = ?;
 UPDATE delay_task_goose_lock SET holder = ?, ends = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE WHERE id = 1 AND ends < UTC_TIMESTAMP(6);
