@@ -1,16 +1,15 @@
 // Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more: a
 // read finds again whatever is dropped from it.
 //
-// A million entries take about 40 MB with the index. They are outside of the collector's heap, which would take as much
-// again for garbage (docs/adr/0013-timers.md). Growing and shrinking copy no entries. Two calls take longer than the
-// others, a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
+// A million entries take about 40 MB with the index (docs/adr/0013-timers.md). Growing and shrinking copy no entries.
+// Two calls take longer than the others, a few milliseconds at 250,000 entries: the Set that doubles the index, and the
+// Trim that acts.
 package timer
 
 import (
 	"math/rand/v2"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer/offheap"
 )
 
 // Entry is one armed timer. It holds no pointers: the collector does not look into the heap.
@@ -35,7 +34,7 @@ func (e *Entry) before(f *Entry) bool {
 const arity = 8
 
 // Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is
-// an empty heap. It is not safe for concurrent use: its owner locks, and calls Clear when it needs the heap no more.
+// an empty heap. It is not safe for concurrent use: its owner locks.
 type Heap struct {
 	entries pages
 	places  index
@@ -44,12 +43,8 @@ type Heap struct {
 // Len returns the number of entries.
 func (h *Heap) Len() int { return h.entries.len }
 
-// Clear takes all entries out and gives all memory back, which the collector cannot do. The heap may be filled again.
-func (h *Heap) Clear() {
-	h.entries.keep(0)
-	offheap.Free(h.places.slots)
-	*h = Heap{}
-}
+// Clear takes all entries out and gives all memory back. The heap may be filled again.
+func (h *Heap) Clear() { *h = Heap{} }
 
 // Set adds e, or lets it replace the entry with the same id.
 func (h *Heap) Set(e Entry) {
@@ -238,7 +233,7 @@ func (h *Heap) heapify() {
 // index finds the place of an entry in the heap by its id. It is an open-addressing table of places that holds no ids:
 // the ids stand in the entries. That takes 5 to 11 bytes per entry, a fifth of what a map from id to place would.
 type index struct {
-	slots []uint32 // place + 1; 0 is empty; the length is a power of two or zero; from offheap
+	slots []uint32 // place + 1; 0 is empty; the length is a power of two or zero
 	used  int
 }
 
@@ -322,14 +317,13 @@ func (x *index) shrink(entries *pages) {
 
 func (x *index) resize(entries *pages, size int) {
 	old := x.slots
-	x.slots = offheap.Make[uint32](size)
+	x.slots = make([]uint32, size)
 	for _, s := range old {
 		if s != 0 {
 			place := int(s - 1)
 			x.put(entries.at(place).ID, place)
 		}
 	}
-	offheap.Free(old)
 }
 
 // rebuild indexes all entries again.
@@ -341,8 +335,7 @@ func (x *index) rebuild(entries *pages) {
 	if size == len(x.slots) {
 		clear(x.slots)
 	} else {
-		offheap.Free(x.slots)
-		x.slots = offheap.Make[uint32](size)
+		x.slots = make([]uint32, size)
 	}
 	x.used = entries.len
 	for place := range entries.len {

@@ -20,7 +20,7 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/spec", "internal/timer/offheap", "internal/testkit/journal",
+	{"processor", "internal/row", "internal/spec", "internal/testkit/journal",
 		"internal/store/sabotage", "internal/redact", "internal/sentence"},
 	{"internal/testkit/linear"},
 	{
@@ -58,7 +58,6 @@ var own = map[string][]string{
 	"internal/row":             {},
 	"internal/redact":          {},
 	"internal/sentence":        {},
-	"internal/timer/offheap":   {},
 	"internal/testkit/dbtest":  {},
 	"internal/testkit/journal": {},
 	"metrics":                  {"internal/metrics"}, // a scrape reads memory, and no database
@@ -121,7 +120,7 @@ var only = map[string]struct {
 	"go.opentelemetry.io/otel/exporters": {packages: []string{"internal/server/otlp"}},
 	"go.opentelemetry.io/proto":          {},
 	"google.golang.org/protobuf":         {},
-	"golang.org/x/sys":                   {packages: []string{"internal/timer/offheap", "test/chaos"}},
+	"golang.org/x/sys":                   {packages: []string{"test/chaos"}},
 	"golang.org/x/sync": {packages: []string{"dashboard", "internal/server/access", "internal/server/api",
 		"internal/server/signin"}},
 	"golang.org/x/time": {packages: []string{"dashboard", "processor/webhook", "internal/server/otlp",
