@@ -119,15 +119,17 @@ chaos: FOR ?= 10m
 chaos: ## hurt processes and a SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED, and record it
 	go -C test/chaos run . -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
-CHECKS ?= early fence guard rescue
+CHECKS ?= early rescue sql-fence sql-guard
 
 # A judge that never failed proves nothing. go run would hide the exit code, which tells a violation from a run that
 # failed. The runs follow each other: on a busy machine too few tasks run for a violation.
 .PHONY: chaos-controls
 chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless the judge of chaos notices
-	@program=$$(mktemp); trap 'rm -f "$$program"' EXIT; go -C test/chaos build -tags sabotage -o "$$program" .; \
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	for check in $(CHECKS); do \
-		code=0; DELAYTASK_SABOTAGE=$$check "$$program" -for 20s -rate 60 -patience 10s -forget \
+		go run ./test/lab overlay control-$$check "$$work" && \
+			go -C test/chaos build -overlay "$$work/overlay.json" -o "$$work/chaos" . || exit; \
+		code=0; "$$work/chaos" -for 20s -rate 60 -patience 10s -forget \
 			-only 'kill worker,freeze worker,partition of a worker' >/dev/null 2>&1 || code=$$?; \
 		[[ $$code == 1 ]] || { echo "without the check \"$$check\" the judge said $$code, want 1"; exit 1; }; \
 		echo "without the check \"$$check\" an invariant is violated"; \
@@ -135,7 +137,7 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 
 .PHONY: sim-controls
 sim-controls: ## take out each check in the simulation, and fail unless its judge notices
-	go test -tags sabotage -count=1 -run '^TestEveryRemovedCheckIsNoticed$$' ./internal/testkit/sim
+	go run ./test/lab mutate -only control-
 
 .PHONY: ticks
 ticks: ## compare the ticks of every zone and clock change of 2000 to 2037 with an oracle, by both forms of zone data

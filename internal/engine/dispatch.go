@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the
@@ -44,7 +43,7 @@ func (d *dispatcher) add(a *attempt) {
 	switch {
 	case anchored && wait > tooFarAhead:
 		d.Go(func() { d.runner.settler.add(a, released(a, d.now())) }) // the settler may make it wait
-	case anchored && wait <= 0 || sabotage.Off(sabotage.Early):
+	case anchored && wait <= 0:
 		d.begin(a)
 	default:
 		d.keep(a)

@@ -9,7 +9,6 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scanner"
 )
@@ -164,9 +163,6 @@ func (p *passes) releaseOrphans(ctx context.Context) error {
 // judges them since a moment ago, or the database was away. It takes a new reading, for the last one may be older than
 // that.
 func (p *passes) rescueHeld() bool {
-	if sabotage.Off(sabotage.Rescue) {
-		return true
-	}
 	if err := p.takeReading(p.Life, p.stores[passRescue]); err != nil {
 		p.Failed("reading the database's clock", err)
 		return true

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 var (
@@ -139,7 +138,7 @@ func (t *transaction) write(write row.ScheduleWrite, to row.Schedule) error {
 		})
 		return nil
 	}
-	if !there || before.Version != to.Version && !sabotage.Off(sabotage.Decide) {
+	if !there || before.Version != to.Version {
 		return errNotMatched
 	}
 	t.undo = append(t.undo, func() { rows[before.ID], names[before.Name] = before, before.ID })

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -21,9 +20,6 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	now := s.now()
 	for _, ref := range sortedByID(c.Rows) {
 		r, ok := s.at(ref, row.Pending)
-		if sabotage.Off(sabotage.Guard) {
-			_, ok = s.tasks.rows[ref.ID]
-		}
 		if ok {
 			s.take(&r, c, now)
 		}
@@ -158,9 +154,6 @@ func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Chang
 // change makes one transition. It returns the row as it was, and whether the guard let it.
 func (s *Store) change(op string, c row.Change) (old row.Row, ok bool, err error) {
 	old, ok = s.at(row.Ref{ID: c.ID, Version: c.Version}, c.From)
-	if sabotage.Off(sabotage.Fence) && c.From == row.Executing {
-		ok = old.Status == row.Executing
-	}
 	if !ok || c.LeaseOver && old.Due >= s.now() || !c.LeaseBy.IsZero() && old.Due > c.LeaseBy {
 		return old, false, nil
 	}

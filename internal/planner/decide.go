@@ -11,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 const (
@@ -60,9 +59,6 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]schedule.Sta
 	open := map[int64][]schedule.Open{}
 	for _, run := range runs {
 		r, there := tasks[run.TaskID]
-		if sabotage.Off(sabotage.Overlap) {
-			r.Created = row.MaxTime // in no tick's way
-		}
 		open[run.ScheduleID] = append(open[run.ScheduleID], schedule.Open{Run: run, Task: r, Gone: !there})
 	}
 	now, err := p.certain(ctx) // a failover may have taken the clock away since

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // overlapped returns the last of the ticks, from the cursor on, that fell due while as many runs were open as may be.
@@ -74,7 +73,7 @@ func (p *plan) replace() row.Time {
 		o := &p.open[i]
 		busy := o.Task.Status == row.Executing || o.unstarted() // which may wait for an executor itself
 		p.cancel(o, "replaced by the next tick")
-		if busy && !sabotage.Off(sabotage.Replace) {
+		if busy {
 			from = max(from, o.Task.Due)
 			p.to.Changes[len(p.to.Changes)-1].LeaseBy = o.Task.Due // a renewal may come in between
 		}

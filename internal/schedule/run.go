@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // KeyPrefix begins the keys of runs. Callers cannot use it.
@@ -43,7 +42,7 @@ func (p *plan) plant(tick row.Time, cause row.Cause, from row.Time) {
 // task returns the task of a run, without the times at which it is to begin.
 func (p *plan) task(tick row.Time, cause row.Cause) row.Row {
 	key := keyBeside(p.s.Name, tick, cause)
-	if p.s.Overlap.Serial() && !sabotage.Off(sabotage.Alone) {
+	if p.s.Overlap.Serial() {
 		key = Key(p.s.Name)
 	}
 	return row.Row{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that does not end in
@@ -113,10 +112,6 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 			fmt.Sprintf("%s(ttr, %d)", d.greatest, row.MinTTR.Milliseconds()))},
 	)
 	b.setNow("update_time")
-	if sabotage.Off(sabotage.Guard) {
-		b.guards = append(b.guards, clause{sql: "1 = 1"})
-		return b.statement()
-	}
 	b.guard("version = %s", b.each("version", "?", valuesOf(refs)(refVersion)))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Pending)})
 	return b.statement()
@@ -270,11 +265,6 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 	}))
 	b.setGiven("message_body", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Body) }))
 
-	plain := func(c row.Change) bool { return c.From != row.Executing }
-	if sabotage.Off(sabotage.Fence) && !slices.ContainsFunc(changes, plain) {
-		b.guards = append(b.guards, clause{sql: "1 = 1"})
-		return b.statement()
-	}
 	b.guard("version = %s", b.each("at_version", "?", values(func(c *row.Change) any { return c.Version })))
 	b.guard("status = %s", b.each("from_status", "?", values(func(c *row.Change) any { return int64(c.From) })))
 	if slices.ContainsFunc(changes, func(c row.Change) bool { return c.LeaseOver }) {

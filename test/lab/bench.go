@@ -67,6 +67,11 @@ func (b *bench) test(ctx context.Context, k killer) (failed []string, none bool,
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() < 0 && ctx.Err() == nil {
 		return nil, false, fmt.Errorf("tests of %s: %w: %s", k.folder, err, said)
 	}
+	for _, notice := range k.says {
+		if !strings.Contains(string(said), notice) {
+			return nil, false, fmt.Errorf("%w: %s does not say %q: %s", errSurvived, k.run, notice, said)
+		}
+	}
 	return failures(string(said), k.run), false, nil
 }
 

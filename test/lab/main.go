@@ -4,6 +4,7 @@
 //	go run ./test/lab mutate -only claim  only those whose names hold the word, or one of several with commas between
 //	go run ./test/lab mutate -search      try all tests, the quick packages first, and name those that notice
 //	go run ./test/lab mutate -table       write results/mutations.md as well
+//	go run ./test/lab overlay NAME FOLDER write into the folder what "go build -overlay" takes to build with a mutation
 //	go run ./test/lab walk                count the files that a save, and a run, pass through
 //	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from its journals
 //	go run ./test/lab seeds -seeds 1000   simulate the seeds from -seed on, and record them in test/lab/results
@@ -48,6 +49,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "mutate":
 		return mutate(ctx, args[1:], os.Stdout)
+	case len(args) == 3 && args[0] == "overlay":
+		return overlay(args[1], args[2])
 	case len(args) == 1 && args[0] == "walk":
 		return walk(ctx, os.Stdout)
 	case len(args) > 1 && args[0] == "judge":
@@ -55,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	case len(args) > 0 && args[0] == "seeds":
 		return seeds(ctx, args[1:], os.Stdout)
 	}
-	return fmt.Errorf("want mutate, walk, seeds, or judge and the files of journals, got %q", args)
+	return fmt.Errorf("want mutate, overlay, walk, seeds or judge, with their arguments, got %q", args)
 }
 
 var errViolated = errors.New("an invariant was violated")

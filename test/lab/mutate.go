@@ -30,7 +30,7 @@ func mutate(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	only := flags.String("only", "", "words, separated by commas: mutations whose names hold one of them")
 	search := flags.Bool("search", false, "try all tests, package by package, until some notice")
-	limit := flags.Duration("limit", time.Minute, "how long one run of tests may take; a test that hangs has noticed")
+	limit := flags.Duration("limit", 5*time.Minute, "how long one run of tests may take; a test that hangs has noticed")
 	table := flags.Bool("table", false, "write the result to "+results)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (b *bench) passes(ctx context.Context, all []mutation) error {
 	}
 	for folder, runs := range patterns {
 		slices.Sort(runs)
-		failed, _, err := b.test(ctx, killer{strings.Join(slices.Compact(runs), "|"), folder})
+		failed, _, err := b.test(ctx, killer{run: strings.Join(slices.Compact(runs), "|"), folder: folder})
 		if err != nil || len(failed) > 0 {
 			return fmt.Errorf("tests of %s fail without a mutation: %v %w", folder, failed, err)
 		}
@@ -172,8 +172,8 @@ func (b *bench) try(ctx context.Context, m mutation, s mutated) (o outcome, err 
 func (b *bench) candidatesOf(path string) (killers []killer) {
 	own, _ := filepath.Rel(b.tree(), filepath.Dir(path))
 	for _, folder := range slices.Concat([]string{own}, candidates) {
-		if k := (killer{".", folder}); !slices.Contains(killers, k) {
-			killers = append(killers, k)
+		if !slices.ContainsFunc(killers, func(k killer) bool { return k.folder == folder }) {
+			killers = append(killers, killer{run: ".", folder: folder})
 		}
 	}
 	return killers

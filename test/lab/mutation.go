@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,11 +22,13 @@ type mutation struct {
 
 // killer is a test that notices the mutation, or several.
 type killer struct {
-	run    string // the pattern that picks it, as -run takes it
-	folder string // of its package
+	run    string   // the pattern that picks it, as -run takes it
+	folder string   // of its package
+	says   []string // what its output holds when it notices
 }
 
-// parseMutation reads a patch: "breaks:" and "killed by:" lines, then lines that begin with a space, - or +.
+// parseMutation reads a patch: "breaks:" and "killed by:" lines, then lines that begin with a space, - or +. A line
+// "says:" tells what the test before it must say.
 func parseMutation(name, text string) (m mutation, err error) {
 	m.name = name
 	for line := range strings.Lines(text) {
@@ -38,7 +41,10 @@ func parseMutation(name, text string) (m mutation, err error) {
 			if len(args) != 3 || args[0] != "-run" {
 				return m, fmt.Errorf("%s: want killed by: -run PATTERN FOLDER, got %q", name, line)
 			}
-			m.killers = append(m.killers, killer{args[1], filepath.Clean(args[2])})
+			m.killers = append(m.killers, killer{run: args[1], folder: filepath.Clean(args[2])})
+		case strings.HasPrefix(line, "says: ") && len(m.killers) > 0:
+			last := &m.killers[len(m.killers)-1]
+			last.says = append(last.says, strings.TrimPrefix(line, "says: "))
 		case strings.HasPrefix(line, " "):
 			m.old, m.new = append(m.old, line[1:]), append(m.new, line[1:])
 		case strings.HasPrefix(line, "-"):
@@ -129,6 +135,39 @@ func (m *mutation) fitsAt(lines []string) bool {
 	return len(lines) >= len(m.old) && slices.EqualFunc(lines[:len(m.old)], m.old, func(a, b string) bool {
 		return strings.TrimSpace(a) == strings.TrimSpace(b)
 	})
+}
+
+// overlay writes the file that a mutation changes, and what "go build -overlay" takes, into a folder.
+func overlay(name, folder string) error {
+	text, err := os.ReadFile(filepath.Join(mutations, name+".patch"))
+	if err != nil {
+		return err
+	}
+	m, err := parseMutation(name, string(text))
+	if err != nil {
+		return err
+	}
+	sources, err := readSources(".")
+	if err != nil {
+		return err
+	}
+	s, err := m.fit(sources)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		return err
+	}
+	by := filepath.Join(folder, filepath.Base(path))
+	if err := write(by, s.by); err != nil {
+		return err
+	}
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: by}})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "overlay.json"), replace, 0o644)
 }
 
 func write(path string, lines []string) error {

@@ -21,7 +21,7 @@ const module = "github.com/delaytask/delaytask"
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
 	{"processor", "internal/row", "internal/spec", "internal/testkit/journal",
-		"internal/store/sabotage", "internal/redact", "internal/sentence"},
+		"internal/redact", "internal/sentence"},
 	{"internal/testkit/linear"},
 	{
 		"internal/server/access", "internal/server/browser",
@@ -65,11 +65,10 @@ var own = map[string][]string{
 		"internal/schedule", "internal/spec"},
 	"internal/testkit/linear":  {"internal/testkit/journal"},
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},
-	"internal/store/sabotage":  {},
 	"internal/wire":            {},
 	"internal/bulk":            {"internal/audit", "internal/row", "internal/store", "processor"},
 	"internal/spec":            {},
-	"internal/schedule":        {"internal/row", "internal/spec", "processor", "internal/store/sabotage"},
+	"internal/schedule":        {"internal/row", "internal/spec", "processor"},
 	"internal/forecast":        {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
 	"internal/overview": {"internal/cluster", "internal/forecast", "internal/listing", "internal/rollup",
 		"internal/row", "internal/sentence", "internal/store", "processor"},
@@ -88,8 +87,8 @@ var own = map[string][]string{
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
 	// Of cluster: the last id.
-	"internal/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor", "internal/store/sabotage"},
-	"internal/memstore": {"internal/row", "internal/store", "processor", "internal/store/sabotage"},
+	"internal/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor"},
+	"internal/memstore": {"internal/row", "internal/store", "processor"},
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
