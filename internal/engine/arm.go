@@ -7,16 +7,62 @@ import (
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // armer decides whether this process arms a row. One live node that serves the tag arms a new row. Two nodes may do so
 // for a moment, which is harmless. A row that no node arms would be late.
 type armer struct {
-	*deps
-	tags   *tags
-	notify *notifier
-	shares atomic.Pointer[shares] // nil until the first look at the nodes
+	*armDeps
+	tags    *tags
+	census  *census
+	notify  *notifier
+	commits *commits
+	ahead   claimAhead
+	shares  atomic.Pointer[shares] // nil until the first look at the nodes
+}
+
+// armDeps is what the parts of this package work with.
+type armDeps struct {
+	*events
+	cfg      armConfig
+	runqueue *runqueue.Queue
+}
+
+// armConfig says how rows are armed.
+type armConfig struct {
+	Registry    *processor.Registry
+	Concurrency int   // tasks that run at once in this process
+	Waker       Waker // nil where no wake-ups are sent
+
+	LookAhead time.Duration // period of the look-ahead
+	Window    time.Duration // how far ahead it reads
+	Horizon   time.Duration // a save of this node's share due within it is armed at once
+	Heartbeat time.Duration // period of the nodes' heartbeats
+}
+
+// shortTerm is how soon after its save a row is due that the saving node arms whatever the shares say.
+func (c *armConfig) shortTerm() time.Duration { return 2 * c.LookAhead }
+
+// newArmer makes what arms rows in a process.
+func newArmer(e *events, q *runqueue.Queue, cfg armConfig, process cluster.Process) *armer {
+	c := &armDeps{events: e, cfg: cfg, runqueue: q}
+	a := &armer{armDeps: c}
+	a.census = &census{armDeps: c, token: process.Token, name: process.Name, gone: process.Gone}
+	a.notify = newNotifier(c, a.census)
+	a.tags = newTags(c, a.notify)
+	a.commits = newCommits(c, a)
+	return a
+}
+
+// view returns how the nodes share the tags, nil until the first look at them.
+func (a *armer) view() *cluster.View {
+	if s := a.shares.Load(); s != nil {
+		return s.view
+	}
+	return nil
 }
 
 // shares says which node arms which rows, as this process sees it. The nodes read the list of nodes at different
@@ -45,11 +91,11 @@ func (a *armer) look(view *cluster.View) {
 	a.runqueue.SetPeers(next.peers)
 }
 
-// written arms rows that this process has just saved or put back to pending, if they are due within the horizon. It
+// Written arms rows that this process has just saved or put back to pending, if they are due within the horizon. It
 // arms what is due soon whatever the shares say. The look-ahead of another node might come too late, and no other node
 // knows of a tag that has just got its first processor here. Rows that are due soon and of a tag without a processor
 // here are told to other nodes.
-func (a *armer) written(rows ...row.Due) {
+func (a *armer) Written(rows ...row.Due) {
 	now := a.now()
 	soon, limit := now.Add(a.cfg.shortTerm()), now.Add(a.cfg.Horizon)
 	for _, d := range rows {
@@ -62,7 +108,7 @@ func (a *armer) written(rows ...row.Due) {
 	}
 }
 
-// writtenSoon is written for a row that is due soon. A row that can only be popped here is told all the same: the next
+// writtenSoon is Written for a row that is due soon. A row that can only be popped here is told all the same: the next
 // pop may come to another node.
 func (a *armer) writtenSoon(d row.Due) {
 	open, runs := a.tags.takes(d.Tag)
@@ -122,27 +168,21 @@ func (a *armer) paceFactor() int {
 	return 1
 }
 
-// timers moves what is due within the claim-ahead window into the ready queues, and sleeps until the next timer enters
-// the window. So one statement claims many tasks, and each still starts on its own millisecond.
-type timers struct {
-	*deps
-	arm   *armer
-	ahead *claimAhead
-}
-
 // longestSleep bounds a sleep of the timers, for a suspend of the machine ends no timer.
 const longestSleep = time.Second
 
 // unanchoredWait is how often the timers look whether the clock has an anchor again.
 const unanchoredWait = 10 * time.Millisecond
 
-func (t *timers) loop(ctx context.Context) {
+// loop moves what is due within the claim-ahead window into the ready queues, and sleeps until the next timer enters
+// the window. So one statement claims many tasks, and each still starts on its own millisecond.
+func (a *armer) loop(ctx context.Context) {
 	for {
-		wait := t.fire()
+		wait := a.fire()
 		alarm := time.NewTimer(wait)
 		select {
 		case <-alarm.C:
-		case <-t.runqueue.TimerWake:
+		case <-a.runqueue.TimerWake:
 		case <-ctx.Done():
 			alarm.Stop()
 			return
@@ -153,34 +193,112 @@ func (t *timers) loop(ctx context.Context) {
 
 // fire moves what is due into the ready queues and returns how long the loop may sleep. Rows of a tag that can only be
 // popped here, and that no caller waits for, are told to the nodes where a caller may.
-func (t *timers) fire() time.Duration {
-	now, anchored := t.clock.AtLeast()
+func (a *armer) fire() time.Duration {
+	now, anchored := a.clock.AtLeast()
 	if !anchored {
 		return unanchoredWait
 	}
 	var popped []row.Due
-	wait := t.runqueue.Fire(now, t.ahead.window(), func(e timer.Entry, tag string) bool {
-		mine := t.stillMine(e, tag)
-		if open, runs := t.arm.tags.takes(tag); mine && open && !runs {
+	wait := a.runqueue.Fire(now, a.ahead.window(), func(e timer.Entry, tag string) bool {
+		mine := a.stillMine(e, tag)
+		if open, runs := a.tags.takes(tag); mine && open && !runs {
 			popped = append(popped, row.Due{ID: e.ID, Tag: tag, Due: e.Due})
 		}
 		return mine
 	})
 	for _, d := range popped {
-		if len(t.runqueue.WithTaker([]string{d.Tag})) == 0 {
-			t.arm.notify.row(d)
+		if len(a.runqueue.WithTaker([]string{d.Tag})) == 0 {
+			a.notify.row(d)
 		}
 	}
 	return min(wait, longestSleep)
 }
 
 // stillMine reports whether a timer that fires is still this process's: nodes come and go, and a tag may be paused.
-func (t *timers) stillMine(e timer.Entry, tag string) bool {
+func (a *armer) stillMine(e timer.Entry, tag string) bool {
 	if e.Own {
-		return t.arm.tags.open(tag)
+		return a.tags.open(tag)
 	}
-	return t.arm.mine(e.ID, e.Due, tag)
+	return a.mine(e.ID, e.Due, tag)
 }
 
-// shortTerm is how soon after its save a row is due that the saving node arms whatever the shares say.
-func (c *Config) shortTerm() time.Duration { return 2 * c.LookAhead }
+// claimAhead measures how far ahead of its due time a task is claimed. The claim-ahead window is four usual round trips
+// of a claim, and gatherAhead more for what one statement takes along.
+type claimAhead struct {
+	roundTrip atomic.Int64 // smoothed, in nanoseconds
+	last      atomic.Pointer[time.Time]
+}
+
+// saturated reports whether slow claims have lately pushed the window to its bound. Then tasks begin to be late.
+func (l *claimAhead) saturated() bool {
+	last := l.last.Load()
+	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
+}
+
+// saturatedFor is how long the last claim counts.
+const saturatedFor = 5 * time.Second
+
+// maxClaimAhead bounds how far ahead of its due time a task is claimed.
+const maxClaimAhead = 100 * time.Millisecond
+
+const (
+	tightFloor       = 5 * time.Millisecond
+	claimAheadFloor  = 15 * time.Millisecond
+	gatherAhead      = 25 * time.Millisecond
+	roundTripSamples = 8
+)
+
+func (l *claimAhead) window() runqueue.Window {
+	usual := 4 * time.Duration(l.roundTrip.Load())
+	first := min(max(usual, claimAheadFloor), maxClaimAhead-gatherAhead)
+	tight := first
+	if usual > 0 {
+		tight = min(max(usual, tightFloor), first)
+	}
+	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
+}
+
+// took records the round trip of a claim, and returns the smoothed one.
+func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
+	now := time.Now()
+	l.last.Store(&now)
+	usual = d
+	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+		usual = old + (d-old)/roundTripSamples
+	}
+	l.roundTrip.Store(int64(usual))
+	return usual
+}
+
+const lookAheadRows = 2000
+
+// readWindow arms what falls due from a second ago to the end of the window.
+func (a *armer) readWindow(ctx context.Context, tags []string) error {
+	now, anchored := a.clock.AtLeast()
+	if !anchored {
+		return nil
+	}
+	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(a.cfg.Window), Limit: lookAheadRows}
+	for {
+		page, err := a.due(ctx, w)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if a.mine(d.ID, d.Due, d.Tag) {
+				a.runqueue.Arm(d, false)
+			}
+		}
+		if len(page) < w.Limit {
+			return nil
+		}
+		last := page[len(page)-1]
+		w.From, w.AfterID = last.Due, last.ID
+	}
+}
+
+// plans reports whether this process looks first at a schedule.
+func (a *armer) plans(schedule int64) bool {
+	s := a.shares.Load()
+	return s == nil || s.view.Plans(schedule)
+}

@@ -70,8 +70,8 @@ func (s standing) String() string {
 
 func (s standing) inside() bool { return s.progress > claimed && s.progress < returned }
 
-// events are what can happen to an attempt, with when each can.
-var events = []struct {
+// happenings are what can happen to an attempt, with when each can.
+var happenings = []struct {
 	can func(s standing) bool
 	do  func(a *attempt)
 }{
@@ -102,7 +102,7 @@ func TestAttemptStandsOnlyAsListed(t *testing.T) {
 	reached := map[standing]bool{{}: true}
 	for open := []standing{{}}; len(open) > 0; open = open[1:] {
 		from := open[0]
-		for _, event := range events {
+		for _, event := range happenings {
 			if !event.can(from) {
 				continue
 			}

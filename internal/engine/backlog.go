@@ -24,35 +24,35 @@ const (
 // measureTable says what waits in the table. It is the only reader of the process, so no scrape reads. Processes that
 // only save read as well: they may be the last ones alive.
 func (e *Engine) measureTable(ctx context.Context) {
-	if e.Metrics == metrics.None {
+	if e.events.Metrics == metrics.None {
 		return
 	}
 	for wait := backlogFirst; lifecycle.Sleep(ctx, wait); wait = lifecycle.Jitter(backlogEvery, 0.1) {
 		backlog, err := e.backlog(ctx)
-		e.Metrics.SetBacklog(backlog)
+		e.events.Metrics.SetBacklog(backlog)
 		var lags map[string]time.Duration
 		if err == nil && e.running() {
 			lags, err = e.purgeLags(ctx)
 		}
-		e.Metrics.SetPurgeLags(lags)
+		e.events.Metrics.SetPurgeLags(lags)
 		if err != nil && ctx.Err() == nil {
-			e.Failed("measuring the backlog", err)
+			e.events.Failed("measuring the backlog", err)
 		}
 	}
-	e.Metrics.SetBacklog(nil)
-	e.Metrics.SetPurgeLags(nil)
+	e.events.Metrics.SetBacklog(nil)
+	e.events.Metrics.SetPurgeLags(nil)
 }
 
 // backlog reads what is due and waits: of each tag that runs here, and of each tag with due tasks that no live process
 // serves.
 func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
-	call, cancel := e.CallIn(ctx)
+	call, cancel := e.events.CallIn(ctx)
 	defer cancel()
-	oldest, err := e.store.Oldest(call, row.Pending)
+	oldest, err := e.events.store.Oldest(call, row.Pending)
 	if err != nil {
 		return nil, err
 	}
-	count, err := e.census.read(call)
+	count, err := e.arm.census.read(call)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 	}
 	var idle, waiting []metrics.Backlog
 	if e.running() {
-		for _, tag := range e.tags.served() {
+		for _, tag := range e.arm.tags.served() {
 			_, nodes := count.view.Share(tag, 0)
 			b := metrics.Backlog{Tag: tag, Oldest: due[tag], Nodes: max(nodes, 1)}
 			if b.Oldest == 0 {
@@ -93,9 +93,11 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 
 // count reads the due tasks of a tag, by the index of the overdue poll. Some may have been claimed meanwhile.
 func (e *Engine) count(ctx context.Context, b *metrics.Backlog, now row.Time) error {
-	call, cancel := e.CallIn(ctx)
+	call, cancel := e.events.CallIn(ctx)
 	defer cancel()
-	due, err := e.store.Due(call, row.Window{Tags: []string{b.Tag}, From: row.MinTime, To: now, Limit: backlogMost})
+	due, err := e.events.store.Due(call, row.Window{
+		Tags: []string{b.Tag}, From: row.MinTime, To: now, Limit: backlogMost,
+	})
 	if b.Due, b.Oldest = len(due), 0; len(due) > 0 {
 		b.Oldest = now.Sub(due[0].Due)
 	}
@@ -110,10 +112,10 @@ func (e *Engine) purgeLags(ctx context.Context) (map[string]time.Duration, error
 		if keep <= 0 {
 			continue
 		}
-		call, cancel := e.CallIn(ctx)
-		oldest, err := e.store.Oldest(call, status)
+		call, cancel := e.events.CallIn(ctx)
+		oldest, err := e.events.store.Oldest(call, status)
 		cancel()
-		now, anchored := e.clock.AtLeast()
+		now, anchored := e.events.clock.AtLeast()
 		if err != nil || !anchored {
 			return nil, err
 		}

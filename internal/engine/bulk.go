@@ -25,16 +25,16 @@ const (
 
 // CancelWhere cancels the pending tasks that match. It returns how many it changed, also beside an error. capped says
 // that a dry run has not counted all.
-func (e *Engine) CancelWhere(ctx context.Context, b Bulk) (n int, capped bool, err error) {
+func (e *Control) CancelWhere(ctx context.Context, b Bulk) (n int, capped bool, err error) {
 	return e.changeWhere(ctx, b, row.Pending, cancelOf)
 }
 
 // RetryWhere retries the failed tasks that match. A task whose key another unfinished task has stays failed.
-func (e *Engine) RetryWhere(ctx context.Context, b Bulk) (n int, capped bool, err error) {
+func (e *Control) RetryWhere(ctx context.Context, b Bulk) (n int, capped bool, err error) {
 	return e.changeWhere(ctx, b, row.Failed, retryOf)
 }
 
-func (e *Engine) changeWhere(
+func (e *Control) changeWhere(
 	ctx context.Context, b Bulk, from row.Status, change func(*row.Row, row.Time) row.Change,
 ) (done int, capped bool, err error) {
 	q := b.Query
@@ -70,7 +70,7 @@ func (e *Engine) changeWhere(
 }
 
 // changeTag changes what matches of one tag.
-func (e *Engine) changeTag(
+func (e *Control) changeTag(
 	ctx context.Context, q listing.Query, progress func(done int), change func(*row.Row, row.Time) row.Change,
 ) (done int, err error) {
 	for {
@@ -92,7 +92,7 @@ func (e *Engine) changeTag(
 }
 
 // changePage changes a page in one statement, or row by row when one of its rows is refused or locked.
-func (e *Engine) changePage(
+func (e *Control) changePage(
 	ctx context.Context, rows []row.Row, change func(*row.Row, row.Time) row.Change,
 ) (applied int, err error) {
 	if len(rows) == 0 {
@@ -109,7 +109,7 @@ func (e *Engine) changePage(
 	applied, err = e.update(ctx, changes)
 	e.tellCancelled(ctx, rows, changes, applied)
 	if applied > 0 && changes[0].To == row.Pending {
-		e.Wake(tagsOf(rows)) // all nodes share what is due now
+		e.running.Wake(tagsOf(rows)) // all nodes share what is due now
 	}
 	switch taken := err != nil && row.ClassOf(err) == row.ClassDuplicate; {
 	case taken && len(rows) == 1:
@@ -141,8 +141,8 @@ func tagsOf(rows []row.Row) []string {
 const bulkTries = 4 // within about 150 ms
 
 // tellCancelled reports which rows of a page were cancelled. It asks for their states when not all were.
-func (e *Engine) tellCancelled(ctx context.Context, rows []row.Row, changes []row.Change, applied int) {
-	if applied == 0 || changes[0].To != row.Cancelled || e.watch.watchers.Load() == 0 {
+func (e *Control) tellCancelled(ctx context.Context, rows []row.Row, changes []row.Change, applied int) {
+	if applied == 0 || changes[0].To != row.Cancelled || !e.watched() {
 		return
 	}
 	var states map[int64]row.State
@@ -156,7 +156,7 @@ func (e *Engine) tellCancelled(ctx context.Context, rows []row.Row, changes []ro
 	for i := range rows {
 		s, c := states[rows[i].ID], &changes[i]
 		if applied == len(rows) || s.Status == row.Cancelled && s.Version == c.Version+1 && s.Due == c.Due {
-			e.watch.tell(processor.EventCancelled, &rows[i], nil)
+			e.tell(processor.EventCancelled, &rows[i], nil)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // census knows which nodes live.
 type census struct {
-	*deps
+	*armDeps
 	token string // of this node
 	name  string
 	gone  func(row.Node) bool
@@ -73,10 +74,26 @@ func (c *census) recent(ctx context.Context) (*count, error) {
 	return c.read(ctx)
 }
 
+// alone reports whether no other node is known to live.
+func (c *census) alone() bool {
+	n := c.last.Load()
+	return n == nil || len(n.living) <= 1
+}
+
 // popped returns the tags that were popped at the node lately.
 func popped(n row.Node) []string {
 	if slices.Contains(n.Wake.Pops, row.AllTags) {
 		return n.Tags
 	}
 	return n.Wake.Pops
+}
+
+// nodes returns the live nodes, and the database's time at which they were. It does not know them before this node has
+// found itself among them.
+func (c *census) nodes() (live []row.Node, now row.Time, known bool) {
+	n := c.last.Load()
+	if n == nil || !n.self {
+		return nil, 0, false
+	}
+	return slices.Collect(maps.Values(n.living)), n.time, true
 }

@@ -17,7 +17,7 @@ const controlTries = 20
 
 // change applies one fenced transition to a row, and finds the row again when it has moved meanwhile. It returns the
 // row as it was before, and what the run queue has to know of it now.
-func (e *Engine) change(
+func (e *Control) change(
 	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
 	if tx != nil {
@@ -35,7 +35,7 @@ type tries struct {
 }
 
 // tryChange is change after the check of the transaction. Its error may be an [unsureError].
-func (e *Engine) tryChange(
+func (e *Control) tryChange(
 	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error), how tries,
 ) (met row.Row, after row.Due, err error) {
 	unsure, patient := how.unsure, how.patient
@@ -113,14 +113,14 @@ func mayPass(ctx context.Context, err error) bool {
 }
 
 // callOf bounds a call of the store. In a transaction its caller does.
-func (e *Engine) callOf(ctx context.Context, tx store.Tx) (context.Context, context.CancelFunc) {
+func (e *Control) callOf(ctx context.Context, tx store.Tx) (context.Context, context.CancelFunc) {
 	if tx != nil {
 		return ctx, func() {}
 	}
 	return e.CallIn(ctx)
 }
 
-func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, error) {
+func (e *Control) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, error) {
 	ctx, cancel := e.callOf(ctx, tx)
 	defer cancel()
 	var rows []row.Row
@@ -150,7 +150,7 @@ func onlyRow(rows []row.Row, broken []row.Broken, err error) (*row.Row, error) {
 
 func brokenError(b row.Broken) error { return fmt.Errorf("%w: %s", processor.ErrBroken, b.Reason) }
 
-func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
+func (e *Control) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
 	ctx, cancel := e.callOf(ctx, tx)
 	defer cancel()
 	if tx != nil {
@@ -170,7 +170,7 @@ func mayRetry(err error) bool {
 }
 
 // isChanged reads back a change of unknown outcome.
-func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
+func (e *Control) isChanged(ctx context.Context, c *row.Change) bool {
 	ctx, cancel := e.CallIn(ctx)
 	defer cancel()
 	rows, _, err := e.store.Get(ctx, nil, []int64{c.ID})
@@ -192,7 +192,7 @@ func hasEffect(r *row.Row, c *row.Change) bool {
 }
 
 // keyTaken returns a [processor.DuplicateError] with the unfinished task that has the key of a retried one.
-func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error {
+func (e *Control) keyTaken(ctx context.Context, r *row.Row, refusal error) error {
 	active, err := e.store.FindActive(ctx, nil, []row.TagKey{{Tag: r.Tag, Key: r.Key}})
 	if err != nil {
 		return err
@@ -203,21 +203,14 @@ func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error 
 	return &processor.DuplicateError{ID: active[0].ID}
 }
 
-// afterChange is what the run queue has to know of a row after the change.
-func afterChange(r *row.Row, c row.Change) row.Due {
-	return row.Due{
-		ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount,
-	}
-}
-
 // armAfter arms a row that was changed, after the commit when that was in a caller's transaction. A row without a due
 // time has no timer.
-func (e *Engine) armAfter(tx store.Tx, d row.Due) {
+func (e *Control) armAfter(tx store.Tx, d row.Due) {
 	switch {
 	case d.Due.IsZero():
 	case tx != nil:
-		e.commits.add(d)
+		e.running.Committing(d)
 	default:
-		e.arm.written(d)
+		e.running.Written(d)
 	}
 }

@@ -133,10 +133,10 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 		claimAndRelease := func(version int64) row.Row {
 			_, err := w.store.Claim(
 				w.Context(),
-				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.passes.executor + ":1"},
+				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.find.cfg.Executor + ":1"},
 			)
 			w.must(err)
-			w.must(e.passes.releaseOrphans(w.Context()))
+			w.must(e.find.passes.releaseOrphans(w.Context()))
 			w.standing(row.Pending, 0, 0, id)
 			return w.row(id)
 		}
@@ -149,10 +149,10 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 			w.Errorf("released as %+v, want it due now", r)
 		}
 		r := w.row(id)
-		r.Status, r.Version, r.Executor = row.Executing, 7, e.passes.executor+":2"
+		r.Status, r.Version, r.Executor = row.Executing, 7, e.find.cfg.Executor+":2"
 		w.store.Plant(r)
-		seen := row.State{ID: id, Version: 5, Status: row.Executing, Executor: e.passes.executor + ":1"}
-		if got := e.release([]row.State{seen}, "test"); len(got) != 0 || w.row(id).Version != 7 {
+		seen := row.State{ID: id, Version: 5, Status: row.Executing, Executor: e.find.cfg.Executor + ":1"}
+		if got := e.events.putBack([]row.State{seen}, "test"); len(got) != 0 || w.row(id).Version != 7 {
 			w.Errorf("released %v, which was claimed again", got)
 		}
 	})

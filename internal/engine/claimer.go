@@ -14,16 +14,18 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
+const (
+	timelyClaims    = 2 // in flight, of what is due now or soon
+	backlogClaims   = 1 // of what is overdue: large, and in the way of no other
+	contentionShare = 8 // one lost row in so many of a claim is no accident
+)
+
 // claimer claims rows of the ready queues for which there are slots, many in one guarded statement. Rows gather while
 // statements are in flight, so the load decides how large a claim is.
 type claimer struct {
-	*deps
-	arm         *armer
-	ahead       *claimAhead
+	*runDeps
 	start       func(*attempt) // hands a claimed row on
-	executor    string         // "host:pid:process token"
-	ip          uint32
-	number      atomic.Int64
+	number      atomic.Int64   // of the last claim
 	timely      chan struct{}  // holds one for each timely claim in flight; a claim takes it out after longClaim
 	backlog     chan struct{}  // the same for the backlog
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
@@ -33,9 +35,9 @@ type claimer struct {
 	unclaimable unclaimable
 }
 
-func newClaimer(c *deps, arm *armer, ahead *claimAhead, start func(*attempt), executor string, ip uint32) *claimer {
+func newClaimer(c *runDeps, start func(*attempt)) *claimer {
 	return &claimer{
-		deps: c, arm: arm, ahead: ahead, start: start, executor: executor, ip: ip,
+		runDeps: c, start: start,
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
 	}
 }
@@ -114,7 +116,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	if len(items) == 0 {
 		return nil
 	}
-	claim := row.Claim{Executor: c.freshExecutor(p.mark), IP: c.ip, Rows: make([]row.Ref, len(items))}
+	claim := row.Claim{Executor: c.freshExecutor(p.mark), IP: c.cfg.IP, Rows: make([]row.Ref, len(items))}
 	for i, it := range items {
 		claim.Rows[i] = row.Ref{ID: it.ID, Version: it.Version}
 	}
@@ -137,7 +139,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
 	}
 	c.notTaken.over()
-	c.runqueue.SetRoundTrip(c.ahead.took(received.Sub(sent)))
+	c.runqueue.SetRoundTrip(c.arm.ahead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true
 		c.batchSize.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
@@ -149,7 +151,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 
 // freshExecutor names one claim statement, so that reading back finds just the rows that it has won.
 func (c *claimer) freshExecutor(mark string) string {
-	return fmt.Sprintf("%s%s:%d", mark, c.executor, c.number.Add(1))
+	return fmt.Sprintf("%s%s:%d", mark, c.cfg.Executor, c.number.Add(1))
 }
 
 // won starts the rows that the claim has won, and releases the others: another process has them, or they have changed.
@@ -369,49 +371,4 @@ func (f *flight) open() (items []*runqueue.Item) {
 		items = append(items, p.items...)
 	}
 	return items
-}
-
-// claimAhead measures how far ahead of its due time a task is claimed. The claim-ahead window is four usual round trips
-// of a claim, and gatherAhead more for what one statement takes along.
-type claimAhead struct {
-	roundTrip atomic.Int64 // smoothed, in nanoseconds
-	last      atomic.Pointer[time.Time]
-}
-
-// saturated reports whether slow claims have lately pushed the window to its bound. Then tasks begin to be late.
-func (l *claimAhead) saturated() bool {
-	last := l.last.Load()
-	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
-}
-
-// saturatedFor is how long the last claim counts.
-const saturatedFor = 5 * time.Second
-
-const (
-	tightFloor       = 5 * time.Millisecond
-	claimAheadFloor  = 15 * time.Millisecond
-	gatherAhead      = 25 * time.Millisecond
-	roundTripSamples = 8
-)
-
-func (l *claimAhead) window() runqueue.Window {
-	usual := 4 * time.Duration(l.roundTrip.Load())
-	first := min(max(usual, claimAheadFloor), maxClaimAhead-gatherAhead)
-	tight := first
-	if usual > 0 {
-		tight = min(max(usual, tightFloor), first)
-	}
-	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
-}
-
-// took records the round trip of a claim, and returns the smoothed one.
-func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
-	now := time.Now()
-	l.last.Store(&now)
-	usual = d
-	if old := time.Duration(l.roundTrip.Load()); old > 0 {
-		usual = old + (d-old)/roundTripSamples
-	}
-	l.roundTrip.Store(int64(usual))
-	return usual
 }

@@ -82,11 +82,11 @@ func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent t
 				c.runqueue.Release(it, runqueue.Unclaimed)
 			}
 		}
-		for _, r := range c.release(ours, "claim with a lost reply") {
+		for _, r := range c.putBack(ours, "claim with a lost reply") {
 			it := open[r.ID]
 			delete(open, r.ID)
 			c.runqueue.Release(it, runqueue.Ended)
-			c.arm.written(r.Sighting())
+			c.arm.Written(r.Sighting())
 		}
 	}
 }

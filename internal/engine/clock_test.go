@@ -68,7 +68,7 @@ func TestRescueIsHeldAfterAFailoverToAClockAhead(t *testing.T) {
 		time.Sleep(5111 * time.Millisecond) // no renewal is due now
 		w.setClock(20 * time.Second)
 		w.store.SetServer("other")
-		other.passes.runner.Kick(passRescue)
+		other.find.passes.runner.Kick(passRescue)
 		time.Sleep(time.Minute)
 		w.ran(id, 1)
 		w.standing(row.Completed, 1, 0, id)

@@ -7,10 +7,16 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	minRescueHold = 5 * time.Second
+	clockDrift    = 1000 // ppm: NTP may slew a server by 500, and this machine as well
 )
 
 // dbClock is what is known of the database's time, and of whether the database answers.
@@ -42,47 +48,6 @@ func (c *dbClock) loseAnchor() {
 // skewLimit is the error of this machine's wall clock from which the log tells of it.
 const skewLimit = 500 * time.Millisecond
 
-// readClock keeps the bounds of the database's clock narrow. With each reading it asks suspended whether the machine
-// has slept.
-func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
-	behind := false
-	for {
-		every, readings := e.interval()
-		wait := lifecycle.Jitter(every, 0.1)
-		if _, anchored := e.clock.AtLeast(); !anchored {
-			wait = lifecycle.Backoff(2)
-		}
-		if !e.waitForReading(ctx, wait) {
-			return
-		}
-		if slept, ok := suspended(); ok {
-			e.Log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
-			e.clock.Drop()
-			e.held.begin(time.Now())
-			behind = true
-		}
-		err := e.takeReadings(ctx, e.store, readings)
-		e.reportClock()
-		if err != nil {
-			e.Failed("reading the database's clock", err)
-			continue
-		}
-		if behind {
-			behind = false
-			e.passes.runner.Kick(passScan)
-		}
-	}
-}
-
-// interval is how often the clock is read, and how many times in a row. Tasks start late by what the lower bound lags
-// behind: by the drift that is allowed for since the last reading, and by the time of its reply.
-func (e *Engine) interval() (every time.Duration, readings int) {
-	if e.attempts.len() > 0 || e.runqueue.FiresBy(e.now().Add(readClockEvery)) {
-		return readClockBusy, readingsInARow
-	}
-	return readClockEvery, 1
-}
-
 // reportClock sets the metrics of the clock, and logs once that this machine's own is wrong.
 func (c *dbClock) reportClock() {
 	width, anchored := c.clock.Width()
@@ -104,27 +69,14 @@ func (c *dbClock) warnOfSkew(skew time.Duration) {
 		"skew", skew)
 }
 
-// waitForReading waits for d, or until the clock has lost its anchor. It returns false when ctx ends.
-func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
-	turn := time.NewTimer(d)
-	defer turn.Stop()
-	select {
-	case <-turn.C:
-		return true
-	case <-e.anchorLost:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // readingsInARow is how many readings are taken at once where exactness matters. The quickest gives the narrowest
 // bounds, and the first one often finds a thread asleep. Three instead of one moved the lower bound from 0.26 to 0.11
 // ms behind, with client and server on one machine.
 const readingsInARow = 3
 
-func (e *Engine) anchor(ctx context.Context) error {
-	if err := e.takeReadings(ctx, e.store, readingsInARow); err != nil {
+// anchor takes the first readings.
+func (t *table) anchor(ctx context.Context) error {
+	if err := t.takeReadings(ctx, t.store, readingsInARow); err != nil {
 		return fmt.Errorf("reading the database's clock: %w", err)
 	}
 	return nil
@@ -249,4 +201,81 @@ func (o *outage) holds(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.back.IsZero() && now.Sub(o.back) < o.hold && now.Sub(o.first) < mostHolds*o.hold
+}
+
+// waitForReading waits for d, or until the clock has lost its anchor. It returns false when ctx ends.
+func (c *dbClock) waitForReading(ctx context.Context, d time.Duration) bool {
+	turn := time.NewTimer(d)
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+		return true
+	case <-c.anchorLost:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// suspended notes that the machine has slept: the bounds hold no more.
+func (c *dbClock) suspended(slept time.Duration) {
+	c.Log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
+	c.clock.Drop()
+	c.held.begin(time.Now())
+}
+
+// answering notices that another server of the database answers. Behind some proxies several answer in turn: these are
+// known after a reading of each.
+type answering struct {
+	mu      sync.Mutex // innermost
+	last    string
+	servers map[string]time.Time // when each has answered last
+}
+
+// forgetServer is how long a server has not answered when its next answer is a failover.
+const forgetServer = time.Minute
+
+// another notes an answer, and reports whether it is that of a server which did not answer lately, after another one.
+func (a *answering) another(server string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.servers == nil {
+		a.last, a.servers = server, map[string]time.Time{}
+	}
+	other := server != a.last && now.Sub(a.servers[server]) > forgetServer
+	a.last, a.servers[server] = server, now
+	return other
+}
+
+// ids draws ids that carry the node's number for as long as its lease holds.
+type ids struct {
+	drawn  *cluster.IDs
+	member *cluster.Member
+}
+
+func newIDs(member *cluster.Member, c *clock.Clock) *ids {
+	number, _ := member.Number()
+	now := func() time.Time {
+		if t, ok := c.AtMost(); ok {
+			return t.Std()
+		}
+		return time.Now()
+	}
+	return &ids{drawn: cluster.NewIDs(number, now), member: member}
+}
+
+// NextID draws an id.
+func (i *ids) NextID() int64 {
+	number, _ := i.member.Number()
+	i.drawn.SetNode(number)
+	return i.drawn.Next()
+}
+
+// newManualClock makes the clock of an engine whose time a caller tells.
+func newManualClock(life *lifecycle.Lifecycle, now func() time.Time) *dbClock {
+	c := &dbClock{Lifecycle: life, clock: clock.New(clock.Drift(0), clock.Source(now))}
+	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
+	at := now()
+	c.clock.Add(row.Reading{Time: row.At(at), Server: "manual"}, at.Add(time.Microsecond), at)
+	return c
 }

@@ -12,7 +12,7 @@ import (
 // has seen them, because a claim would wait for the transaction's locks. After lastCommitLook the look-ahead finds
 // them.
 type commits struct {
-	*deps
+	*armDeps
 	arm *armer
 
 	mu   sync.Mutex // taken before the locks of the run queue
@@ -38,11 +38,14 @@ const (
 	commitLooks       = 500 // rows in one look
 )
 
-func newCommits(c *deps, arm *armer) *commits {
-	return &commits{deps: c, arm: arm, wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+func newCommits(c *armDeps, arm *armer) *commits {
+	return &commits{armDeps: c, arm: arm, wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 }
 
-// add watches rows that the look-ahead might see too late.
+// Committing watches for the commit of rows that the look-ahead might see too late.
+func (a *armer) Committing(rows ...row.Due) { a.commits.add(rows...) }
+
+// add watches rows.
 func (c *commits) add(rows ...row.Due) {
 	now := time.Now()
 	soon := row.MaxTime // without an anchor any may be due soon

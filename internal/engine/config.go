@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/metrics"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -57,41 +56,3 @@ type Config struct {
 	OnFailed  func(context.Context, *processor.Task, error)
 	OnRescued func(context.Context, *processor.Task)
 }
-
-// Retention says how long rows stay after they reached a final status; 0 keeps them for ever.
-type Retention struct {
-	Completed, Cancelled, Failed time.Duration
-
-	Audit time.Duration // entries of the audit log
-}
-
-func (r Retention) byStatus() map[row.Status]time.Duration {
-	return map[row.Status]time.Duration{
-		row.Completed: r.Completed,
-		row.Cancelled: r.Cancelled,
-		row.Failed:    r.Failed,
-	}
-}
-
-const (
-	timelyClaims    = 2 // in flight, of what is due now or soon
-	backlogClaims   = 1 // of what is overdue: large, and in the way of no other
-	settleRows      = 500
-	backlogPerTag   = 1000
-	lookAheadRows   = 2000
-	contentionShare = 8 // one lost row in so many of a claim is no accident
-	contentionEvery = 100 * time.Millisecond
-	rescueEvery     = 2 * time.Second
-	watchEvery      = 2 * time.Second
-	readClockEvery  = time.Second
-	readClockBusy   = 100 * time.Millisecond // while something is due soon, to undo the drift
-	pollFrom        = 100 * time.Millisecond // younger rows are being claimed
-	pollOthers      = 200 * time.Millisecond // younger rows are left to the node whose they are
-	pollBusy        = 100 * time.Millisecond
-	pollIdle        = 400 * time.Millisecond
-	minRescueHold   = 5 * time.Second
-	clockDrift      = 1000 // ppm: NTP may slew a server by 500, and this machine as well
-	maxClaimAhead   = 100 * time.Millisecond
-	lockCheckFor    = time.Minute
-	stopReleaseWait = time.Second // how long an interrupted processor may take to return
-)

@@ -22,7 +22,7 @@ import (
 const conflictRounds = 8
 
 // rescheduleLocked is rescheduleExisting in a transaction.
-func (e *Engine) rescheduleLocked(ctx context.Context, tx store.Tx, task *processor.Save) (int64, error) {
+func (e *Control) rescheduleLocked(ctx context.Context, tx store.Tx, task *processor.Save) (int64, error) {
 	key := row.TagKey{Tag: task.Tag, Key: row.ScopedKey(task.Headers[processor.AppHeader], task.Key)}
 	rows, broken, err := e.store.LockActive(ctx, tx, key)
 	r, err := onlyRow(rows, broken, err)
@@ -48,7 +48,7 @@ func (e *Engine) rescheduleLocked(ctx context.Context, tx store.Tx, task *proces
 
 // rescheduleTogether changes existing tasks in one statement, each by the mode of the save that has met it. It returns
 // the changes that it sent, and whether all of them are applied. What it leaves is changed task by task.
-func (e *Engine) rescheduleTogether(
+func (e *Control) rescheduleTogether(
 	ctx context.Context, existing []int64, metBy func(id int64) *processor.Save,
 ) (sent []row.Change, applied bool) {
 	now, err := e.saver.AtMost(ctx)
@@ -73,7 +73,7 @@ func (e *Engine) rescheduleTogether(
 	n, err := e.update(ctx, sent)
 	switch {
 	case err == nil && n == len(sent):
-		e.arm.written(after...)
+		e.running.Written(after...)
 		return sent, true
 	case err == nil, row.ClassOf(err) == row.ClassUnknown:
 		return sent, false // some may be applied
@@ -83,7 +83,7 @@ func (e *Engine) rescheduleTogether(
 }
 
 // onConflict ends a save that has met a task with its key. An earlier change for it may have been applied.
-func (e *Engine) onConflict(
+func (e *Control) onConflict(
 	ctx context.Context, task *processor.Save, existing int64, unsure *row.Change,
 ) (int64, Saved, error) {
 	for range conflictRounds {
@@ -109,7 +109,7 @@ var (
 
 // rescheduleExisting changes the task that carries the key of a save by the mode of the save. It returns the id of that
 // task, or [errKeyFree].
-func (e *Engine) rescheduleExisting(
+func (e *Control) rescheduleExisting(
 	ctx context.Context, task *processor.Save, existing int64, unsure *row.Change,
 ) (int64, error) {
 	if err := e.turns.take(ctx, existing); err != nil {
@@ -138,9 +138,9 @@ func (e *Engine) rescheduleExisting(
 
 // unchanged is the error of a save that has not changed the existing task, as far as is known: where it is unsure, an
 // earlier change for it may be applied.
-func (e *Engine) unchanged(task *processor.Save, err error, unsure bool) error {
+func (e *Control) unchanged(task *processor.Save, err error, unsure bool) error {
 	if unsure {
-		return &processor.OutcomeUnknownError{ID: cmp.Or(task.ID, e.ids.Next()), Err: err}
+		return &processor.OutcomeUnknownError{ID: cmp.Or(task.ID, e.running.NextID()), Err: err}
 	}
 	return save.KeepUnknown(task.ID, err)
 }

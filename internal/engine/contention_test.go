@@ -282,7 +282,7 @@ func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
 		r := row.Row{
-			ID: e.ids.Next(), Tag: "a", TTR: 15 * time.Second,
+			ID: e.ids.NextID(), Tag: "a", TTR: 15 * time.Second,
 			Expected: e.now().Add(time.Hour), Created: e.now(), Updated: e.now(),
 		}
 		w.must(w.store.Insert(w.Context(), nil, []row.Row{r}))

@@ -20,7 +20,7 @@ type Ref struct {
 
 // Cancel ends a task that is not finished. It returns the status that it met. A pending task will not start. An
 // executing one may have started, and its processor's context ends.
-func (e *Engine) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending bool) (row.Status, error) {
+func (e *Control) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending bool) (row.Status, error) {
 	met, _, err := e.change(ctx, tx, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		switch {
 		case r.Status.Final():
@@ -32,9 +32,9 @@ func (e *Engine) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending b
 	})
 	if err == nil && tx == nil {
 		if met.Status == row.Executing {
-			e.renewer.cancelled(met.ID)
+			e.running.Stopped(met.ID)
 		}
-		e.watch.tell(processor.EventCancelled, &met, nil)
+		e.tell(processor.EventCancelled, &met, nil)
 	}
 	return met.Status, err
 }
@@ -51,7 +51,7 @@ func cancelOf(r *row.Row, now row.Time) row.Change {
 
 // Reschedule moves the expected time of a pending task: to now and a delay, or to a time when that is set. A body that
 // is not nil replaces the task's.
-func (e *Engine) Reschedule(
+func (e *Control) Reschedule(
 	ctx context.Context, tx store.Tx, ref Ref, delay time.Duration, at time.Time, body []byte,
 ) (row.Status, error) {
 	met, after, err := e.change(ctx, tx, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
@@ -82,7 +82,7 @@ func moveTo(c *row.Change, expected, now row.Time) error {
 }
 
 // SetBody replaces the body of a pending task, whose due time stays.
-func (e *Engine) SetBody(ctx context.Context, ref Ref, body []byte) (row.Status, error) {
+func (e *Control) SetBody(ctx context.Context, ref Ref, body []byte) (row.Status, error) {
 	met, after, err := e.change(ctx, nil, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
 		c, err := pendingOnly(r)
 		c.Body = body
@@ -109,7 +109,7 @@ func pendingOnly(r *row.Row) (row.Change, error) {
 
 // Complete ends a pending task whose work was done without a lease. It returns [processor.ErrLeaseLost] and changes
 // nothing when the task is not pending at that version.
-func (e *Engine) Complete(ctx context.Context, id, version int64) error {
+func (e *Control) Complete(ctx context.Context, id, version int64) error {
 	met, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Pending || r.Version != version {
 			return row.Change{}, processor.ErrLeaseLost
@@ -120,13 +120,13 @@ func (e *Engine) Complete(ctx context.Context, id, version int64) error {
 		return c, nil
 	})
 	if err == nil {
-		e.watch.tell(processor.EventCompleted, &met, nil)
+		e.tell(processor.EventCompleted, &met, nil)
 	}
 	return err
 }
 
 // Retry runs a failed task again, with all its attempts. The errors of its failed attempts stay.
-func (e *Engine) Retry(ctx context.Context, ref Ref) error {
+func (e *Control) Retry(ctx context.Context, ref Ref) error {
 	_, after, err := e.change(ctx, nil, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Failed {
 			return row.Change{}, processor.ErrNotFailed

@@ -12,18 +12,17 @@ import (
 // dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the
 // database's clock has reached it for certain, never before.
 type dispatcher struct {
-	*deps
+	*runDeps
 	runner  *runner
 	renewer *renewer
-	pops    *pops
 
 	mu           sync.Mutex
 	claimedAhead startQueue
 	wake         chan struct{}
 }
 
-func newDispatcher(r *runner, renewer *renewer, pops *pops) *dispatcher {
-	return &dispatcher{deps: r.deps, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
+func newDispatcher(r *runner, renewer *renewer) *dispatcher {
+	return &dispatcher{runDeps: r.runDeps, runner: r, renewer: renewer, wake: make(chan struct{}, 1)}
 }
 
 // tooFarAhead is longer than any row is claimed ahead. A row that is due later was put off by an operator's SQL that
@@ -63,7 +62,7 @@ func (d *dispatcher) keep(a *attempt) {
 // begin hands a row whose time has come to its processor or to a waiting pop.
 func (d *dispatcher) begin(a *attempt) {
 	if a.forPop {
-		d.Go(func() { d.pops.deliver(a) }) // the settler may make it wait
+		d.Go(func() { d.runner.holders.deliver(a) }) // the settler may make it wait
 		return
 	}
 	d.runner.begin(a)

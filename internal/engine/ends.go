@@ -15,15 +15,13 @@ import (
 
 // ends ends tasks for the holders of their lease tokens, those of many callers in one statement.
 type ends struct {
-	*deps
-	runner   *runner
-	holders  *holders
-	outcomes *outcomes
-	queue    *batch.Coalescer[*endCall]
+	*leaseDeps
+	holders *holders
+	queue   *batch.Coalescer[*endCall]
 }
 
-func newEnds(r *runner, holders *holders, outcomes *outcomes) *ends {
-	q := &ends{deps: r.deps, runner: r, holders: holders, outcomes: outcomes}
+func newEnds(c *leaseDeps, holders *holders) *ends {
+	q := &ends{leaseDeps: c, holders: holders}
 	q.queue = q.newQueue()
 	return q
 }
@@ -132,45 +130,41 @@ func (q *ends) retryEnds(ctx context.Context, open []*ending) {
 
 // Finish completes a task that was popped on any node. It returns [processor.ErrLeaseLost] and changes nothing when the
 // task is not executing at the version.
-func (e *Engine) Finish(ctx context.Context, id, version int64) error {
-	return e.ends.end(ctx, &ending{id: id, version: version, decide: e.completed})
+func (q *ends) Finish(ctx context.Context, id, version int64) error {
+	return q.end(ctx, &ending{id: id, version: version, decide: q.pool.complete})
 }
 
-func (e *Engine) completed(a *attempt, reg *processor.Registration, now row.Time) settlement {
-	return e.runner.outcome(a, reg, now, nil, nil)
-}
-
-// FinishAll completes many tasks. It returns an answer for each, as [Engine.Finish] does. Of two with the same id and
+// FinishAll completes many tasks. It returns an answer for each, as [Ends.Finish] does. Of two with the same id and
 // version the first one counts.
-func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
+func (q *ends) FinishAll(ctx context.Context, tokens []row.Ref) []error {
 	answers := make([]error, 0, len(tokens))
 	for page := range slices.Chunk(tokens, settleRows) {
 		ends := make([]*ending, len(page))
 		for i, t := range page {
-			ends[i] = &ending{id: t.ID, version: t.Version, decide: e.completed}
+			ends[i] = &ending{id: t.ID, version: t.Version, decide: q.pool.complete}
 		}
-		answers = append(answers, e.ends.endPage(ctx, ends)...)
+		answers = append(answers, q.endPage(ctx, ends)...)
 	}
 	return answers
 }
 
 // Fail spends the attempt of a popped task, as a processor's error does.
-func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) error {
-	return e.ends.end(ctx, &ending{id: id, version: version,
+func (q *ends) Fail(ctx context.Context, id, version int64, failure error) error {
+	return q.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, reg *processor.Registration, now row.Time) settlement {
-			return e.runner.judge(a, reg, now, failure, nil)
+			return q.pool.judge(a, reg, now, failure, nil)
 		}})
 }
 
 // Release makes a popped task pending without spending its attempt.
-func (e *Engine) Release(ctx context.Context, id, version int64) error {
-	return e.ends.end(ctx, &ending{id: id, version: version,
+func (q *ends) Release(ctx context.Context, id, version int64) error {
+	return q.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement { return released(a, now) }})
 }
 
 // Unclaim is Release for a task that reached no caller: it counts as not started.
-func (e *Engine) Unclaim(ctx context.Context, id, version int64) error {
-	return e.ends.end(ctx, &ending{id: id, version: version,
+func (q *ends) Unclaim(ctx context.Context, id, version int64) error {
+	return q.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement {
 			s := released(a, now)
 			s.change.Execution = a.row.Execution
@@ -182,11 +176,11 @@ func (e *Engine) Unclaim(ctx context.Context, id, version int64) error {
 const extendTries = 5
 
 // Touch moves the end of a popped task's lease to now plus ttr.
-func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
+func (q *ends) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
 	moved := []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}}
 	var states []row.State
 	err := whileLocked(ctx, extendTries, func() (err error) {
-		states, err = e.extend(ctx, moved)
+		states, err = q.extend(ctx, moved)
 		return err
 	})
 	if err != nil {
@@ -198,6 +192,6 @@ func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration
 	if states[0].Version != version || states[0].Status != row.Executing {
 		return processor.ErrLeaseLost
 	}
-	e.holders.moved(states[0])
+	q.holders.moved(states[0])
 	return nil
 }

@@ -86,7 +86,7 @@ func TestFinishAllEndsAPageInOneStatement(t *testing.T) {
 		if got := sizes(); len(got) > 6 {
 			w.Errorf("1,100 ends in statements of %v rows", got)
 		}
-		if n := len(e.holders.handed); n != 0 {
+		if n := len(e.leases.holders.handed); n != 0 {
 			w.Errorf("%d tasks are still in hand", n)
 		}
 	})
@@ -342,7 +342,7 @@ func TestTaskThatIsFinishedByItsTokenWhileItsProcessorRuns(t *testing.T) {
 		if r := w.row(id); r.Execution.Sub(r.Expected) > time.Second {
 			w.Errorf("row: %+v", r)
 		}
-		if e.runqueue.Owns(id) || e.attempts.len() != 0 {
+		if e.runqueue.Owns(id) || e.pool.attempts.len() != 0 {
 			w.Error("it is still in hand")
 		}
 		if strings.Contains(logged.all(), "WARN") || strings.Contains(logged.all(), "ERROR") {

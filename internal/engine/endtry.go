@@ -239,7 +239,7 @@ func (q *ends) attemptOfRow(r *row.Row) *attempt {
 	if r.FirstStart() {
 		known.started = r.Execution
 	}
-	if a := q.runner.attempts.get(r.ID); a != nil && a.row.Version == r.Version {
+	if a := q.pool.attempts.get(r.ID); a != nil && a.row.Version == r.Version {
 		a.mu.Lock()
 		known.due, known.started, known.row.Execution = a.due, cmp.Or(a.started, known.started), a.row.Execution
 		a.mu.Unlock()
@@ -251,11 +251,11 @@ func (q *ends) attemptOfRow(r *row.Row) *attempt {
 func (q *ends) ended(e *ending) {
 	r := e.row
 	e.err = nil
-	if a := q.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
+	if a := q.pool.attempts.get(r.ID); a != nil && a.row.Version == e.version {
 		a.answer()
 	}
 	if h := q.holders.get(r.ID, e.version); h != nil { // after that, because a hand-over may be moving the task to here
 		q.holders.letGo(h)
 	}
-	q.outcomes.stored(r, r.Expected, &e.result)
+	q.pool.settler.stored(r, r.Expected, &e.result)
 }

@@ -10,12 +10,9 @@ import (
 // fileWatch finds what other processes have saved into the file of an embedded database. The version of the file says
 // at next to no cost whether it has changed. A process that is alone with the file does not look.
 type fileWatch struct {
-	*deps
-	arm      *armer
-	census   *census
-	quick    *quickPoll
-	attempts *attempts
-	busy     time.Time // when it last found something, or something ran
+	*findDeps
+	quick *quickPoll
+	busy  time.Time // when it last found something, or something ran
 }
 
 const (
@@ -30,7 +27,7 @@ func (f *fileWatch) loop(ctx context.Context) {
 	}
 	var last int64
 	for lifecycle.Sleep(ctx, f.pause()) {
-		if !f.shared() {
+		if f.arm.census.alone() {
 			continue
 		}
 		version, err := f.version(ctx)
@@ -48,7 +45,7 @@ func (f *fileWatch) loop(ctx context.Context) {
 			continue
 		}
 		last = version
-		if found > 0 || f.attempts.len() > 0 {
+		if found > 0 || f.pool.attempts.len() > 0 {
 			f.busy = time.Now()
 		}
 	}
@@ -60,15 +57,9 @@ func (f *fileWatch) version(ctx context.Context) (int64, error) {
 	return f.cfg.FileVersion(ctx)
 }
 
-// shared reports whether another process has the file open.
-func (f *fileWatch) shared() bool {
-	n := f.census.last.Load()
-	return n != nil && len(n.living) > 1
-}
-
 func (f *fileWatch) pause() time.Duration {
 	switch {
-	case !f.shared():
+	case f.arm.census.alone():
 		return f.cfg.LookAhead
 	case time.Since(f.busy) > fileBusyFor:
 		return fileIdle

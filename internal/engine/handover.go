@@ -16,11 +16,9 @@ import (
 // executing at its version. For every node it is then like a popped one: no node renews its lease, and its end spends
 // the attempt.
 type handover struct {
-	*deps
-	attempts *attempts
-	holders  *holders
-	renewed  func() // returns when the renewals in flight have ended
-	queue    *batch.Coalescer[*transfer]
+	*leaseDeps
+	holders *holders
+	queue   *batch.Coalescer[*transfer]
 }
 
 // transfer is a task on its way from a processor to the holder of its lease token.
@@ -30,18 +28,18 @@ type transfer struct {
 	tries   int // that met a lock
 }
 
-func newHandover(c *deps, attempts *attempts, holders *holders, renewed func()) *handover {
-	h := &handover{deps: c, attempts: attempts, holders: holders, renewed: renewed}
+func newHandover(c *leaseDeps, holders *holders) *handover {
+	h := &handover{leaseDeps: c, holders: holders}
 	h.queue = batch.New(batch.Config[*transfer]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
 }
 
-// add takes the task over. Its slot is free at once. Its lease is not renewed after this, because a renewal would give
-// it the length of the processor's.
-func (h *handover) add(a *attempt, asked *processor.HandOverError) {
+// handOn takes the task over. Its slot is free at once. Its lease is not renewed after this, because a renewal would
+// give it the length of the processor's.
+func (h *handover) handOn(a *attempt, asked *processor.HandOverError) {
 	h.runqueue.Yield(a.item, runqueue.Slot)
 	t := h.newTransfer(a, asked)
-	if h.atOnce {
+	if h.cfg.AtOnce {
 		h.flush([]*transfer{t})
 		return
 	}
@@ -61,7 +59,7 @@ func (h *handover) newTransfer(a *attempt, asked *processor.HandOverError) *tran
 // which must not come after it.
 func (h *handover) flush(all []*transfer) {
 	h.Metrics.Batch("handover", len(all))
-	h.renewed()
+	h.pool.renewed()
 	for n := 0; len(all) > 0 && h.Life.Err() == nil; n++ {
 		if n > 0 {
 			lifecycle.Sleep(h.Life, lifecycle.Backoff(n-1))
@@ -96,7 +94,7 @@ func (h *handover) write(all []*transfer) (again []*transfer) {
 		if !held || !h.holders.adopt(p, s.Due) {
 			h.runqueue.Release(p.attempt.item, runqueue.Ended) // as a rule the holder of the token has ended it by now
 		}
-		h.attempts.remove(p.attempt)
+		h.pool.attempts.remove(p.attempt)
 	}
 	return nil
 }
@@ -125,7 +123,7 @@ func (h *handover) panicked(all []*transfer, value any) {
 func (h *handover) leave(all []*transfer, why ...any) {
 	h.Log.Error("tasks could not be handed over; they run again when their leases are over", why...)
 	for _, p := range all {
-		h.attempts.remove(p.attempt)
+		h.pool.attempts.remove(p.attempt)
 		h.runqueue.Release(p.attempt.item, runqueue.Ended)
 	}
 }

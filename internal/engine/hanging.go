@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -53,8 +52,8 @@ func (h *hanging) list() []*attempt {
 
 // Hanging returns the processors that hang in this process, the longest first. It takes the stacks of all goroutines,
 // and only where there is one.
-func (e *Engine) Hanging() (found []Hanging) {
-	all := e.attempts.hanging.list()
+func (r *runner) Hanging() (found []Hanging) {
+	all := r.attempts.hanging.list()
 	if len(all) == 0 {
 		return nil
 	}
@@ -66,9 +65,6 @@ func (e *Engine) Hanging() (found []Hanging) {
 	}
 	return found
 }
-
-// ClockWidth returns how far the bounds of the database's clock are apart. It is false while no task may start.
-func (e *Engine) ClockWidth() (time.Duration, bool) { return e.clock.Width() }
 
 // goroutines are the stacks of all goroutines, with the labels of tasks.
 type goroutines []byte

@@ -13,11 +13,11 @@ import (
 func (e *Engine) heartbeat(ctx context.Context) {
 	for e.restBetweenBeats(ctx) {
 		e.announceAtBeat()
-		call, cancel := e.CallIn(ctx)
+		call, cancel := e.events.CallIn(ctx)
 		if err := e.member.Beat(call); err != nil {
-			e.Failed("sending the heartbeat", err)
+			e.events.Failed("sending the heartbeat", err)
 		} else {
-			e.answered(time.Now())
+			e.events.answered(time.Now())
 		}
 		cancel()
 	}
@@ -45,32 +45,32 @@ func (e *Engine) announceAtBeat() { e.describe(e.running()) }
 
 func (e *Engine) describe(running bool) {
 	if e.cfg.Waker != nil {
-		w := e.cfg.Waker.Row(e.census.token)
-		e.Metrics.SetUnreachable(len(w.Unreachable))
-		w.Pops = e.tags.poppedLately()
+		w := e.cfg.Waker.Row(e.arm.census.token)
+		e.events.Metrics.SetUnreachable(len(w.Unreachable))
+		w.Pops = e.arm.tags.poppedLately()
 		e.member.SetWake(w)
 	}
 	if running {
-		e.member.SetTags(e.tags.served())
+		e.member.SetTags(e.arm.tags.served())
 	}
 }
 
 // announce tells the other nodes at once which tags are served here.
 func (e *Engine) announce() {
-	ctx, cancel := e.CallIn(e.finders)
+	ctx, cancel := e.events.CallIn(e.finders)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {
-		e.Failed("announcing the node", err)
+		e.events.Failed("announcing the node", err)
 	}
 }
 
 // announceLeaving lets the other nodes take this node's shares, and reports whether they can know it.
 func (e *Engine) announceLeaving() bool {
 	e.member.SetLeaving()
-	ctx, cancel := context.WithTimeout(e.Life, leaveTimeout)
+	ctx, cancel := context.WithTimeout(e.events.Life, leaveTimeout)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil {
-		e.Failed("announcing that the node leaves", err)
+		e.events.Failed("announcing that the node leaves", err)
 		return false
 	}
 	return true
@@ -83,11 +83,11 @@ const leaveTimeout = time.Second
 // heartbeat is old, Ready writes one, within ctx. It returns the error of the last claim or save when that failed
 // within failureCounts for the database's fault. A claim without an answer for lockWait has failed.
 func (e *Engine) Ready(ctx context.Context) error {
-	if _, anchored := e.clock.AtLeast(); !anchored {
+	if _, anchored := e.events.clock.AtLeast(); !anchored {
 		return errors.New("the database's clock is not known; it is being read again")
 	}
 	if e.member.Silent() > e.cfg.Heartbeat {
-		ctx, cancel := e.CallIn(ctx)
+		ctx, cancel := e.events.CallIn(ctx)
 		defer cancel()
 		if err := e.member.Beat(ctx); err != nil {
 			return err
@@ -96,16 +96,15 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if _, leased := e.member.Number(); !leased {
 		return errors.New("the node number was lost; another one is being leased")
 	}
-	claim, save := e.health.failing()
+	claim, save := e.events.health.failing()
 	return cmp.Or(claim, save)
 }
 
 // Warning returns what an operator has to mend although the engine is ready, or "".
 func (e *Engine) Warning() string {
-	e.health.mu.Lock()
-	defer e.health.mu.Unlock()
-	if e.health.mend == "" || time.Since(e.health.met) > warnedFor {
+	mend := e.events.health.warning()
+	if mend == "" {
 		return ""
 	}
-	return beyondLast + ": " + e.health.mend
+	return beyondLast + ": " + mend
 }

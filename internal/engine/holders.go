@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -16,8 +17,7 @@ import (
 // holders knows the tasks that callers hold by their lease tokens: popped ones, and those that a processor has handed
 // over. It ends their leases.
 type holders struct {
-	*deps
-	outcomes *outcomes
+	*leaseDeps
 	expiries *batch.Coalescer[int64] // tasks whose leases are over
 
 	// mu guards what follows. The locks of the run queue and of an attempt may be taken while it is held.
@@ -26,8 +26,11 @@ type holders struct {
 	closed bool
 }
 
-func newHolders(c *deps, outcomes *outcomes) *holders {
-	o := &holders{deps: c, outcomes: outcomes, handed: map[int64]*handed{}}
+// errNotFinished is what the log says of an attempt whose holder did not end it in time.
+var errNotFinished = errors.New("handed out and not finished within its lease")
+
+func newHolders(c *leaseDeps) *holders {
+	o := &holders{leaseDeps: c, handed: map[int64]*handed{}}
 	o.expiries = o.newExpiries()
 	return o
 }
@@ -174,7 +177,7 @@ func (o *holders) expired(h *handed, c row.Change) {
 	if c.To == row.Failed {
 		s.kind, s.err = metrics.RunFailed, errLeasesLost
 	}
-	o.outcomes.stored(&h.attempt.row, h.attempt.due, &s)
+	o.pool.settler.stored(&h.attempt.row, h.attempt.due, &s)
 }
 
 func (h *handed) id() int64 { return h.attempt.row.ID }

@@ -168,11 +168,11 @@ func TestLeaseWhoseEndIsSeenTwiceEndsOnce(t *testing.T) {
 		w.take(e, "a")
 		unlock := w.store.Lock(id)
 		time.Sleep(1100 * time.Millisecond) // the alarm waits for the lock
-		e.holders.mu.Lock()
-		e.holders.handed[id].alarm.Stop()
-		e.holders.mu.Unlock()
+		e.leases.holders.mu.Lock()
+		e.leases.holders.handed[id].alarm.Stop()
+		e.leases.holders.mu.Unlock()
 		unlock()
-		e.holders.expire([]int64{id, id})
+		e.leases.holders.expire([]int64{id, id})
 		time.Sleep(time.Minute)
 		if n := failed.Load(); n != 1 || w.row(id).Status != row.Failed {
 			w.Errorf("the task is %v, and failed %d times", w.row(id).Status, n)
@@ -193,7 +193,7 @@ func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 		time.Sleep(time.Until(w.row(id).Due.Std()) + 1500*time.Millisecond)
 		away.Store(false)
 		<-e.clock.Anchored()
-		e.passes.runner.Kick(passRescue)
+		e.find.passes.runner.Kick(passRescue)
 		began := time.Now()
 		second := w.take(e, "a")
 		if took := time.Since(began); took > 50*time.Millisecond || second.Attempt != 2 {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/metrics"
@@ -62,7 +61,7 @@ func (r *runner) whyLate(it *runqueue.Item, parts lateParts) row.LateReason {
 			why, most = by, d
 		}
 	}
-	opened := r.settler.arm.tags.opening(it.Tag())
+	opened := r.arm.tags.opening(it.Tag())
 	hindered(span{to: opened.at}, opened.after)
 	hindered(r.health.claimsFail.last(now), row.LateDatabase)
 	hindered(r.unread.last(now), row.LateDatabase)
@@ -103,53 +102,4 @@ func whyQueued(it *runqueue.Item) row.LateReason {
 	default:
 		return row.LateSlot
 	}
-}
-
-// span is a time between two moments. The zero time as its begin is the beginning.
-type span struct{ from, to time.Time }
-
-func (s span) overlap(other span) time.Duration {
-	from, to := s.from, s.to
-	if other.from.After(from) {
-		from = other.from
-	}
-	if other.to.Before(to) {
-		to = other.to
-	}
-	return max(to.Sub(from), 0)
-}
-
-// hindrance remembers the last span in which something kept tasks from starting. The zero value is one that never was.
-type hindrance struct {
-	mu   sync.Mutex // no other lock is taken while it is held
-	span span       // goes on while it has no end
-}
-
-// begin notes that it is there since a moment.
-func (h *hindrance) begin(since time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.span.from.IsZero() || !h.span.to.IsZero() {
-		h.span = span{from: since}
-	}
-}
-
-// end notes that it is over.
-func (h *hindrance) end(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.span.from.IsZero() && h.span.to.IsZero() {
-		h.span.to = at
-	}
-}
-
-// last returns the last span, up to now when it goes on.
-func (h *hindrance) last(now time.Time) span {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.span
-	if !s.from.IsZero() && s.to.IsZero() {
-		s.to = now
-	}
-	return s
 }

@@ -308,8 +308,8 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 			got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
 			w.Errorf("the task is not counted once, as cancelled: %v", got)
 		}
-		if r := w.row(id); r.Status != row.Cancelled || e.attempts.len() != 0 || e.runqueue.Owns(id) {
-			w.Errorf("%d runs in the book, row %+v", e.attempts.len(), r)
+		if r := w.row(id); r.Status != row.Cancelled || e.pool.attempts.len() != 0 || e.runqueue.Owns(id) {
+			w.Errorf("%d runs in the book, row %+v", e.pool.attempts.len(), r)
 		}
 	})
 }
@@ -375,7 +375,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		if again := w.row(id); again.Version != r.Version || again.Finish != r.Finish {
 			w.Errorf("the late return changed the row: %+v", again)
 		}
-		if e.runqueue.Owns(id) || e.attempts.len() != 0 {
+		if e.runqueue.Owns(id) || e.pool.attempts.len() != 0 {
 			w.Error("the row is still in hand")
 		}
 	})

@@ -7,16 +7,15 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/runqueue"
 )
+
+// contentionEvery is the shortest time between two looks at the nodes after contention.
+const contentionEvery = 100 * time.Millisecond
 
 // lookahead reads every second which nodes live, which tags are paused, and the rows that fall due within its window of
 // two seconds. It arms those of this node's share. So it finds what other processes have saved.
 type lookahead struct {
-	*deps
-	arm      *armer
-	attempts *attempts
-	census   *census
+	*findDeps
 	silences silences
 
 	adopting atomic.Bool
@@ -28,7 +27,7 @@ func (l *lookahead) loop(ctx context.Context) {
 			l.Failed("looking ahead", err)
 		}
 		l.Metrics.SetHeap(l.runqueue.Counts().Timers)
-		l.Metrics.SetRunning(l.attempts.len())
+		l.Metrics.SetRunning(l.pool.attempts.len())
 		if !l.rest(ctx) {
 			return
 		}
@@ -88,11 +87,11 @@ func (l *lookahead) runOnce(ctx context.Context) error {
 			l.adoptFound(tags)
 		})
 	}
-	return l.readWindow(ctx, tags)
+	return l.arm.readWindow(ctx, tags)
 }
 
 func (l *lookahead) readNodes(ctx context.Context) error {
-	count, err := l.census.read(ctx)
+	count, err := l.arm.census.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,27 +124,36 @@ func (l *lookahead) adoptFound(tags []string) {
 	}
 }
 
-// readWindow arms what falls due from a second ago to the end of the window.
-func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
-	now, anchored := l.clock.AtLeast()
-	if !anchored {
-		return nil
+// silences notices nodes that fall silent without having left.
+type silences struct{ seen map[string]bool } // by token: the nodes that live, serve tags and do not leave
+
+// lostAfter is the age of a heartbeat from which on its node counts as dead.
+const lostAfter = 5 * time.Second
+
+// look returns the nodes that have fallen silent since they were seen.
+func (s *silences) look(c *count) (lost []row.Node) {
+	seen := map[string]bool{}
+	for _, n := range c.living {
+		seen[n.Token] = len(n.Tags) > 0 && !n.Leaving
 	}
-	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(l.cfg.Window), Limit: lookAheadRows}
-	for {
-		page, err := l.due(ctx, w)
-		if err != nil {
-			return err
+	for _, n := range c.silent {
+		if s.seen[n.Token] && c.time.Sub(n.Heartbeat) > lostAfter {
+			lost = append(lost, n)
+			continue
 		}
-		for _, d := range page {
-			if l.arm.mine(d.ID, d.Due, d.Tag) {
-				l.runqueue.Arm(d, false)
-			}
-		}
-		if len(page) < w.Limit {
-			return nil
-		}
-		last := page[len(page)-1]
-		w.From, w.AfterID = last.Due, last.ID
+		seen[n.Token] = s.seen[n.Token]
+	}
+	s.seen = seen
+	return lost
+}
+
+// markLost marks nodes that have fallen silent. Each node marks all of them, by the same key. After an outage of the
+// database all are silent for a moment.
+func (l *lookahead) markLost(c *count) {
+	if l.outage.holds(time.Now()) {
+		return
+	}
+	for _, n := range l.silences.look(c) {
+		l.rollup.Mark(n.Heartbeat, "", n.Token, row.Mark{Kind: row.MarkLost, Name: n.Name})
 	}
 }

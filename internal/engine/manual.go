@@ -6,12 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -24,23 +22,16 @@ type Manual struct{ *Engine }
 func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, error) {
 	life := newLife(ctx, &cfg)
 	life.Log = cfg.Logger // a test sees every line, at once
-	c := newDeps(&dbClock{Lifecycle: life, clock: clock.New(clock.Drift(0), clock.Source(now))}, cfg)
-	c.atOnce = true
-	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
-	at := now()
-	c.clock.Add(row.Reading{Time: row.At(at), Server: "manual"}, at.Add(time.Microsecond), at)
-
+	c := newManualClock(life, now)
 	process := cluster.NewProcess()
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version})
 	if err != nil {
 		life.End()
 		return nil, err
 	}
-	m := &Manual{Engine: &Engine{deps: c, attempts: newAttempts(), member: member, started: true}}
-	m.wire(process)
-	m.passes.rescue.Held = func() bool { return false } // there is one clock, and no executor but this one
-	m.passes.rescue.Rescued = func(rows []row.Row) { m.passes.reportRescued(rows) }
-	m.tags.run(true)
+	m := &Manual{Engine: &Engine{cfg: cfg, member: member, started: true}}
+	m.wire(newTable(c, cfg.Store), process, true)
+	m.arm.tags.run(true)
 	return m, nil
 }
 
@@ -50,14 +41,14 @@ func (m *Manual) Tick(ctx context.Context) error {
 	if !m.running() {
 		return processor.ErrClosed
 	}
-	if err := m.tags.read(ctx); err != nil {
+	if err := m.arm.tags.read(ctx); err != nil {
 		return err
 	}
-	m.member.SetTags(m.tags.served())
+	m.member.SetTags(m.arm.tags.served())
 	if err := m.member.Beat(ctx); err != nil {
 		return err
 	}
-	if err := m.passes.rescue.Pass(ctx); err != nil {
+	if err := m.find.rescue(ctx); err != nil {
 		return err
 	}
 	if err := m.planner.Apply(ctx, m.takeDeclared()); err != nil {
@@ -81,7 +72,7 @@ func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, _, err := m.store.LookAt(ctx, row.MaxTime, m.now()+1, 0, 1)
+	found, _, err := m.events.store.LookAt(ctx, row.MaxTime, m.events.now()+1, 0, 1)
 	if err != nil || len(found) == 0 {
 		return look, err
 	}
@@ -93,15 +84,15 @@ func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
 
 // nextLease returns when the first lease will be over of a task that was handed over, or zero.
 func (m *Manual) nextLease(ctx context.Context) (over row.Time, err error) {
-	tags, err := listing.Tags(ctx, m.store, row.Executing)
+	tags, err := listing.Tags(ctx, m.events.store, row.Executing)
 	if err != nil || len(tags) == 0 {
 		return 0, err
 	}
 	spans := make([]row.Span, len(tags))
 	for i, tag := range tags {
-		spans[i] = row.Span{Status: row.Executing, Tag: tag, From: m.now()}
+		spans[i] = row.Span{Status: row.Executing, Tag: tag, From: m.events.now()}
 	}
-	first, err := m.store.Places(ctx, spans, 1)
+	first, err := m.events.store.Places(ctx, spans, 1)
 	for _, places := range first {
 		for _, at := range places {
 			if over.IsZero() || at.Due+1 < over {
@@ -118,11 +109,11 @@ const nextPage = 1000
 // Next returns the task that would run next if the time went on to until, in the order of an engine that runs one task
 // at once.
 func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found bool, err error) {
-	page, err := m.store.Due(ctx, row.Window{Tags: m.tags.list(), To: until + 1, Limit: nextPage})
+	page, err := m.events.store.Due(ctx, row.Window{Tags: m.arm.tags.list(), To: until + 1, Limit: nextPage})
 	if err != nil || len(page) == 0 {
 		return next, false, err
 	}
-	start := max(page[0].Due, m.now())
+	start := max(page[0].Due, m.events.now())
 	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > start })
 	return slices.MinFunc(page, func(a, b row.Due) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
@@ -132,21 +123,11 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 // Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what
 // the processor returned, and whether the task could be claimed.
 func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
-	m.runqueue.AddDue([]row.Due{d}, false, m.now())
-	for _, it := range m.runqueue.Pick(1, 0, false) {
-		claim := row.Claim{
-			Executor: m.claimer.freshExecutor(""), IP: m.claimer.ip, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
-		}
-		claimed, err := m.store.Claim(ctx, claim)
-		if err != nil || len(claimed.Rows) == 0 {
-			m.runqueue.Release(it, runqueue.Ended)
-			return nil, false, err
-		}
-		a := newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())
-		m.attempts.add(a)
-		result, ran = m.runner.execute(a), true
+	result, ran, err = m.pool.runNow(ctx, d)
+	if err != nil {
+		return nil, false, err
 	}
-	m.Wait()
-	m.hooks.running.Wait()
+	m.events.Wait()
+	m.events.waitForHooks(ctx)
 	return result, ran, nil
 }

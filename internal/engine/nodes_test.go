@@ -94,7 +94,7 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 		time.Sleep(time.Second)
 		for i := range 1000 {
 			for range 4 {
-				go e.tags.refresh()
+				go e.arm.tags.refresh()
 			}
 			go func() { _ = e.Pause(w.Context(), "a") }()
 			go func() { _ = e.Resume(w.Context(), "a") }()
@@ -102,8 +102,8 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 			if i%200 == 0 {
 				time.Sleep(time.Second)
 			}
-			if open := e.runqueue.Counts().OpenTags > 0; open != e.tags.open("a") {
-				w.Fatalf("round %d: the line is open: %t, the tag is open: %t", i, open, e.tags.open("a"))
+			if open := e.runqueue.Counts().OpenTags > 0; open != e.arm.tags.open("a") {
+				w.Fatalf("round %d: the line is open: %t, the tag is open: %t", i, open, e.arm.tags.open("a"))
 			}
 		}
 	})
@@ -209,8 +209,8 @@ func TestTagThatIsUnregisteredRunsNoMoreUntilItIsRegisteredAgain(t *testing.T) {
 			w.Fatal("it had no processor")
 		}
 		e.Unregistered()
-		if e.tags.open("a") || !e.tags.open("b") {
-			w.Errorf("open: %v", e.tags.list())
+		if e.arm.tags.open("a") || !e.arm.tags.open("b") {
+			w.Errorf("open: %v", e.arm.tags.list())
 		}
 		time.Sleep(20 * time.Second)
 		close(goOn)

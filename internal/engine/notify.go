@@ -26,9 +26,8 @@ type Waker interface {
 // notifier tells other nodes of rows that they cannot see in time: those due soon, of a tag that this process does not
 // run. It works outside of the path of a save, and reads the nodes only while there is something to send.
 type notifier struct {
-	*deps
+	*armDeps
 	census *census
-	token  string // of this node
 	wake   chan struct{}
 
 	sending chan struct{} // holds an element while something is sent: a stop waits for that
@@ -50,9 +49,9 @@ const (
 	unsentRows = 200 // of a tag; beyond it all nodes are notified
 )
 
-func newNotifier(c *deps, census *census, token string) *notifier {
+func newNotifier(c *armDeps, census *census) *notifier {
 	return &notifier{
-		deps: c, census: census, token: token,
+		armDeps: c, census: census,
 		wake: make(chan struct{}, 1), sending: make(chan struct{}, 1), open: map[string]*unsent{},
 	}
 }
@@ -132,7 +131,7 @@ func (t *notifier) notifyAll(ctx context.Context) error {
 		}
 	}
 	for number, notices := range byNode {
-		if n, lives := count.living[number]; lives && n.Token != t.token {
+		if n, lives := count.living[number]; lives && n.Token != t.census.token {
 			t.cfg.Waker.Notify(n, notices...)
 		}
 	}

@@ -11,16 +11,21 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
+const (
+	pollFrom   = 100 * time.Millisecond // younger rows are being claimed
+	pollOthers = 200 * time.Millisecond // younger rows are left to the node whose they are
+	pollBusy   = 100 * time.Millisecond
+	pollIdle   = 400 * time.Millisecond
+)
+
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
 // share at once, and those of others pollOthers after their due time: their node may have died, or they were saved too
 // late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
 type overduePoll struct {
-	*deps
-	arm      *armer
-	quick    *quickPoll
-	busy     time.Time // when it last found something, or something ran
-	attempts *attempts
-	seen     row.Time // it has read in time what became due until then
+	*findDeps
+	quick *quickPoll
+	busy  time.Time // when it last found something, or something ran
+	seen  row.Time  // it has read in time what became due until then
 }
 
 const pollRows = 200
@@ -33,7 +38,7 @@ func (p *overduePoll) loop(ctx context.Context) {
 			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
 		}
 		every := pollIdle
-		if p.attempts.len() > 0 {
+		if p.pool.attempts.len() > 0 {
 			p.busy = time.Now()
 		}
 		if time.Since(p.busy) < time.Second {

@@ -25,22 +25,18 @@ const (
 
 // passes is what the scanner does every few seconds. It finds what memory has lost.
 type passes struct {
-	*deps
-	stores   map[string]bounded // by pass
-	arm      *armer
-	holders  *holders
-	ids      *ids
-	executor string // of this process
-	runner   *scanner.Runner
-	backlog  *scanner.Compensate
-	rescue   *scanner.Rescue
+	*findDeps
+	stores  map[string]bounded // by pass
+	runner  *scanner.Runner
+	backlog *scanner.Compensate
+	rescue  *scanner.Rescue
 }
 
 const (
 	scanPage    = 500
-	rescuePage  = 200
 	purgeBatch  = 500
 	purgeRounds = 40 // statements in one pass
+	rescueEvery = 2 * time.Second
 	auditEvery  = time.Minute
 	scanPause   = 500 * time.Millisecond
 	// offerPause is how often a full backlog queue is looked at. A quick tag runs a hundred rows within it, so half of
@@ -48,8 +44,8 @@ const (
 	offerPause = 4 * time.Millisecond
 )
 
-func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhead, executor string) *passes {
-	p := &passes{deps: c, stores: map[string]bounded{}, arm: arm, holders: holders, ids: ids, executor: executor}
+func newPasses(c *findDeps) *passes {
+	p := &passes{findDeps: c, stores: map[string]bounded{}}
 	for _, pass := range []string{passScan, passOrphans, passRescue} {
 		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
 		p.stores[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
@@ -58,18 +54,19 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		p.stores[pass] = bounded{c.store, newAdaptiveTimeout(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
 	}
 	p.backlog = &scanner.Compensate{
-		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
+		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.tags.list, Mine: c.arm.shared, Now: c.clock.AtLeast,
 		Offer: p.offer, Page: scanPage, Log: c.Log,
 	}
 	p.rescue = &scanner.Rescue{
-		Leases: leases{p.stores[passRescue], c}, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
+		Leases: expiredLeases{p.stores[passRescue], c.events}, Now: c.clock.AtLeast,
+		Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			return p.stores[passRescue].Update(ctx, nil, changes)
 		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
 	purge := &scanner.Purge{
-		Delete: p.purge, Now: c.clock.AtLeast, Busy: ahead.saturated, Batch: purgeBatch, Limit: purgeRounds,
+		Delete: p.purge, Now: c.clock.AtLeast, Busy: c.arm.ahead.saturated, Batch: purgeBatch, Limit: purgeRounds,
 		Keep: c.cfg.Retention.byStatus(),
 	}
 	p.runner = scanner.NewRunner(c.Log,
@@ -83,24 +80,30 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 	return p
 }
 
-// leases is what a rescue sees of the store.
-type leases struct {
+// expiredLeases is what a rescue sees of the store.
+type expiredLeases struct {
 	bounded
-	deps *deps
+	events *events
 }
 
 // Discard implements [scanner.Leases].
-func (l leases) Discard(ctx context.Context, broken []row.Broken) error {
-	return l.deps.discardBy(ctx, l.bounded, broken)
+func (l expiredLeases) Discard(ctx context.Context, broken []row.Broken) error {
+	return l.events.discardBy(ctx, l.bounded, broken)
 }
 
-// loop scans at once when the run queue has dropped rows.
+// loop scans at once when a tag has opened, and when the run queue has dropped rows. It drops those of an overloaded
+// tag all the time, so there is a pause after each scan for that.
 func (p *passes) loop(ctx context.Context) {
+	dropped, pause := p.runqueue.ScanWake, (<-chan time.Time)(nil)
 	for {
 		select {
-		case <-p.runqueue.ScanWake:
+		case <-p.arm.tags.news:
 			p.runner.Kick(passScan)
-			lifecycle.Sleep(ctx, scanPause) // rows of an overloaded tag are dropped all the time
+		case <-dropped:
+			p.runner.Kick(passScan)
+			dropped, pause = nil, time.After(scanPause)
+		case <-pause:
+			dropped, pause = p.runqueue.ScanWake, nil
 		case <-ctx.Done():
 			return
 		}
@@ -147,13 +150,13 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // reply was lost was applied after all, or its rows were dropped.
 func (p *passes) releaseOrphans(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.stores[passOrphans].Orphans(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
+		found, err := p.stores[passOrphans].Orphans(ctx, mark+p.cfg.Executor+":", scanPage+p.runqueue.Counts().Owned)
 		if err != nil {
 			return err
 		}
 		lost, _ := batch.Split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
-		for _, r := range p.release(lost, "executing here, but not owned here") {
-			p.arm.written(r.Sighting())
+		for _, r := range p.putBack(lost, "executing here, but not owned here") {
+			p.arm.Written(r.Sighting())
 		}
 	}
 	return nil
@@ -163,6 +166,9 @@ func (p *passes) releaseOrphans(ctx context.Context) error {
 // judges them since a moment ago, or the database was away. It takes a new reading, for the last one may be older than
 // that.
 func (p *passes) rescueHeld() bool {
+	if p.cfg.AtOnce {
+		return false
+	}
 	if err := p.takeReading(p.Life, p.stores[passRescue]); err != nil {
 		p.Failed("reading the database's clock", err)
 		return true
@@ -171,13 +177,17 @@ func (p *passes) rescueHeld() bool {
 }
 
 // rescued reports rescued rows, and runs those of tags that this process serves at once.
-func (p *passes) rescued(rows []row.Row) { p.runqueue.AddDue(p.reportRescued(rows), false, p.now()) }
+func (p *passes) rescued(rows []row.Row) {
+	if again := p.reportRescued(rows); !p.cfg.AtOnce {
+		p.runqueue.AddDue(again, false, p.now())
+	}
+}
 
 // reportRescued returns those rows that run again here.
 func (p *passes) reportRescued(rows []row.Row) (again []row.Due) {
 	for i := range rows {
 		r := &rows[i]
-		p.holders.leaseOver(r.ID, r.Version-1)
+		p.leases.leaseOver(r.ID, r.Version-1)
 		if r.Status == row.Failed {
 			if r.CrashCount >= p.cfg.Quarantine {
 				p.Metrics.Rescued(metrics.RescueQuarantined, 1)
@@ -185,14 +195,14 @@ func (p *passes) reportRescued(rows []row.Row) (again []row.Due) {
 			}
 			p.Log.Error("task failed after its leases were lost; see its errors",
 				"task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
-			p.watch.tell(processor.EventFailed, r, errLeasesLost)
+			p.tell(processor.EventFailed, r, errLeasesLost)
 			p.onFailed(r, r.Due, errLeasesLost)
 			continue
 		}
 		p.Metrics.Rescued(metrics.RescueReturned, 1)
 		p.Log.Warn("task rescued: its lease was over",
 			"task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
-		p.watch.tell(processor.EventRescued, r, nil)
+		p.tell(processor.EventRescued, r, nil)
 		p.onRescued(r)
 		if p.arm.tags.open(r.Tag) {
 			again = append(again, r.Sighting())
@@ -238,7 +248,7 @@ func (p *passes) renumber(ctx context.Context) error {
 }
 
 func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
-	moved, mend, err := p.stores[passNumbers].Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
+	moved, mend, err := p.stores[passNumbers].Renumber(ctx, cluster.Last, p.cfg.NextID, scanPage)
 	if moved > 0 {
 		p.health.misnumbered(mend)
 		p.Log.Error(beyondLast, "tasks", moved, "run", mend)

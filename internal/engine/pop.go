@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -18,14 +17,11 @@ import (
 // processors claims for it. A row that was handed out stays owned until it is ended or its lease is over. The end of
 // the lease spends the attempt.
 type pops struct {
-	*deps
-	runner  *runner
-	tags    *tags
+	*leaseDeps
 	holders *holders
 
 	looks   *batch.Coalescer[*look]
-	finders context.Context                       // ends when a stop begins
-	ahead   func(context.Context, []string) error // arms what falls due soon of the tags
+	finders context.Context // ends when a stop begins
 
 	// mu guards what follows. The locks of the run queue and of attempts may be taken while it is held.
 	mu      sync.Mutex
@@ -49,8 +45,8 @@ const popBytes = 16 << 20
 // gather is how long a pop of several tasks waits for the rest of a batch.
 const gather = 2 * time.Millisecond
 
-func newPops(r *runner, tags *tags, holders *holders) *pops {
-	p := &pops{deps: r.deps, runner: r, tags: tags, holders: holders}
+func newPops(c *leaseDeps, holders *holders, finders context.Context) *pops {
+	p := &pops{leaseDeps: c, holders: holders, finders: finders}
 	p.looks = p.newLooks()
 	return p
 }
@@ -64,35 +60,15 @@ type PopRequest struct {
 	Wait  time.Duration
 }
 
-// Pop waits until tasks of the tags are due, and hands out up to the maximum. It returns none when the wait has passed,
-// the context's cause when ctx has ended, and an error when it cannot know whether any is due.
-func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, error) {
-	if !e.running() {
-		return nil, processor.ErrNotStarted
-	}
-	slices.Sort(r.Tags)
-	r.Tags = slices.Compact(r.Tags)
-	fresh, err := e.tags.pop(r.Tags)
-	if err != nil {
+// take waits until tasks of the tags are due, and hands out up to the maximum. fresh says that one of the tags was not
+// served here before. Without tasks and error nothing is due, or ctx has ended.
+func (p *pops) take(ctx context.Context, r PopRequest, fresh bool) ([]*processor.Task, error) {
+	got, err := p.pop(ctx, r, fresh)
+	if len(got) == 0 {
 		return nil, err
 	}
-	if fresh {
-		e.announceAtBeat()
-		signal(e.beatSoon)
-	}
-	got, err := e.pops.pop(ctx, r, fresh)
-	switch {
-	case len(got) > 0:
-		e.holders.setTTR(ctx, got, r.TTR)
-		return tasksOf(got), nil
-	case !e.running():
-		return nil, processor.ErrClosed
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, fmt.Errorf("looking for tasks to pop: %w", err)
-	}
-	return nil, nil
+	p.holders.setTTR(ctx, got, r.TTR)
+	return tasksOf(got), nil
 }
 
 // claimWait is how long a pop that does not wait gives the claim of a due row. Other pops may be faster.
@@ -107,6 +83,7 @@ func (p *pops) join(r PopRequest) (*waiter, error) {
 	}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
+	p.arm.tags.await(r.Tags, 1)
 	p.runqueue.Pops.Want(r.Tags, r.Max)
 	return w, nil
 }
@@ -208,22 +185,13 @@ func (p *pops) await(ctx context.Context, w *waiter, r PopRequest, l *look) erro
 	}
 }
 
-// awaited returns the tags that callers wait for.
-func (p *pops) awaited() (tags []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, w := range p.waiting {
-		tags = append(tags, w.tags...)
-	}
-	return tags
-}
-
 // leave takes a waiter out and returns what it got.
 func (p *pops) leave(w *waiter) []*attempt {
 	p.mu.Lock()
 	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
 	got, rest := w.got, w.want
 	p.mu.Unlock()
+	p.arm.tags.await(w.tags, -1)
 	p.runqueue.Pops.Want(w.tags, -rest)
 	return got
 }
@@ -240,14 +208,14 @@ func tasksOf(runs []*attempt) []*processor.Task {
 func (p *pops) deliver(a *attempt) {
 	now := max(p.now(), a.due)
 	if s, late := tooLate(a, now); late {
-		p.runner.settler.add(a, s)
+		p.pool.settler.add(a, s)
 		return
 	}
 	if !p.give(a, now) {
-		p.runner.settler.add(a, released(a, now))
+		p.pool.settler.add(a, released(a, now))
 		return
 	}
-	p.runner.attempts.remove(a)
+	p.pool.attempts.remove(a)
 	p.runqueue.Yield(a.item, runqueue.Slot)
 }
 
@@ -262,13 +230,13 @@ func (p *pops) give(a *attempt, now row.Time) bool {
 	w.got = append(w.got, a)
 	w.bytes += len(a.row.Body)
 	w.want--
-	late := p.runner.measure(a, now)
+	late := p.pool.measure(a, now)
 	a.mu.Lock()
 	a.started, a.late = now, late
 	a.mu.Unlock()
 	p.runqueue.Pops.Want(w.tags, -1)
 	p.holders.hand(a)
-	p.watch.tell(processor.EventStarted, &a.row, nil) // before its caller can end it
+	p.tell(processor.EventStarted, &a.row, nil) // before its caller can end it
 	signal(w.ready)
 	return true
 }

@@ -313,7 +313,7 @@ func TestPoppedTagIsServedForHalfAMinuteAfterTheLastPop(t *testing.T) {
 			if err != nil || len(nodes) != 1 {
 				w.Fatalf("nodes %+v, %v", nodes, err)
 			}
-			if open, announced := e.tags.open("a"), slices.Contains(nodes[0].Tags, "a"); open != want ||
+			if open, announced := e.arm.tags.open("a"), slices.Contains(nodes[0].Tags, "a"); open != want ||
 				announced != want {
 				w.Errorf("the tag is open: %t, announced: %t, want %t", open, announced, want)
 			}

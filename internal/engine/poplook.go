@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -79,7 +78,7 @@ func (p *pops) lookFor(asked []*look) {
 		close(l.done)
 	}
 	if err == nil && len(fresh) > 0 {
-		if err := p.ahead(ctx, distinct(fresh)); err != nil {
+		if err := p.arm.readWindow(ctx, distinct(fresh)); err != nil {
 			p.Failed("looking ahead for a pop", err)
 		}
 	}
@@ -87,7 +86,7 @@ func (p *pops) lookFor(asked []*look) {
 
 // lookAt offers what is due of the tags to the claimer, and returns it.
 func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, error) {
-	tags, _ = batch.Split(tags, p.tags.open)
+	tags, _ = batch.Split(tags, p.arm.tags.open)
 	if len(tags) == 0 {
 		return nil, nil
 	}
@@ -118,9 +117,4 @@ func (p *pops) lookPanicked(asked []*look, value any) {
 			close(l.done)
 		}
 	}
-}
-
-func distinct[T cmp.Ordered](all []T) []T {
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -16,11 +16,9 @@ import (
 // them: wake-ups are off, or do not arrive. It ends when such rows stop coming. Its cost is bounded, for this process
 // by the time that its reads take, and for the database by how many all nodes send.
 type quickPoll struct {
-	*deps
-	arm  *armer
+	*findDeps
 	wake chan struct{}
-	pops func() []string // the tags that callers wait for
-	took atomic.Int64    // nanoseconds of one read, smoothed
+	took atomic.Int64 // nanoseconds of one read, smoothed
 
 	mu    sync.Mutex
 	until map[string]time.Time // by tag
@@ -36,22 +34,22 @@ const (
 	quickTags  = 32
 )
 
-func newQuickPoll(c *deps, arm *armer, pops func() []string) *quickPoll {
-	return &quickPoll{deps: c, arm: arm, pops: pops, wake: make(chan struct{}, 1), until: map[string]time.Time{}}
+func newQuickPoll(c *findDeps) *quickPoll {
+	return &quickPoll{findDeps: c, wake: make(chan struct{}, 1), until: map[string]time.Time{}}
 }
 
 // note looks at rows that were found late. A tag with rows of a process that does not serve it is read often from now
 // on.
 func (q *quickPoll) note(rows []row.Due) {
-	s := q.arm.shares.Load()
-	if s == nil {
+	view := q.arm.view()
+	if view == nil {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, d := range rows {
 		_, known := q.until[d.Tag]
-		if (known || len(q.until) < quickTags) && !s.view.SaverServes(d.ID, d.Tag) {
+		if (known || len(q.until) < quickTags) && !view.SaverServes(d.ID, d.Tag) {
 			q.until[d.Tag] = time.Now().Add(quickFor)
 			signal(q.wake)
 		}
@@ -87,8 +85,8 @@ func (q *quickPoll) loop(ctx context.Context) {
 
 func (q *quickPoll) pause() time.Duration {
 	peers := 1
-	if s := q.arm.shares.Load(); s != nil {
-		peers = s.view.Peers()
+	if view := q.arm.view(); view != nil {
+		peers = view.Peers()
 	}
 	return max(quickPause, quickShare*q.cost(), time.Duration(peers)*quickPeers)
 }
@@ -113,9 +111,8 @@ func (q *quickPoll) read(ctx context.Context, tags []string, ahead time.Duration
 		return 0, err
 	}
 	q.took.Store(int64((3*q.cost() + time.Since(began)) / 4))
-	awaited := q.pops()
 	page = slices.DeleteFunc(page, func(d row.Due) bool {
-		return !q.arm.mine(d.ID, d.Due, d.Tag) && !slices.Contains(awaited, d.Tag)
+		return !q.arm.mine(d.ID, d.Due, d.Tag) && !q.arm.tags.awaited(d.Tag)
 	})
 	for _, d := range page {
 		q.runqueue.Arm(d, true)

@@ -15,7 +15,7 @@ import (
 // whose lease is lost. Between renewals it reads the versions, so that it notices a cancel or a lost lease within
 // seconds whatever the TTR.
 type renewer struct {
-	*deps
+	*runDeps
 	attempts    *attempts
 	runner      *runner
 	short, long renewals
@@ -29,9 +29,9 @@ type renewals struct {
 	askAt time.Time     // no lock check is made before; of the loop alone
 }
 
-func newRenewer(c *deps, attempts *attempts, runner *runner) *renewer {
+func newRenewer(r *runner) *renewer {
 	kind := func() renewals { return renewals{quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)} }
-	return &renewer{deps: c, attempts: attempts, runner: runner, short: kind(), long: kind()}
+	return &renewer{runDeps: r.runDeps, attempts: r.attempts, runner: r, short: kind(), long: kind()}
 }
 
 // of returns the renewals that a row belongs to.
@@ -49,6 +49,8 @@ func (r *renewer) await() {
 		<-kind.quiet
 	}
 }
+
+const watchEvery = 2 * time.Second // between two looks at the versions of what runs
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
 
@@ -115,9 +117,6 @@ func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
 	}
 	return due
 }
-
-// lockWait is longer than a statement waits for a locked row.
-const lockWait = 2500 * time.Millisecond
 
 // renewTimeout is how long a renewal of the row waits for its answer. It leaves time for another try before the lease
 // ends. As far as the lease allows, it also lets the server answer that a row is locked: a statement that is given up

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -20,11 +21,19 @@ import (
 
 // runner runs processors.
 type runner struct {
-	*deps
+	*runDeps
 	attempts *attempts
 	settler  *settler
-	handover *handover
+	holders  taskHolders
 	base     context.Context // the parent of every processor's context; ends with the grace of a stop
+}
+
+// taskHolders take tasks that this process has claimed and that others work on.
+type taskHolders interface {
+	// deliver hands a claimed task to the caller of a pop.
+	deliver(a *attempt)
+	// handOn gives a task from its processor to the holder of its lease token.
+	handOn(a *attempt, asked *processor.HandOverError)
 }
 
 // begin runs the task in a goroutine of its own, as soon as there is a slot. A stop does not wait for this goroutine as
@@ -92,8 +101,8 @@ func (r *runner) execute(a *attempt) (err error) {
 	return err
 }
 
-// start notes that the attempt was handed to a receiver that can run it, and measures how late.
-func (r *runner) start(a *attempt) {
+// started notes that the attempt was handed to a receiver that can run it, and measures how late.
+func (r *runner) started(a *attempt) {
 	if now := max(r.now(), a.due); a.start(now) {
 		r.begun(a, now)
 	}
@@ -104,7 +113,7 @@ func (r *runner) start(a *attempt) {
 func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
-		r.start(a)
+		r.started(a)
 	}
 	by, disowned := a.finish()
 	if disowned {
@@ -116,7 +125,7 @@ func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause erro
 		return
 	}
 	if asked != nil {
-		r.handover.add(a, asked)
+		r.holders.handOn(a, asked)
 		return
 	}
 	now, closed := r.certain(r.Life)
@@ -214,17 +223,7 @@ func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause erro
 // begun reports that an attempt was handed to a receiver that can run it.
 func (r *runner) begun(a *attempt, now row.Time) {
 	a.noteLate(r.measure(a, now))
-	r.watch.tell(processor.EventStarted, &a.row, nil)
-}
-
-// taskOf is what the processor sees of the row.
-func taskOf(r *row.Row, due row.Time) *processor.Task {
-	headers := row.DecodeHeaders(r.Headers)
-	return &processor.Task{
-		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
-		Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers, Priority: r.Priority,
-		Schedule: ScheduledRun(r.TickOf),
-	}
+	r.tell(processor.EventStarted, &a.row, nil)
 }
 
 // tooLate decides about a task whose claim came later than it allows.
@@ -242,6 +241,22 @@ func tooLate(a *attempt, now row.Time) (settlement, bool) {
 		return failed(a, row.Failed, now, reason, metrics.RunFailedLate), true
 	}
 	return failed(a, row.Cancelled, now, reason, metrics.RunSkippedLate), true
+}
+
+// errPastNextTick is why a run of a schedule is not tried again.
+var errPastNextTick = errors.New("no further attempt, because it would begin after the next tick of its schedule")
+
+// pastNextTick fails a run whose further attempt comes after the next tick, as when it has waited through an outage.
+// The attempt is not spent.
+func pastNextTick(a *attempt, now row.Time) (settlement, bool) {
+	if a.row.Attempt == 1 && a.row.CrashCount == 0 || !a.row.TickOf.Past(now) {
+		return settlement{}, false
+	}
+	before, _, _ := strings.Cut(a.row.ErrorStack, "\n")
+	err := fmt.Errorf("%s; %w", before, errPastNextTick)
+	c := changeOf(&a.row, row.Failed)
+	c.Due, c.Finish, c.Attempt, c.ErrorStack = now, a.row.TickOf.End(now), a.row.Attempt-1, err.Error()
+	return settlement{attempt: a, change: c, kind: metrics.RunFailed, err: err}, true
 }
 
 // Every processor runs under these labels of runtime/pprof. They show in profiles, and stackOf finds a processor by
@@ -296,7 +311,7 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 }
 
 // Started implements [processor.Lease].
-func (l *lease) Started() { l.runner.start(l.attempt) }
+func (l *lease) Started() { l.runner.started(l.attempt) }
 
 // unclaim releases rows that were claimed and did not start. They are released also when their lease is over here: the
 // table may still show them as executing, and a rescue would count a crash. The fence refuses rows of other processes.
@@ -331,6 +346,11 @@ func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, 
 		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
 	}
 	return r.failure(a, now, err, r.backoff(reg, err))
+}
+
+// complete is the result of a task that its holder has finished.
+func (r *runner) complete(a *attempt, reg *processor.Registration, now row.Time) settlement {
+	return r.outcome(a, reg, now, nil, nil)
 }
 
 // failure settles an attempt that has ended with an error. Another one follows unless the attempts are used up.

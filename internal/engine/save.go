@@ -4,12 +4,51 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
+
+// Control saves tasks and changes them by request.
+type Control struct {
+	*events
+	running Running
+	saver   *save.Saver
+	turns   turns
+}
+
+// Running is what a change of rows tells the parts that run them.
+type Running interface {
+	Written(d ...row.Due)    // rows are committed, pending
+	Committing(d ...row.Due) // rows are pending once a caller's transaction commits
+	Stopped(id int64)        // a task that executes was cancelled
+	Wake(tags []string)      // rows of the tags may be due that no node knows of
+	NextID() int64           // draws the id of a new task
+}
+
+// controlConfig says what a task has that is saved without it.
+type controlConfig struct {
+	Registry    *processor.Registry
+	TTR         time.Duration
+	MaxAttempts int
+}
+
+// newControl makes what saves and changes tasks, and tells running of it.
+func newControl(ev *events, running Running, cfg controlConfig) *Control {
+	c := &Control{events: ev, running: running, turns: turns{of: map[int64]*turn{}}}
+	c.saver = save.New(ev.Lifecycle, save.Config{
+		Store: ev.store, Clock: ev.clock, NextID: running.NextID, Registry: cfg.Registry,
+		TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts, Committed: running.Written, InTx: running.Committing,
+		Stored: func(r *row.Row) { ev.tell(processor.EventSaved, r, nil) }, Ended: ev.health.saved,
+	})
+	return c
+}
+
+// Close stores what is queued and refuses further saves with [processor.ErrClosed].
+func (e *Control) Close(ctx context.Context) error { return e.saver.Close(ctx) }
 
 // Saved is what became of a save that succeeded.
 type Saved struct {
@@ -22,7 +61,7 @@ type Saved struct {
 
 // Save stores one task and returns its id when it is committed. When an unfinished task carries the key, the id is that
 // task's, and the mode of the save says whether it is rescheduled.
-func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, Saved, error) {
+func (e *Control) Save(ctx context.Context, task processor.Save) (int64, Saved, error) {
 	id, stored, err := e.saver.Save(ctx, task)
 	if task.OnConflict == "" || !errors.Is(err, processor.ErrDuplicate) {
 		return id, Saved{Row: stored}, err
@@ -32,7 +71,7 @@ func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, Saved, e
 
 // SaveTx is Save inside the caller's transaction. An existing task that it meets is locked until the end of that, so
 // one look decides. Nothing is retried but the save itself, when the existing task has ended meanwhile.
-func (e *Engine) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (int64, error) {
+func (e *Control) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (int64, error) {
 	for range conflictRounds {
 		id, err := e.saver.SaveTx(ctx, tx, task)
 		if task.OnConflict == "" || !errors.Is(err, processor.ErrDuplicate) {
@@ -51,7 +90,7 @@ const conflictCallers = 8
 // SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none,
 // and nothing is stored; it is a [processor.BatchError] when it is about one of them. Existing tasks are rescheduled
 // once all chunks are stored, so an item may also meet an earlier one with its key.
-func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
+func (e *Control) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
 	results, err := e.saver.SaveAll(ctx, tasks)
 	var existing []int64
 	met := map[int64][]int{} // the items that have met a task, in their order

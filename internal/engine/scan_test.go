@@ -71,10 +71,10 @@ func TestOverduePollLeavesRowsToOtherNodesForAMoment(t *testing.T) {
 	}, func(w *world, c look) {
 		e := w.idle(w.store, serving{"a": nothing})
 		e.readPaused(w.Context())
-		e.tags.run(true)
+		e.arm.tags.run(true)
 		e.arm.look(viewOf("a", "this", "other"))
 		w.backlog(rows, "a", e.now().Add(-c.overdue))
-		w.must(e.poll.runOnce(w.Context()))
+		w.must(e.find.poll.runOnce(w.Context()))
 		if n := e.runqueue.Counts().Waiting; n < c.least || n > c.most {
 			w.Errorf("took %d of %d rows of two nodes", n, rows)
 		}
@@ -85,13 +85,13 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
 		e.readPaused(w.Context())
-		e.tags.run(true)
+		e.arm.tags.run(true)
 		const rows = 2*lookAheadRows + 1
 		due := e.now().Add(1900 * time.Millisecond)
 		for id := range int64(rows) {
 			w.plain(1000+id, "a", due)
 		}
-		w.must(e.lookahead.runOnce(w.Context()))
+		w.must(e.find.lookahead.runOnce(w.Context()))
 		if n := e.runqueue.Counts().Timers; n != rows {
 			w.Errorf("armed %d rows of %d", n, rows)
 		}
@@ -226,7 +226,7 @@ func TestOrphanedClaimsOfThisProcessAreReleased(t *testing.T) {
 		running := w.save(e, "a", 0)
 		orphan := w.save(e, "b", 0)
 		r := w.row(orphan)
-		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.passes.executor+":999"
+		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.find.cfg.Executor+":999"
 		r.Due = row.At(time.Now()).Add(r.TTR)
 		w.store.Plant(r)
 		time.Sleep(6 * time.Second)
@@ -304,7 +304,7 @@ func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 		w.store.Plant(row.Row{
 			ID: 10_000, Tag: "a", Body: []byte("{}"),
 			Due: late.Add(time.Hour + time.Minute), Expected: late, TTR: time.Hour, MaxAttempts: 20,
-			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.claimer.executor + ":999999",
+			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.pool.cfg.Executor + ":999999",
 		})
 		time.Sleep(12 * time.Second)
 		if r := w.row(10_000); r.Status != row.Pending {

@@ -19,14 +19,10 @@ import (
 // settler writes the results of attempts. Results that arrive while a statement is in flight share the next one. A
 // result is sent until it is stored or the fence refuses it.
 type settler struct {
-	*deps
-	arm      *armer
-	outcomes *outcomes
+	*runDeps
 	attempts *attempts
 	queue    *batch.Coalescer[settlement]
 	locked   lockedResults
-	// confirm is told that the processor of a cancelled run of a schedule has returned.
-	confirm func(ctx context.Context, schedule string, task int64)
 }
 
 // settlement is the result of an attempt, ready to be written.
@@ -38,6 +34,9 @@ type settlement struct {
 	bare    bool   // its error text was dropped, because the database refused the result
 }
 
+// settleRows is how many results one statement writes.
+const settleRows = 500
+
 const (
 	// settlePace bounds the statements of a stream of results, over all nodes together. No caller waits for a
 	// result. At thousands of tasks a second, a statement for every two or three results would take the processors
@@ -47,12 +46,12 @@ const (
 	settleQueue = 64 << 20
 )
 
-func newSettler(c *deps, arm *armer, outcomes *outcomes, attempts *attempts) *settler {
-	s := &settler{deps: c, arm: arm, outcomes: outcomes, attempts: attempts}
+func newSettler(c *runDeps, attempts *attempts) *settler {
+	s := &settler{runDeps: c, attempts: attempts}
 	s.locked.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
 		Flush: s.flush, Panicked: s.panicked,
-		Pace: func() time.Duration { return settlePace * time.Duration(arm.paceFactor()) },
+		Pace: func() time.Duration { return settlePace * time.Duration(c.arm.paceFactor()) },
 		// A batch that waits for a lock holds up no more than the next one.
 		Flushers: 2, MoreAt: settleRows,
 		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
@@ -67,7 +66,7 @@ func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.c
 // add queues a result and frees its slot. While the queue is full it waits.
 func (s *settler) add(a *attempt, result settlement) {
 	result.attempt = a
-	if s.atOnce {
+	if s.cfg.AtOnce {
 		s.flush([]settlement{result})
 		return
 	}
@@ -208,7 +207,7 @@ func (s *settler) finish(a *attempt, r settlement) {
 		why = runqueue.Proven
 	}
 	s.runqueue.Release(a.item, why)
-	s.outcomes.stored(&a.row, a.due, &r)
+	s.stored(&a.row, a.due, &r)
 }
 
 // fenced is what follows a result that the fence has refused.
@@ -225,6 +224,42 @@ func (s *settler) fenced(a *attempt) {
 	s.Metrics.Run(a.row.Tag, metrics.RunLeaseLost)
 	s.Log.Warn("lease lost: the result of a late attempt is refused", "task", a.row.ID, "tag", a.row.Tag,
 		"version", a.row.Version, "attempt", a.row.Attempt, "err", processor.ErrLeaseLost)
+}
+
+// stored does what follows the end of an attempt that this process has stored: of one that ran here, of one that its
+// holder has ended, and of one whose lease a holder let end. A cancel, a rescue and a row that cannot be decoded end no
+// attempt of this process. They are reported where they are stored. The row is as it was before, and is not owned any
+// more. It was due at a moment that hooks are told.
+func (s *settler) stored(r *row.Row, due row.Time, of *settlement) {
+	s.Metrics.Run(r.Tag, of.kind)
+	switch of.change.To {
+	case row.Completed:
+		s.tell(processor.EventCompleted, r, nil)
+	case row.Cancelled:
+		s.tell(processor.EventCancelled, r, of.err)
+	case row.Failed:
+		s.tell(processor.EventFailed, r, of.err)
+		s.taskFailed(r, due, of.err)
+	case row.Pending:
+		if of.change.Attempt == r.Attempt { // a release and a snooze take the attempt back
+			s.tell(processor.EventRetried, r, of.err)
+			s.Metrics.Retried(r.Tag)
+			s.attemptFailed(r, of.err, of.change.Due)
+		}
+		s.arm.Written(afterChange(r, of.change))
+	}
+}
+
+// confirmEnd tells that the processor of a cancelled run has returned, or was not called. At the end of the grace of a
+// stop tasks are released while their processors go on.
+func (s *settler) confirmEnd(a *attempt) {
+	at, lease, _ := a.state()
+	if a.row.TickOf == nil || lease != leaseCancelled || at != claimed && at != returned {
+		return
+	}
+	s.Go(func() {
+		s.confirmed(s.Life, a.row.TickOf, a.row.ID)
+	})
 }
 
 // lockedResults keeps results whose rows another transaction holds. It asks for all of them in one question, and has
@@ -287,24 +322,6 @@ func (l *lockedResults) ask() {
 		if len(free) > 0 {
 			s.Go(func() { s.flush(free) })
 		}
-	}
-}
-
-// releaseOf is the change that gives a claimed row back as it was before the claim.
-func releaseOf(r *row.Row, due row.Time) row.Change {
-	c := changeOf(r, row.Pending)
-	c.Due = due
-	c.Attempt = max(r.Attempt-1, 0)
-	return c
-}
-
-// changeOf is a transition that keeps everything of the row but its status. It is that of an executing row; the caller
-// sets From for another one.
-func changeOf(r *row.Row, to row.Status) row.Change {
-	return row.Change{
-		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt,
-		CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors,
-		Executor: r.Executor, SameExecutor: true,
 	}
 }
 

@@ -164,7 +164,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 		hangs.Store(false)
 		time.Sleep(time.Minute)
 		w.allCompleted(ids, time.Minute)
-		if n := e.attempts.len(); n != 0 {
+		if n := e.pool.attempts.len(); n != 0 {
 			t.Errorf("%d rows are still in the book", n)
 		}
 	})
@@ -178,13 +178,13 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Second))
 		time.Sleep(3*time.Second - 5*time.Millisecond)
-		u := e.attempts.get(id)
+		u := e.pool.attempts.get(id)
 		if u == nil {
 			t.Fatal("the task is not claimed ahead")
 		}
-		e.renewer.lose(u, processor.ErrLeaseLost)
+		e.pool.renewer.lose(u, processor.ErrLeaseLost)
 		states := map[int64]row.State{id: {ID: id, Version: u.row.Version, Status: row.Executing}}
-		e.renewer.compare([]*attempt{u}, states, func(u *attempt) { u.renewed(time.Now()) })
+		e.pool.renewer.compare([]*attempt{u}, states, func(u *attempt) { u.renewed(time.Now()) })
 		time.Sleep(5 * time.Second)
 		w.completed(id, time.Second)
 		if got := w.series(e); got["runs_total{a,released}"] != 1 || got["runs_total{a,completed}"] != 1 {

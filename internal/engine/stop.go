@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -32,40 +31,36 @@ func (e *Engine) Stop(ctx context.Context) error {
 func (e *Engine) stop(ctx context.Context) error {
 	e.endFinders()
 	e.findersDone.Wait()
-	findersErr := e.passes.stop()
+	findersErr := e.find.stop()
 	told := e.announceLeaving()
 	grace, cancelGrace := context.WithTimeoutCause(ctx, e.cfg.StopGrace, processor.ErrGraceEnded)
 	defer cancelGrace()
 	if told {
 		e.handSharesOver(grace)
 	}
-	e.tags.run(false)
+	e.arm.tags.run(false)
 	e.endSources()
 	e.sourcesDone.Wait()
-	e.pops.close()
+	e.leases.pops.close()
 	e.runqueue.Close()
 
-	drainErr := e.drain(grace)
-	e.endProcessors(processor.ErrStopping)
+	drainErr := e.pool.drain(grace)
+	e.pool.endProcessors(processor.ErrStopping)
 	if drainErr != nil {
-		e.releaseRest()
+		e.pool.releaseRest()
 	}
-	last, cancel := context.WithTimeout(e.Life, e.cfg.CallTimeout)
+	last, cancel := context.WithTimeout(e.events.Life, e.cfg.CallTimeout)
 	defer cancel()
-	err := errors.Join(
-		findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.ends.queue.Close(last),
-		e.pops.looks.Close(last), e.holders.expiries.Close(last), e.saver.Close(last),
-	)
+	err := errors.Join(findersErr, e.pool.close(last), e.leases.closeQueues(last), e.Control.Close(last))
 	if e.cfg.Waker != nil {
-		_ = e.notifier.notifyAll(last) // of what was released
+		_ = e.arm.notify.notifyAll(last) // of what was released
 		e.cfg.Waker.Close()
 	}
 	err = errors.Join(err, e.member.Leave(last))
 	e.closeRollup()
-	e.waitForHooks(last)
-	e.End()
-	e.watch.waits.close()
-	e.watch.close()
+	e.events.waitForHooks(last)
+	e.events.End()
+	e.events.close()
 	return errors.Join(drainErr, err)
 }
 
@@ -74,72 +69,9 @@ func (e *Engine) closeRollup() {
 	if e.started {
 		e.markNode(row.MarkLeft)
 	}
-	ctx, cancel := context.WithTimeout(e.Life, leaveTimeout)
+	ctx, cancel := context.WithTimeout(e.events.Life, leaveTimeout)
 	defer cancel()
-	e.rollup.Close(ctx)
-}
-
-func (e *Engine) waitForHooks(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		e.hooks.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		e.Log.Error("a hook has not returned; the scheduler stops without it")
-	}
-}
-
-// drain waits until the outcome of every claim is known and the result of every attempt is stored. It does not wait for
-// rows that are to be claimed again, which the table has, nor for rows that were handed out, whose holders end them.
-func (e *Engine) drain(ctx context.Context) error {
-	wait := func(c <-chan struct{}) error {
-		select {
-		case <-c:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	if err := wait(e.claimer.idle()); err != nil {
-		return err
-	}
-	for e.attempts.len() > 0 {
-		if err := wait(e.attempts.gone); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// releaseRest waits a moment for processors to obey their ended context. It releases the rows of those that do not; the
-// fence refuses their late results.
-func (e *Engine) releaseRest() {
-	until := time.NewTimer(stopReleaseWait)
-	defer until.Stop()
-	for e.attempts.len() > 0 {
-		select {
-		case <-e.attempts.gone:
-			continue
-		case <-until.C:
-		}
-		break
-	}
-	for _, a := range e.attempts.list() {
-		if progress, _, by := a.state(); progress == claimed || progress == returned || by == byTransaction {
-			continue
-		}
-		e.Metrics.IgnoredContext()
-		e.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", a.row.ID,
-			"tag", a.row.Tag, "stack", stackOf(a))
-		result := settlement{attempt: a, change: released(a, e.now()).change, kind: metrics.RunReleased}
-		if err := e.settler.queue.Add(result); err != nil {
-			e.Log.Error("the task was not released; it runs again when its lease is over",
-				"task", a.row.ID, "tag", a.row.Tag, "err", err)
-		}
-	}
+	e.events.rollup.Close(ctx)
 }
 
 // leaveTick is how often a leaving node checks whether it has anything left to claim.
@@ -150,17 +82,17 @@ const leaveTick = 20 * time.Millisecond
 // returns when nothing of the share is left, after two look-aheads, or after half of the grace: the rest is for what
 // runs. Where no other node serves a tag it returns at once.
 func (e *Engine) handSharesOver(grace context.Context) {
-	shares := e.arm.shares.Load()
-	if shares == nil || !shares.view.Others(e.tags.list()) {
+	view := e.arm.view()
+	if view == nil || !view.Others(e.arm.tags.list()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(grace, min(e.cfg.shortTerm(), e.cfg.StopGrace/2))
+	ctx, cancel := context.WithTimeout(grace, min(e.arm.cfg.shortTerm(), e.cfg.StopGrace/2))
 	defer cancel()
-	until := e.now().Add(e.cfg.shortTerm())
+	until := e.events.now().Add(e.arm.cfg.shortTerm())
 	// The shares stay as they were, with this node in them. A last look-ahead reads to the end of what the others may
 	// not know of.
-	if err := e.lookahead.readWindow(ctx, e.tags.list()); err != nil && ctx.Err() == nil {
-		e.Failed("looking ahead", err)
+	if err := e.arm.readWindow(ctx, e.arm.tags.list()); err != nil && ctx.Err() == nil {
+		e.events.Failed("looking ahead", err)
 	}
 	for e.runqueue.Claimable(until) && lifecycle.Sleep(ctx, leaveTick) {
 	}

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +13,6 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // table is the store with the steps that all writers share.
@@ -238,97 +239,6 @@ func (t *table) due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return page, err
 }
 
-// release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
-// It returns the rows as they are afterwards.
-func (c *deps) release(seen []row.State, why string) (released []row.Row) {
-	if len(seen) == 0 {
-		return nil
-	}
-	ids, versions := make([]int64, len(seen)), make(map[int64]int64, len(seen))
-	for i, s := range seen {
-		ids[i], versions[s.ID] = s.ID, s.Version
-	}
-	ctx, cancel := c.Call()
-	defer cancel()
-	rows, broken, err := c.store.Get(ctx, nil, ids)
-	if err != nil {
-		c.Failed("releasing", err)
-		return nil
-	}
-	c.discard(broken)
-	now := c.now()
-	for _, r := range rows {
-		if r.Status != row.Executing || r.Version != versions[r.ID] {
-			continue
-		}
-		// The lease was counted from the later of the claim and the due time that it took.
-		change := releaseOf(&r, max(r.Due.Add(-r.TTR), now))
-		if r.FirstStart() { // the task was handed to no processor
-			change.Execution = 0
-		}
-		applied, err := c.update(ctx, []row.Change{change})
-		if err != nil {
-			c.Failed("releasing", err)
-			continue
-		}
-		if applied == 1 {
-			c.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
-			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
-			released = append(released, r)
-		}
-	}
-	return released
-}
-
-// discarder is what fails rows that cannot be decoded: a store.
-type discarder interface {
-	Discard(ctx context.Context, broken []row.Broken) (discarded int, err error)
-	States(ctx context.Context, ids []int64) ([]row.State, error)
-}
-
-// discard fails rows that cannot be decoded.
-func (c *deps) discard(broken []row.Broken) {
-	ctx, cancel := c.Call()
-	defer cancel()
-	if err := c.discardBy(ctx, c.store, broken); err != nil {
-		c.Failed("failing rows that cannot be decoded", err)
-	}
-}
-
-// discardBy fails rows that cannot be decoded, and reports those that it failed. Where another process has met some of
-// them at the same time, both may report a row.
-func (c *deps) discardBy(ctx context.Context, by discarder, broken []row.Broken) error {
-	if len(broken) == 0 {
-		return nil
-	}
-	n, err := by.Discard(ctx, broken)
-	if err != nil || n == 0 {
-		return err
-	}
-	var states map[int64]row.State
-	if n < len(broken) {
-		found, err := by.States(ctx, idsOf(broken, func(b row.Broken) int64 { return b.ID }))
-		if err != nil {
-			return err
-		}
-		states = statesByID(found)
-	}
-	for _, b := range broken {
-		if s := states[b.ID]; n == len(broken) || s.Version == b.Version+1 && s.Status == row.Failed {
-			c.discarded(b)
-		}
-	}
-	return nil
-}
-
-// discarded reports a row that was failed because it cannot be decoded.
-func (c *deps) discarded(b row.Broken) {
-	c.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
-		"tag", b.Read.Tag, "version", b.Version, "err", b.Reason)
-	c.watch.tell(processor.EventFailed, &b.Read, brokenError(b))
-	c.onFailed(&b.Read, b.Read.Expected, brokenError(b))
-}
-
 // health knows what the database lets this process do. A pop that gets nothing has to tell whether nothing is due, or
 // whether that cannot be read or claimed. A full disk may take heartbeats and refuse saves.
 type health struct {
@@ -336,8 +246,6 @@ type health struct {
 	looked time.Time  // when the last read of due rows began that was answered
 	claim  failure
 	save   failure
-	// saveFailed is whether the last save did. While saves succeed, nothing is noted of them.
-	saveFailed atomic.Bool
 
 	claimsFail hindrance // claims fail for the database's fault
 
@@ -396,7 +304,16 @@ func (h *health) saved(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.save = failure{fault(err), time.Now()}
-	h.saveFailed.Store(h.save.err != nil)
+}
+
+// warning returns the statement that ends that rows get ids beyond the last one, or "" when none were met lately.
+func (h *health) warning() (mend string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.met) > warnedFor {
+		return ""
+	}
+	return h.mend
 }
 
 // misnumbered notes that rows had ids beyond the last one, and the statement that ends that.
@@ -411,4 +328,100 @@ func (h *health) failing() (claim, save error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.claim.lately(), h.save.lately()
+}
+
+// span is a time between two moments. The zero time as its begin is the beginning.
+type span struct{ from, to time.Time }
+
+func (s span) overlap(other span) time.Duration {
+	from, to := s.from, s.to
+	if other.from.After(from) {
+		from = other.from
+	}
+	if other.to.Before(to) {
+		to = other.to
+	}
+	return max(to.Sub(from), 0)
+}
+
+// hindrance remembers the last span in which something kept tasks from starting. The zero value is one that never was.
+type hindrance struct {
+	mu   sync.Mutex // no other lock is taken while it is held
+	span span       // goes on while it has no end
+}
+
+// begin notes that it is there since a moment.
+func (h *hindrance) begin(since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.span.from.IsZero() || !h.span.to.IsZero() {
+		h.span = span{from: since}
+	}
+}
+
+// end notes that it is over.
+func (h *hindrance) end(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.span.from.IsZero() && h.span.to.IsZero() {
+		h.span.to = at
+	}
+}
+
+// last returns the last span, up to now when it goes on.
+func (h *hindrance) last(now time.Time) span {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.span
+	if !s.from.IsZero() && s.to.IsZero() {
+		s.to = now
+	}
+	return s
+}
+
+// lockWait is longer than a statement waits for a locked row.
+const lockWait = 2500 * time.Millisecond
+
+// releaseOf is the change that gives a claimed row back as it was before the claim.
+func releaseOf(r *row.Row, due row.Time) row.Change {
+	c := changeOf(r, row.Pending)
+	c.Due = due
+	c.Attempt = max(r.Attempt-1, 0)
+	return c
+}
+
+// changeOf is a transition that keeps everything of the row but its status. It is that of an executing row; the caller
+// sets From for another one.
+func changeOf(r *row.Row, to row.Status) row.Change {
+	return row.Change{
+		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt,
+		CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors,
+		Executor: r.Executor, SameExecutor: true,
+	}
+}
+
+// afterChange is what the run queue has to know of a row after the change.
+func afterChange(r *row.Row, c row.Change) row.Due {
+	return row.Due{
+		ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount,
+	}
+}
+
+func distinct[T cmp.Ordered](all []T) []T {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// rescuePage is how many leases that are over one statement ends.
+const rescuePage = 200
+
+// lockCheckFor is for how long after a lock was met writers ask for locks first.
+const lockCheckFor = time.Minute
+
+// signal leaves a message in a channel of capacity one; a message that is already there says the same.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

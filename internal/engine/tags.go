@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -18,11 +19,9 @@ import (
 //
 // Order of locks: refreshing, then the lock of the run queue, then mu.
 type tags struct {
-	*deps
-	onOpen  func()          // called when a tag opens or gets another limit, but not by a pop
-	awaited func() []string // the tags that pops wait for
-	notify  *notifier
-	looked  func(look row.Time) // told when the first schedule needs attention
+	*armDeps
+	notify *notifier
+	news   runqueue.Wake // a tag has opened or got another limit, but not by a pop
 
 	refreshing sync.Mutex // keeps in order what refreshes tell the run queue, which is told while it is held
 
@@ -31,6 +30,7 @@ type tags struct {
 	limits  map[string]int       // slots of the tags that are open
 	names   []string             // the same, sorted
 	popped  map[string]time.Time // tags that were popped here, and when
+	waits   map[string]int       // how many pops wait for a tag
 	paused  map[string]bool      // nil until it was read: no tag opens before
 	opened  map[string]opening   // of the tags that are open
 	shut    map[string]bool      // the tags that were paused when the others opened
@@ -55,10 +55,10 @@ const (
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
 	"now; pop fewer different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
 
-func newTags(c *deps, onOpen func(), awaited func() []string) *tags {
+func newTags(c *armDeps, notify *notifier) *tags {
 	return &tags{
-		deps: c, onOpen: onOpen, awaited: awaited,
-		limits: map[string]int{}, popped: map[string]time.Time{},
+		armDeps: c, notify: notify, news: make(runqueue.Wake, 1),
+		limits: map[string]int{}, popped: map[string]time.Time{}, waits: map[string]int{},
 		opened: map[string]opening{},
 	}
 }
@@ -117,7 +117,7 @@ func (t *tags) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.looked(look)
+	t.scheduled(look)
 	paused := map[string]bool{}
 	for _, s := range states {
 		if s.Paused {
@@ -179,10 +179,28 @@ func (t *tags) note(tags []string) (fresh bool, err error) {
 	return unknown > 0, nil
 }
 
-// refresh works out which tags are open. When one opens or gets another limit, it starts a scan for what is overdue.
+// await notes that a pop waits for the tags, or by -1 that it waits no more.
+func (t *tags) await(tags []string, change int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, tag := range tags {
+		if t.waits[tag] += change; t.waits[tag] == 0 {
+			delete(t.waits, tag)
+		}
+	}
+}
+
+// awaited reports whether a pop waits for the tag.
+func (t *tags) awaited(tag string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.waits[tag] > 0
+}
+
+// refresh works out which tags are open. When one opens or gets another limit, a scan looks for what is overdue.
 func (t *tags) refresh() {
 	if t.reopen() {
-		t.onOpen()
+		t.news.Set()
 	}
 }
 
@@ -190,10 +208,9 @@ func (t *tags) refresh() {
 func (t *tags) reopen() (opened bool) {
 	t.refreshing.Lock()
 	defer t.refreshing.Unlock()
-	awaited := t.awaited()
 	t.mu.Lock()
 	old := t.limits
-	for _, tag := range awaited {
+	for tag := range t.waits {
 		t.popped[tag] = time.Now()
 	}
 	t.limits, t.names = map[string]int{}, nil
@@ -241,4 +258,15 @@ func (t *tags) noteOpened() {
 		t.opened[tag] = opening{time.Now(), after}
 	}
 	t.shut = t.paused
+}
+
+// markPause marks that a tag was paused or resumed through this process, and by whom.
+func (t *tags) markPause(ctx context.Context, tag string, paused bool) {
+	mark := row.Mark{Kind: row.MarkResumed, Name: row.Actor(ctx)}
+	if paused {
+		mark.Kind = row.MarkPaused
+	}
+	if now := t.now(); !now.IsZero() {
+		t.rollup.Mark(now, tag, t.rollup.Node, mark)
+	}
 }

@@ -192,7 +192,7 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 				w.Errorf("task %d is at version %d, want %d: it was claimed once more", id, r.Version, version)
 			}
 		}
-		if e.commits.awaited() || e.runqueue.Counts().Timers != 0 {
+		if e.arm.commits.awaited() || e.runqueue.Counts().Timers != 0 {
 			w.Error("something is left of a task")
 		}
 	})

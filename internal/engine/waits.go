@@ -49,7 +49,7 @@ const (
 
 // WaitTask returns the task once it has ended, as its row then reads. It returns [processor.ErrNotFound] when there is
 // no such row, and [processor.ErrClosed] when the engine has stopped.
-func (e *Engine) WaitTask(ctx context.Context, id int64) (rows []row.Row, broken []row.Broken, err error) {
+func (e *events) WaitTask(ctx context.Context, id int64) (rows []row.Row, broken []row.Broken, err error) {
 	answer := e.await(id)
 	defer e.leaveWait(id, answer)
 	select {
@@ -65,7 +65,7 @@ func (e *Engine) WaitTask(ctx context.Context, id int64) (rows []row.Row, broken
 	}
 }
 
-func (e *Engine) await(id int64) chan found {
+func (e *events) await(id int64) chan found {
 	w := &e.watch.waits
 	answer := make(chan found, 1)
 	w.mu.Lock()
@@ -88,7 +88,7 @@ func (e *Engine) await(id int64) chan found {
 	return answer
 }
 
-func (e *Engine) leaveWait(id int64, answer chan found) {
+func (e *events) leaveWait(id int64, answer chan found) {
 	w := &e.watch.waits
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *waits) close() {
 }
 
 // answerWaits reads until no caller waits.
-func (e *Engine) answerWaits() {
+func (e *events) answerWaits() {
 	w := &e.watch.waits
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
@@ -193,7 +193,7 @@ func (w *waits) waited(tasks []*awaited) []*awaited {
 func (a *awaited) task() int64 { return a.id }
 
 // readStates finds out which of the tasks have ended or are gone.
-func (e *Engine) readStates(ids []int64) {
+func (e *events) readStates(ids []int64) {
 	if len(ids) == 0 {
 		return
 	}
@@ -215,7 +215,7 @@ func (e *Engine) readStates(ids []int64) {
 }
 
 // answer reads the tasks and answers those who wait for one that has ended. The others are waited for further.
-func (e *Engine) answer(ids []int64) {
+func (e *events) answer(ids []int64) {
 	ctx, cancel := e.Call()
 	defer cancel()
 	rows, broken, err := e.store.Get(ctx, nil, ids)

@@ -249,7 +249,7 @@ func TestANodeArmsWhatTheSenderMeans(t *testing.T) {
 			ids = append(ids, w.save(producer, "a", 100*time.Millisecond))
 		}
 		now := producer.Now()
-		told.wakeups.hear([]wake.Notice{{Tag: "a", From: now, To: now.Add(time.Second), Share: 0, Of: 1}})
+		told.find.wakeups.hear([]wake.Notice{{Tag: "a", From: now, To: now.Add(time.Second), Share: 0, Of: 1}})
 		time.Sleep(5 * time.Second)
 		w.allCompleted(ids, 10*time.Millisecond)
 	})
@@ -377,8 +377,8 @@ func TestForgedSharesAreBounded(t *testing.T) {
 		for i := range 4 * wakeSpans {
 			forged = append(forged, wake.Notice{Tag: "a", From: e.now(), To: row.MaxTime, Share: i, Of: 1 << 16})
 		}
-		e.wakeups.hear(forged)
-		if turn, _ := e.wakeups.turn(); len(turn) > wakeSpans {
+		e.find.wakeups.hear(forged)
+		if turn, _ := e.find.wakeups.turn(); len(turn) > wakeSpans {
 			t.Errorf("%d spans wait", len(turn))
 		}
 	})
@@ -431,7 +431,7 @@ func TestForgedWakeUpsLeadToABoundedRateOfReads(t *testing.T) {
 			due := wake.Notice{Tag: "a", From: row.MinTime, To: row.MaxTime}
 			paused := due
 			paused.State = true
-			e.wakeups.hear([]wake.Notice{due, paused})
+			e.find.wakeups.hear([]wake.Notice{due, paused})
 			time.Sleep(100 * time.Microsecond)
 		}
 		if reads := s.reads.Load() - before; reads < 300 || reads > 500+20 { // some are of other parts
@@ -444,10 +444,10 @@ func TestATransactionThatEndsDuringALookIsLookedForAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing}, on(new(air.Network)))
 		d := row.Due{ID: 1 << 40, Tag: "a", Due: e.now()}
-		e.commits.open = []uncommitted{{due: d, wait: longestCommitWait, until: time.Now().Add(time.Minute)}}
-		e.commits.turn()
-		e.commits.committed([]int64{d.ID})
-		if !e.commits.looking[d.ID] {
+		e.arm.commits.open = []uncommitted{{due: d, wait: longestCommitWait, until: time.Now().Add(time.Minute)}}
+		e.arm.commits.turn()
+		e.arm.commits.committed([]int64{d.ID})
+		if !e.arm.commits.looking[d.ID] {
 			t.Error("it is looked for after the longest wait")
 		}
 	})
@@ -461,7 +461,7 @@ func TestASaveWhoseClockHasLostItsAnchorIsTold(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		id := w.plain(1<<40, "a", producer.now())
 		producer.clock.Drop()
-		producer.arm.written(row.Due{ID: id, Tag: "a", Due: w.row(id).Due})
+		producer.arm.Written(row.Due{ID: id, Tag: "a", Due: w.row(id).Due})
 		time.Sleep(time.Second)
 		w.allCompleted([]int64{id}, 10*time.Millisecond)
 	})

@@ -33,9 +33,7 @@ const (
 // wakeups reads the rows that other processes tell of, and arms them. It reads at most once every wakePause, whatever
 // arrives.
 type wakeups struct {
-	*deps
-	arm  *armer
-	pops func() []string // the tags that callers wait for
+	*findDeps
 	wake chan struct{}
 
 	mu     sync.Mutex
@@ -53,8 +51,8 @@ type toRead struct {
 	reads int // that found nothing
 }
 
-func newWakeups(c *deps, arm *armer, pops func() []string) *wakeups {
-	return &wakeups{deps: c, arm: arm, pops: pops, wake: make(chan struct{}, 1), soon: heard{}, later: heard{}}
+func newWakeups(c *findDeps) *wakeups {
+	return &wakeups{findDeps: c, wake: make(chan struct{}, 1), soon: heard{}, later: heard{}}
 }
 
 // hear notes what another process tells. Notices of tags that are not open here are dropped.
@@ -193,7 +191,7 @@ func (t *wakeups) read(ctx context.Context, turn heard) error {
 	slices.Sort(w.Tags)
 	ctx, cancel := t.CallIn(ctx)
 	defer cancel()
-	awaited, found := t.pops(), map[string]bool{}
+	found := map[string]bool{}
 	for range wakePages {
 		page, err := t.due(ctx, w)
 		if err != nil {
@@ -201,7 +199,7 @@ func (t *wakeups) read(ctx context.Context, turn heard) error {
 		}
 		for _, d := range page {
 			found[d.Tag] = true
-			if slices.Contains(awaited, d.Tag) || t.mine(d, byTag[d.Tag]) {
+			if t.arm.tags.awaited(d.Tag) || t.mine(d, byTag[d.Tag]) {
 				t.runqueue.Arm(d, true)
 			}
 		}

@@ -5,18 +5,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// watch tells subscribers and those who wait for a task what this process has stored. Without a watcher, each event
-// costs a count and the read of one counter.
+// watch knows subscribers and those who wait for a task. Without a watcher, each event costs a count and the read of
+// one counter.
 type watch struct {
 	watchers atomic.Int64 // subscriptions and waits
-	now      func() row.Time
-	counts   *rollup.Counts
-	runEnded func(schedule string) // told of the ends of runs of schedules
 
 	mu            sync.RWMutex // guards what follows; innermost
 	subscriptions []*Subscription
@@ -25,16 +21,13 @@ type watch struct {
 	waits waits
 }
 
-func newWatch(now func() row.Time, counts *rollup.Counts) *watch {
-	return &watch{now: now, counts: counts, waits: waits{tasks: map[int64]*awaited{}, kick: make(chan struct{}, 1)}}
-}
-
 // tell reports what has become of a task. Its row is stored.
-func (w *watch) tell(kind processor.EventKind, r *row.Row, err error) {
-	w.counts.Event(r.Tag, kind)
+func (e *events) tell(kind processor.EventKind, r *row.Row, err error) {
+	e.counts.Event(r.Tag, kind)
 	if r.TickOf != nil && kind.Ends() {
-		w.runEnded(r.TickOf.Schedule)
+		e.runs.Ended(r.TickOf.Schedule)
 	}
+	w := &e.watch
 	if w.watchers.Load() == 0 {
 		return
 	}
@@ -42,7 +35,7 @@ func (w *watch) tell(kind processor.EventKind, r *row.Row, err error) {
 		w.waits.ended(r.ID)
 	}
 	event := processor.Event{
-		Kind: kind, ID: r.ID, Tag: r.Tag, Attempt: r.Attempt, Time: w.now().Std(), Err: err,
+		Kind: kind, ID: r.ID, Tag: r.Tag, Attempt: r.Attempt, Time: e.now().Std(), Err: err,
 		Key: row.OwnKey(row.DecodeHeaders(r.Headers)[processor.AppHeader], r.Key),
 	}
 	w.mu.RLock()
@@ -51,6 +44,9 @@ func (w *watch) tell(kind processor.EventKind, r *row.Row, err error) {
 		s.send(event)
 	}
 }
+
+// watched reports whether a subscriber or a wait hears of events.
+func (e *events) watched() bool { return e.watch.watchers.Load() > 0 }
 
 // Subscription receives the events of this process.
 type Subscription struct {
@@ -61,8 +57,8 @@ type Subscription struct {
 }
 
 // Subscribe begins to send the events that the config asks for. It returns [processor.ErrClosed] after a stop.
-func (e *Engine) Subscribe(config processor.SubscribeConfig) (*Subscription, error) {
-	w := e.watch
+func (e *events) Subscribe(config processor.SubscribeConfig) (*Subscription, error) {
+	w := &e.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -116,4 +112,25 @@ func (w *watch) close() {
 	}
 	w.watchers.Add(-int64(len(w.subscriptions)))
 	w.subscriptions = nil
+}
+
+// taskOf is what the processor sees of the row.
+func taskOf(r *row.Row, due row.Time) *processor.Task {
+	headers := row.DecodeHeaders(r.Headers)
+	return &processor.Task{
+		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
+		Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers, Priority: r.Priority,
+		Schedule: ScheduledRun(r.TickOf),
+	}
+}
+
+// ScheduledRun is what a processor sees of the schedule of its task.
+func ScheduledRun(of *row.TickOf) *processor.ScheduledRun {
+	if of == nil {
+		return nil
+	}
+	return &processor.ScheduledRun{
+		Name: of.Schedule, Tick: of.Tick.Std(), Cause: processor.Cause(of.Cause.String()), Previous: of.Previous.Std(),
+		Next: of.Following.Std(), LastSuccess: of.Success.Std(), Missed: of.Missed,
+	}
 }

@@ -186,7 +186,7 @@ func TestSubscriberThatDoesNotReceiveHoldsUpNothing(t *testing.T) {
 		}
 		s.Close()
 		s.Close()
-		if n := e.watch.watchers.Load(); n != 0 {
+		if n := e.events.watch.watchers.Load(); n != 0 {
 			w.Errorf("%d watchers are left", n)
 		}
 		after := w.subscribe(e, processor.SubscribeConfig{})
@@ -233,7 +233,7 @@ func TestWaitIsAnsweredAtOnceForWhatEndsHere(t *testing.T) {
 				w.Errorf("answered %v after the end", late)
 			}
 		}
-		if n := e.watch.watchers.Load(); n != 0 {
+		if n := e.events.watch.watchers.Load(); n != 0 {
 			w.Errorf("%d watchers are left", n)
 		}
 	})
@@ -327,9 +327,9 @@ func TestWaitsThatComeAndGoLeaveNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * waitEvery)
-		e.watch.waits.mu.Lock()
-		n := len(e.watch.waits.turn)
-		e.watch.waits.mu.Unlock()
+		e.events.watch.waits.mu.Lock()
+		n := len(e.events.watch.waits.turn)
+		e.events.watch.waits.mu.Unlock()
 		if n != 1 {
 			w.Errorf("%d tasks are asked for, want 1", n)
 		}

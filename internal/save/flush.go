@@ -183,7 +183,10 @@ func (s *Saver) insert(requests []*request) (again []*request) {
 	if requests[0].alone && row.ClassOf(err) != row.ClassLocked {
 		s.locked.remove(requests[0])
 	}
-	s.Ended(err)
+	if err != nil || s.failed.Load() {
+		s.failed.Store(err != nil)
+		s.Ended(err)
+	}
 	if err == nil {
 		s.stored(requests)
 		return nil

@@ -133,7 +133,7 @@ func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 		case met && n.row.Key != "":
 			s.duplicate(n, holder)
 		case taken: // a plain INSERT has taken the id
-			if !r.redraw(n, s.IDs.Next()) {
+			if !r.redraw(n, s.NextID()) {
 				return true, false
 			}
 			left = true

@@ -46,7 +46,7 @@ type Store interface {
 type Config struct {
 	Store    Store
 	Clock    *clock.Clock
-	IDs      interface{ Next() int64 }
+	NextID   func() int64
 	Registry *processor.Registry
 
 	TTR         time.Duration // of a task without one whose tag has none
@@ -55,7 +55,7 @@ type Config struct {
 	Committed func(rows ...row.Due) // called with rows that are in the table, pending
 	Stored    func(r *row.Row)      // called with each row that a save of its own has stored
 	InTx      func(rows ...row.Due) // called with rows that are there once the caller's transaction commits
-	Ended     func(err error)       // called with how each statement ended
+	Ended     func(err error)       // called with each error of a statement, and with nil once one succeeds again
 }
 
 // Saver stores new tasks. Each caller is answered for itself: a duplicate, a refused row or a context that ends changes
@@ -72,6 +72,7 @@ type Saver struct {
 	locked   lockedKeys
 	slow     chan struct{}             // one for each slow retry
 	collided atomic.Pointer[time.Time] // when a save last met a key that is taken
+	failed   atomic.Bool               // the last statement did
 }
 
 // The bounds of one INSERT and of what may wait for it. A statement stays far below the smallest packet limit in use,
@@ -229,7 +230,7 @@ func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error
 	r.Due = r.Expected
 	s.setDefaults(&r, task.Unlimited)
 	if task.ID == 0 {
-		r.ID = s.IDs.Next()
+		r.ID = s.NextID()
 	}
 	return newRow{row: r, at: row.At(task.At), drawn: task.ID == 0, reschedules: task.OnConflict != ""}, nil
 }

@@ -64,6 +64,6 @@ func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, re
 	if !taken {
 		return refusal
 	}
-	n.row.ID = s.IDs.Next()
+	n.row.ID = s.NextID()
 	return s.Store.Insert(ctx, tx, []row.Row{n.row})
 }

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+)
+
+// stopReleaseWait is how long an interrupted processor may take to return.
+const stopReleaseWait = time.Second
+
+// pool claims tasks, runs their processors at their due times, and stores their results.
+type pool struct {
+	*runner
+	claimer    *claimer
+	dispatcher *dispatcher
+	renewer    *renewer
+	end        context.CancelCauseFunc // ends the contexts of running processors
+}
+
+// newPool makes what runs tasks in a process.
+func newPool(a *armer, q *runqueue.Queue, cfg runConfig) *pool {
+	c := &runDeps{events: a.events, cfg: cfg, runqueue: q, arm: a}
+	r := &runner{runDeps: c, attempts: newAttempts()}
+	r.settler = newSettler(c, r.attempts)
+	p := &pool{runner: r, renewer: newRenewer(r)}
+	r.base, p.end = context.WithCancelCause(a.Life)
+	p.dispatcher = newDispatcher(r, p.renewer)
+	p.claimer = newClaimer(c, p.dispatcher.add)
+	return p
+}
+
+// handTo says who takes the tasks that others work on. It is called before the first claim.
+func (p *pool) handTo(h taskHolders) { p.holders = h }
+
+// start begins to start claimed tasks at their due times, and to renew leases, until the life ends.
+func (p *pool) start() {
+	p.Go(func() { p.dispatcher.loop(p.Life) })
+	p.Go(func() { p.renewer.loop(p.Life, &p.renewer.short) })
+	p.Go(func() { p.renewer.loop(p.Life, &p.renewer.long) })
+	p.Go(func() { p.renewer.look(p.Life) })
+	p.Go(func() { p.renewer.deadlines(p.Life) })
+}
+
+// claim claims what the run queue picks, until ctx ends.
+func (p *pool) claim(ctx context.Context) { p.claimer.loop(ctx) }
+
+// endProcessors ends the contexts of running processors.
+func (p *pool) endProcessors(cause error) { p.end(cause) }
+
+// Stopped ends the attempt of a task that was cancelled through this process, before the next look.
+func (p *pool) Stopped(id int64) { p.renewer.cancelled(id) }
+
+// renewed returns when the renewals in flight have ended.
+func (p *pool) renewed() { p.renewer.await() }
+
+// runNow claims a due task, and runs its processor in the calling goroutine. It returns what the processor returned,
+// and whether the task could be claimed.
+func (p *pool) runNow(ctx context.Context, d row.Due) (result error, ran bool, err error) {
+	p.runqueue.AddDue([]row.Due{d}, false, p.now())
+	for _, it := range p.runqueue.Pick(1, 0, false) {
+		claim := row.Claim{
+			Executor: p.claimer.freshExecutor(""), IP: p.cfg.IP, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
+		}
+		claimed, err := p.store.Claim(ctx, claim)
+		if err != nil || len(claimed.Rows) == 0 {
+			p.runqueue.Release(it, runqueue.Ended)
+			return nil, false, err
+		}
+		a := newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())
+		p.attempts.add(a)
+		result, ran = p.execute(a), true
+	}
+	return result, ran, nil
+}
+
+// close writes the results that are queued.
+func (p *pool) close(ctx context.Context) error { return p.settler.close(ctx) }
+
+// drain waits until the outcome of every claim is known and the result of every attempt is stored. It does not wait for
+// rows that are to be claimed again, which the table has, nor for rows that were handed out, whose holders end them.
+func (p *pool) drain(ctx context.Context) error {
+	wait := func(c <-chan struct{}) error {
+		select {
+		case <-c:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := wait(p.claimer.idle()); err != nil {
+		return err
+	}
+	for p.attempts.len() > 0 {
+		if err := wait(p.attempts.gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseRest waits a moment for processors to obey their ended context. It releases the rows of those that do not; the
+// fence refuses their late results.
+func (p *pool) releaseRest() {
+	until := time.NewTimer(stopReleaseWait)
+	defer until.Stop()
+	for p.attempts.len() > 0 {
+		select {
+		case <-p.attempts.gone:
+			continue
+		case <-until.C:
+		}
+		break
+	}
+	for _, a := range p.attempts.list() {
+		if progress, _, by := a.state(); progress == claimed || progress == returned || by == byTransaction {
+			continue
+		}
+		p.Metrics.IgnoredContext()
+		p.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", a.row.ID,
+			"tag", a.row.Tag, "stack", stackOf(a))
+		result := settlement{attempt: a, change: released(a, p.now()).change, kind: metrics.RunReleased}
+		if err := p.settler.queue.Add(result); err != nil {
+			p.Log.Error("the task was not released; it runs again when its lease is over",
+				"task", a.row.ID, "tag", a.row.Tag, "err", err)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Pop waits until tasks of the tags are due, and hands out up to the maximum. It returns none when the wait has passed,
+// the context's cause when ctx has ended, and an error when it cannot know whether any is due.
+func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, error) {
+	if !e.running() {
+		return nil, processor.ErrNotStarted
+	}
+	slices.Sort(r.Tags)
+	r.Tags = slices.Compact(r.Tags)
+	fresh, err := e.arm.tags.pop(r.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		e.announceAtBeat()
+		signal(e.beatSoon)
+	}
+	tasks, err := e.leases.take(ctx, r, fresh)
+	switch {
+	case len(tasks) > 0:
+		return tasks, nil
+	case !e.running():
+		return nil, processor.ErrClosed
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("looking for tasks to pop: %w", err)
+	}
+	return nil, nil
+}
