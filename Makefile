@@ -21,17 +21,9 @@ endef
 test: ## run the tests on SQLite and on every server found (see internal/testkit/dbtest)
 	@$(call tested,go test ./...)
 
-.PHONY: test-race
-test-race: ## the same with the race detector
-	@$(call tested,go test -race ./...)
-
 .PHONY: test-db
 test-db: ## run the tests and fail unless MariaDB and MySQL are both there
 	@$(call tested,DELAYTASK_REQUIRE_DB=mariadb$(comma)mysql go test ./...)
-
-.PHONY: test-race-db
-test-race-db: ## test-db with the race detector
-	@$(call tested,DELAYTASK_REQUIRE_DB=mariadb$(comma)mysql go test -race ./...)
 
 FUZZTIME ?= 10s
 
@@ -64,9 +56,17 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
+MODULES := . test/browser test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
 .PHONY: lint
-lint: ## vet and golangci-lint
-	for module in . test/browser test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm; do (cd "$$module" && go vet ./... && golangci-lint run ./...); done
+lint: ## gofmt, go mod tidy -diff and golangci-lint, which vets, in every module
+	@files=$$(gofmt -l .); echo -n "$$files"; [[ -z $$files ]]
+	for module in $(MODULES); do (cd "$$module" && go mod tidy -diff && $(GOLANGCI) run ./...); done
+
+.PHONY: check
+check: lint ## lint, and run the tests on SQLite alone: wants neither root nor a server
+	DELAYTASK_TEST_DSN=sqlite go test ./...
 
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.4
 
@@ -102,7 +102,7 @@ fmt: ## format all Go files
 
 .PHONY: tidy
 tidy: ## tidy go.mod and go.sum of all modules
-	for module in . test/browser test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm; do go -C "$$module" mod tidy; done
+	for module in $(MODULES); do go -C "$$module" mod tidy; done
 
 .PHONY: bench
 bench: ## run the benchmarks of single parts
@@ -178,7 +178,7 @@ pictures: ## record the demo and the dashboard for the README; wants Debian's ch
 .PHONY: clone
 clone: ## run the two commands of the README in a clean clone
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir"; cd "$$dir"; \
-	go run ./cmd/delaytask demo; go test ./...
+	for command in 'go run ./cmd/delaytask demo' 'go test ./...'; do grep -Fx "$$command" README.md; $$command; done
 
 # The DSN goes by environment and not by flag: lists of processes show flags, and with them the password.
 .PHONY: migrate-up
@@ -198,7 +198,7 @@ down: ## stop it and remove its data
 	docker compose down --volumes
 
 .PHONY: full
-full: ## verify, with the race detector everywhere, MariaDB 11.8, clusters, controls, mutations, fuzzing …: hours
+full: ## verify, and every night: MariaDB 11.8, clusters, controls, mutations, fuzzing, seeds …: hours
 	.ci/run full
 
 .PHONY: verify

@@ -14,18 +14,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestCountingAllocatesNothing(t *testing.T) {
-	c := NewCounts()
-	count := func() {
-		c.Late("a", time.Millisecond)
-		c.Event("a", processor.EventCompleted)
-	}
-	count()
-	if n := testing.AllocsPerRun(100, count); n > 0 {
-		t.Errorf("a task costs %v allocations, want none", n)
-	}
-}
-
 // While minutes are taken, each task is in one of them.
 func TestNothingIsCountedTwiceOrLost(t *testing.T) {
 	c := NewCounts()

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // traceparent is the header of a sampled span.
@@ -176,23 +174,5 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 		if !maps.Equal(tt.headers, before) {
 			t.Errorf("%s: the caller's map was changed", name)
 		}
-	}
-}
-
-func TestTracingThatIsOffAllocatesNothing(t *testing.T) { // not in parallel: allocations of others would count
-	s := delaytasktest.New(t)
-	ctx, header, id := t.Context(), delaytask.WithHeader("a", "b"), delaytask.WithID(-1)
-	fewest := func(f func()) (n float64) { // under the race detector pools drop what they hold
-		n = math.MaxFloat64
-		for range 100 {
-			n = min(n, testing.AllocsPerRun(1, f))
-		}
-		return n
-	}
-	// A save that is refused for its arguments allocates what their check does.
-	all := fewest(func() { _, _ = s.SaveDelayTask(ctx, "t", "body", 0, header, id) })
-	checked := fewest(func() { _, _ = processor.NewSave("t", "body", 0, processor.Limits{}, header, id) })
-	if all != checked {
-		t.Errorf("%v allocations, want %v", all, checked)
 	}
 }

@@ -4,7 +4,7 @@
 // Servers are looked for when the first test asks for one, in this order, until each kind is there:
 //
 //  1. DELAYTASK_TEST_DSN, a comma-separated list of go-sql-driver DSNs whose users may create databases; DSNs joined
-//     by + are the members of one cluster;
+//     by + are the members of one cluster; or "sqlite", so that no server is looked for;
 //  2. a mariadbd or mysqld binary on this machine, started as a private server in a temporary folder;
 //  3. Docker, when DELAYTASK_TEST_DOCKER=1 or the image is already local.
 //

@@ -65,6 +65,9 @@ func TestKilledTestProcessLeavesNoServer(t *testing.T) {
 		_, _ = os.Stdout.WriteString("DSN " + servers[kind](kind).DSN + "\n")
 		select {}
 	}
+	if os.Getenv("DELAYTASK_TEST_DSN") == "sqlite" {
+		t.Skip("the child starts servers")
+	}
 	for kind := range servers {
 		t.Run(string(kind), func(t *testing.T) { killTestProcess(t, kind) })
 	}

@@ -49,6 +49,10 @@ var (
 
 func found() *finding {
 	once.Do(func() {
+		if sqliteAlone() {
+			state.reasons = append(state.reasons, named+" asks for SQLite alone")
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), findTimeout)
 		defer cancel()
 		state.addNamed(ctx)
@@ -57,6 +61,12 @@ func found() *finding {
 	})
 	return &state
 }
+
+// named is the variable that names servers.
+const named = "DELAYTASK_TEST_DSN"
+
+// sqliteAlone reports whether the tests have to leave servers alone, also those that are installed.
+func sqliteAlone() bool { return os.Getenv(named) == string(SQLite) }
 
 // files is where databases of SQLite are made.
 var files = &server{kind: SQLite}
@@ -70,29 +80,28 @@ func serversOf(kind Kind) []*server {
 
 // addNamed adds the servers that the user named.
 func (f *finding) addNamed(ctx context.Context) {
-	const env = "DELAYTASK_TEST_DSN"
-	list := os.Getenv(env)
+	list := os.Getenv(named)
 	if list == "" {
-		f.reasons = append(f.reasons, env+" is not set")
+		f.reasons = append(f.reasons, named+" is not set")
 		return
 	}
-	for named := range strings.SplitSeq(list, ",") {
+	for database := range strings.SplitSeq(list, ",") {
 		var members []*mysql.Config
-		for dsn := range strings.SplitSeq(named, "+") {
+		for dsn := range strings.SplitSeq(database, "+") {
 			cfg, err := mysql.ParseDSN(strings.TrimSpace(dsn))
 			if err != nil {
-				f.reasons = append(f.reasons, env+" holds what is not a go-sql-driver DSN")
+				f.reasons = append(f.reasons, named+" holds what is not a go-sql-driver DSN")
 				return
 			}
 			members = append(members, cfg)
 		}
-		connect := func() (*server, error) { return dial(ctx, members[0], env) }
+		connect := func() (*server, error) { return dial(ctx, members[0], named) }
 		if len(members) > 1 {
-			connect = func() (*server, error) { return dialCluster(ctx, members, env) }
+			connect = func() (*server, error) { return dialCluster(ctx, members, named) }
 		}
 		s, err := connect()
 		if err != nil {
-			err = fmt.Errorf("%s at %s: %w", env, members[0].Addr, err)
+			err = fmt.Errorf("%s at %s: %w", named, members[0].Addr, err)
 		}
 		f.add(s, err)
 	}

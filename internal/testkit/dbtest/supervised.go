@@ -271,6 +271,9 @@ func NewDisposable(tb testing.TB, kind Kind) Disposable {
 // NewDisposableIn is [NewDisposable] with the server's data inside of the given folder.
 func NewDisposableIn(tb testing.TB, kind Kind, in string) Disposable {
 	tb.Helper()
+	if sqliteAlone() {
+		missing(tb, kind, named+" asks for SQLite alone")
+	}
 	ctx, cancel := context.WithTimeout(tb.Context(), findTimeout)
 	defer cancel()
 	s, err := NewSupervised(ctx, kind, in)

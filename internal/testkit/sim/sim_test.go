@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,12 +29,9 @@ var (
 // enough is how many seeds with a violation end the test, unless the totals are asked for.
 const enough = 5
 
-// TestSeeds plays clusters under faults, each fixed by a seed, and judges their journals.
-func TestSeeds(t *testing.T) {
-	n := cmp.Or(*seeds, 200)
-	if *seeds == 0 && raced() {
-		n = 20 // the race detector makes everything ten times as slow
-	}
+// playSeeds plays clusters under faults, each fixed by a seed, and judges their journals.
+func playSeeds(t *testing.T, usual int) {
+	n := cmp.Or(*seeds, usual)
 	var mu sync.Mutex
 	var next atomic.Uint64
 	var totals Totals
@@ -70,12 +66,6 @@ func TestSeeds(t *testing.T) {
 	if *times > 1 {
 		fmt.Printf("%d of %d runs have a violation\n", len(totals.Failed), totals.Seeds)
 	}
-}
-
-// raced reports whether the race detector is on.
-func raced() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // playOnce plays and judges a seed. It keeps the journal of a violation, because the seed may pass the next time.

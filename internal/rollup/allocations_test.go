@@ -1,0 +1,22 @@
+//go:build !race
+
+package rollup
+
+import (
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	c := NewCounts()
+	count := func() {
+		c.Late("a", time.Millisecond)
+		c.Event("a", processor.EventCompleted)
+	}
+	count()
+	if n := testing.AllocsPerRun(100, count); n > 0 {
+		t.Errorf("a task costs %v allocations, want none", n)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !race
+
+package sim
+
+import "testing"
+
+func TestSeeds(t *testing.T) { playSeeds(t, 200) }
