@@ -56,7 +56,7 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
-MODULES := . test/browser test/chaos test/deploy test/pictures test/sqlcheck bench/peers examples/orm
+MODULES := . test/system bench/peers examples/orm
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .PHONY: lint
@@ -94,7 +94,7 @@ rules: ## check and test the alert rules; promtool is in Debian's package promet
 
 .PHONY: dashboard
 dashboard: ## run all queries of dashboard and alerts on a Prometheus that scrapes a service; wants Debian's prometheus
-	DELAYTASK_REQUIRE_PROMETHEUS=1 go -C test/deploy test -count=1 -run OnAPrometheus ./...
+	DELAYTASK_REQUIRE_PROMETHEUS=1 go -C test/system test -count=1 -run OnAPrometheus ./deploy
 
 .PHONY: fmt
 fmt: ## format all Go files
@@ -117,7 +117,7 @@ SERVER ?= mariadb
 .PHONY: chaos
 chaos: FOR ?= 10m
 chaos: ## hurt processes and a SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED, and record it
-	go -C test/chaos run . -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
+	go -C test/system run ./chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
 CHECKS ?= early rescue sql-fence sql-guard
 
@@ -128,7 +128,7 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	for check in $(CHECKS); do \
 		go run ./test/lab overlay control-$$check "$$work" && \
-			go -C test/chaos build -overlay "$$work/overlay.json" -o "$$work/chaos" . || exit; \
+			go -C test/system build -overlay "$$work/overlay.json" -o "$$work/chaos" ./chaos || exit; \
 		code=0; "$$work/chaos" -for 20s -rate 60 -patience 10s -forget \
 			-only 'kill worker,freeze worker,partition of a worker' >/dev/null 2>&1 || code=$$?; \
 		[[ $$code == 1 ]] || { echo "without the check \"$$check\" the judge said $$code, want 1"; exit 1; }; \
@@ -153,7 +153,7 @@ test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it instal
 
 .PHONY: test-clusters
 test-clusters: ## hurt clusters of Galera and of group replication and their members, two minutes each; as root
-	for server in galera group primary; do go -C test/chaos run . -for 2m -server "$$server"; done
+	for server in galera group primary; do go -C test/system run ./chaos -for 2m -server "$$server"; done
 
 .PHONY: mutations
 mutations: ## apply each mutation to the code, and fail where no test notices
@@ -166,14 +166,11 @@ test-orm: ## run the transactions of docs/transactions.md with GORM, ent, bun, s
 
 .PHONY: browser
 browser: ## run the tests of the dashboard in Chromium, and keep pictures of its pages in bin/pages; wants npm
-	DELAYTASK_REQUIRE_BROWSER=1 DELAYTASK_TEST_SCREENSHOTS=$(CURDIR)/bin/pages go -C test/browser test -count=1 -parallel 4 ./...
+	DELAYTASK_REQUIRE_BROWSER=1 DELAYTASK_TEST_SCREENSHOTS=$(CURDIR)/bin/pages go -C test/system test -count=1 -parallel 4 ./browser
 
-# The picture of a task's life is drawn by hand.
 .PHONY: pictures
-pictures: ## record the demo and the dashboard for the README; wants Debian's chromium
-	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go build -o "$$dir" ./cmd/delaytask; \
-	PATH=$$dir:$$PATH go -C test/pictures run . -o ../../docs/images/demo.svg delaytask demo; \
-	PATH=$$dir:$$PATH go -C test/pictures run . -page 1280x1165 -o ../../docs/images/dashboard delaytask demo --ui
+pictures: ## take pictures of the dashboard for the README; wants Debian's chromium
+	DELAYTASK_TEST_PICTURES=$(CURDIR)/docs/images go -C test/system test -count=1 -run '^TestTheReadmesPicturesAreTaken$$' ./browser
 
 .PHONY: clone
 clone: ## run the two commands of the README in a clean clone

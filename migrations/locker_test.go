@@ -147,8 +147,8 @@ func one[A any](_ A, err error) error { return err }
 
 const statementsFile = "testdata/statements.sql"
 
-// test/sqlcheck checks the list against other servers that are compatible with MySQL. DELAYTASK_UPDATE=1 writes it
-// anew.
+// test/system/sqlcheck checks the list against other servers that are compatible with MySQL. DELAYTASK_UPDATE=1 writes
+// it anew.
 func TestStatementsThatMigrationsSendAreListed(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		if d.Members != nil {

@@ -19,8 +19,8 @@ import (
 
 const statementsFile = "testdata/statements.sql"
 
-// test/sqlcheck checks the list against other servers that are compatible with MySQL. Every statement of the store has
-// to be in it. DELAYTASK_UPDATE=1 writes it anew.
+// test/system/sqlcheck checks the list against other servers that are compatible with MySQL. Every statement of the
+// store has to be in it. DELAYTASK_UPDATE=1 writes it anew.
 func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		if d.Members != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A demo that prints something else needs a new picture: make pictures.
+// The picture is drawn by hand: a line that the demo prints otherwise is changed in it.
 func TestThePictureShowsWhatTheDemoPrints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 8 seconds")
@@ -48,12 +48,12 @@ func TestThePictureShowsWhatTheDemoPrints(t *testing.T) {
 	want, got := masked(append(printed, "$ delaytask demo")), masked(shown)
 	for _, line := range want {
 		if !slices.Contains(got, line) {
-			t.Errorf("the picture lacks %q: make pictures", line)
+			t.Errorf("the picture lacks %q", line)
 		}
 	}
 	for _, line := range got {
 		if !slices.Contains(want, line) {
-			t.Errorf("the demo does not print %q: make pictures", line)
+			t.Errorf("the demo does not print %q", line)
 		}
 	}
 	if len(got) != len(want) || len(text) > 60<<10 {

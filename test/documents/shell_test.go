@@ -32,7 +32,7 @@ var exceptions = []exception{
 		"TestTheDemoServesADashboard the one with a dashboard"},
 	{command: "go run ./examples/schedule", why: "it runs until it is stopped; TestSchedule runs it"},
 	{command: "go run ./test/lab judge", why: "it judges the journal of a test that has failed"},
-	{command: "kubectl", why: "it needs a cluster; test/deploy checks what is applied"},
+	{command: "kubectl", why: "it needs a cluster; test/system/deploy checks what is applied"},
 	{command: "test/servers", why: "it installs servers; .ci/run does"},
 	{command: "make", why: "it takes minutes to hours, some as root", instead: func(command string) string {
 		return strings.Replace(command, "make", "make --dry-run", 1)

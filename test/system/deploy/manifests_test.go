@@ -1,0 +1,254 @@
+// Package deploy checks what is in deploy/: the manifests, by the types of the Kubernetes API and by the program that
+// they start; the dashboard, by Grafana's schema and by a Prometheus that scrapes the program; and the alerts.
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+const root = "../../.."
+
+var program string // the built program
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "deploy")
+		if err != nil {
+			panic(err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		program = filepath.Join(dir, "delaytask")
+		build := exec.Command("go", "build", "-o", program, "./cmd/delaytask")
+		build.Dir, build.Stderr = root, os.Stderr
+		if err := build.Run(); err != nil {
+			panic(err)
+		}
+		return m.Run()
+	}())
+}
+
+// manifests are all objects of the folder.
+type manifests struct {
+	deployment appsv1.Deployment
+	job        batchv1.Job
+	service    corev1.Service
+	budget     policyv1.PodDisruptionBudget
+	network    networkingv1.NetworkPolicy
+	config     corev1.ConfigMap
+	secret     corev1.Secret
+	account    corev1.ServiceAccount
+}
+
+// load decodes each document as its kind. A field that the kind does not have fails the test.
+func load(t *testing.T) (m manifests) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme,
+		networkingv1.AddToScheme,
+	} {
+		check(t, add(scheme))
+	}
+	strict := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	files, err := filepath.Glob(root + "/deploy/kubernetes/*.yaml")
+	check(t, err)
+	found := 0
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		check(t, err)
+		documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text)))
+		for {
+			document := make([]byte, 1<<20)
+			n, err := documents.Read(document)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			check(t, err)
+			object, _, err := strict.Decode(document[:n], nil, nil)
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+				continue
+			}
+			found++
+			switch o := object.(type) {
+			case *appsv1.Deployment:
+				m.deployment = *o
+			case *batchv1.Job:
+				m.job = *o
+			case *corev1.Service:
+				m.service = *o
+			case *policyv1.PodDisruptionBudget:
+				m.budget = *o
+			case *networkingv1.NetworkPolicy:
+				m.network = *o
+			case *corev1.ConfigMap:
+				m.config = *o
+			case *corev1.Secret:
+				m.secret = *o
+			case *corev1.ServiceAccount:
+				m.account = *o
+			}
+		}
+	}
+	if found != 8 {
+		t.Fatalf("%d objects are there, want one of each kind", found)
+	}
+	return m
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestManifestsNameEachOther(t *testing.T) {
+	m := load(t)
+	pod := m.deployment.Spec.Template
+	for name, selector := range map[string]map[string]string{
+		"deployment": m.deployment.Spec.Selector.MatchLabels, "service": m.service.Spec.Selector,
+		"budget": m.budget.Spec.Selector.MatchLabels, "network policy": m.network.Spec.PodSelector.MatchLabels,
+		"spread": pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels,
+	} {
+		for label, value := range selector {
+			if pod.Labels[label] != value {
+				t.Errorf("the %s selects %s=%s, which its pods do not have", name, label, value)
+			}
+		}
+		if labels := m.job.Spec.Template.Labels; !differs(selector, labels) {
+			t.Errorf("the %s selects the pods of the migration", name)
+		}
+	}
+	c, migrate := pod.Spec.Containers[0], m.job.Spec.Template.Spec.Containers[0]
+	if c.Image != migrate.Image {
+		t.Errorf("the migration runs %s, the service %s", migrate.Image, c.Image)
+	}
+	ports := []string{m.service.Spec.Ports[0].TargetPort.String(), c.LivenessProbe.HTTPGet.Port.String(),
+		c.ReadinessProbe.HTTPGet.Port.String(), c.StartupProbe.HTTPGet.Port.String()}
+	if want := []string{"http", "http", "http", "http"}; !slices.Equal(ports, want) || c.Ports[0].Name != "http" {
+		t.Errorf("the ports are %v", ports)
+	}
+	if c.EnvFrom[0].SecretRef.Name != m.secret.Name || migrate.EnvFrom[0].SecretRef.Name != m.secret.Name ||
+		pod.Spec.Volumes[0].ConfigMap.Name != m.config.Name || pod.Spec.ServiceAccountName != m.account.Name {
+		t.Error("a pod names a secret, a config map or an account that is not there")
+	}
+	var kustomization struct {
+		Resources []string
+		Images    []struct{ Name, NewTag string }
+	}
+	text, err := os.ReadFile(root + "/deploy/kubernetes/kustomization.yaml")
+	check(t, err)
+	check(t, yaml.Unmarshal(text, &kustomization))
+	if image := kustomization.Images[0]; image.Name+":"+image.NewTag != c.Image {
+		t.Errorf("the kustomization has image %+v, the deployment %s", image, c.Image)
+	}
+	for _, file := range kustomization.Resources {
+		if _, err := os.Stat(root + "/deploy/kubernetes/" + file); err != nil {
+			t.Error(err)
+		}
+	}
+	version, err := exec.Command(program, "version").Output()
+	check(t, err)
+	if _, tag, _ := strings.Cut(c.Image, ":"); !strings.Contains(string(version), " "+tag+" ") {
+		t.Errorf("the image is %s, the program says %s", c.Image, version)
+	}
+}
+
+func differs(selector, labels map[string]string) bool {
+	for label, value := range selector {
+		if labels[label] != value {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPodsHaveNoRights(t *testing.T) {
+	m := load(t)
+	for name, pod := range map[string]corev1.PodSpec{
+		"deployment": m.deployment.Spec.Template.Spec, "migration": m.job.Spec.Template.Spec,
+	} {
+		own, c := pod.SecurityContext, pod.Containers[0].SecurityContext
+		if !*own.RunAsNonRoot || own.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault ||
+			*pod.AutomountServiceAccountToken || *c.AllowPrivilegeEscalation || !*c.ReadOnlyRootFilesystem ||
+			!slices.Equal(c.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+			t.Errorf("the pods of the %s have rights", name)
+		}
+	}
+}
+
+// TestTheProgramRunsAsThePodStartsIt starts it with the settings of the pod, asks each probe, and stops it. Only the
+// database and the port are others.
+func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
+	m := load(t)
+	pod := m.deployment.Spec.Template.Spec
+	c := pod.Containers[0]
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yaml")
+	check(t, os.WriteFile(config, []byte(m.config.Data["config.yaml"]), 0o600))
+	environ := append(os.Environ(), "DELAYTASK_CONFIG="+config)
+	for _, e := range c.Env {
+		if e.Name != "DELAYTASK_CONFIG" {
+			environ = append(environ, e.Name+"=pod-1")
+		}
+	}
+	for name, value := range m.secret.StringData {
+		if name != "DELAYTASK_DSN" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	environ = append(environ, "DELAYTASK_DSN=sqlite:"+filepath.Join(dir, "delaytask.db"))
+	run := func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Env, cmd.Dir = environ, dir
+		return cmd
+	}
+	if out, err := run(t.Context(), m.job.Spec.Template.Spec.Containers[0].Args...).CombinedOutput(); err != nil {
+		t.Fatalf("the migration: %v\n%s", err, out)
+	}
+	settings, err := run(t.Context(), "config", "print", "--json").Output()
+	check(t, err)
+	var used struct {
+		StopGrace int `json:"stop_grace_ms"`
+	}
+	check(t, json.Unmarshal(settings, &used))
+	grace := time.Duration(used.StopGrace) * time.Millisecond
+	const requests = 15 * time.Second // that are in flight
+	before := time.Duration(c.Lifecycle.PreStop.Sleep.Seconds) * time.Second
+	given := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
+	if want := before + requests + grace; given < want {
+		t.Errorf("pods are killed after %v, want %v", given, want)
+	}
+
+	address := freeAddress(t)
+	serve := launch(t, run(t.Context(), append(c.Args, "--server-listen", address)...))
+	for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+		serve.await(t, "http://"+address+probe.HTTPGet.Path)
+	}
+	serve.stop(t)
+}
