@@ -56,11 +56,11 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
-MODULES := . test/system bench/peers examples/orm
+MODULES := . test/system bench/peers
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .PHONY: lint
-lint: ## gofmt, go mod tidy -diff and golangci-lint, which vets, in every module
+lint: ## gofmt, go mod tidy -diff and golangci-lint, which vets, in every module; make test-orm lints examples/orm
 	@files=$$(gofmt -l .); echo -n "$$files"; [[ -z $$files ]]
 	for module in $(MODULES); do (cd "$$module" && go mod tidy -diff && $(GOLANGCI) run ./...); done
 
@@ -101,8 +101,8 @@ fmt: ## format all Go files
 	gofmt -w .
 
 .PHONY: tidy
-tidy: ## tidy go.mod and go.sum of all modules
-	for module in $(MODULES); do go -C "$$module" mod tidy; done
+tidy: orm ## tidy go.mod and go.sum of all modules
+	for module in $(MODULES) examples/orm; do go -C "$$module" mod tidy; done
 
 .PHONY: bench
 bench: ## run the benchmarks of single parts
@@ -159,9 +159,14 @@ test-clusters: ## hurt clusters of Galera and of group replication and their mem
 mutations: ## apply each mutation to the code, and fail where no test notices
 	go run ./test/lab mutate
 
+# What ent generates is not in the repository.
+.PHONY: orm
+orm: ## generate the code of ent in examples/orm
+	go -C examples/orm generate -run ' ent '
+
 .PHONY: test-orm
-test-orm: ## run the transactions of docs/transactions.md with GORM, ent, bun, sqlx and sqlc
-	@CGO_ENABLED=0 go -C examples/orm vet ./...
+test-orm: orm ## lint and run the transactions of docs/transactions.md with GORM, ent, bun, sqlx and sqlc
+	cd examples/orm && go mod tidy -diff && $(GOLANGCI) run ./...
 	@$(call tested,CGO_ENABLED=0 go -C examples/orm test -count=1 ./...)
 
 .PHONY: browser

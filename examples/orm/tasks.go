@@ -6,7 +6,7 @@ package orm
 
 import "github.com/delaytask/delaytask"
 
-//go:generate go run -mod=mod entgo.io/ent/cmd/ent@v0.14.5 generate --feature sql/execquery ./ent/schema
+//go:generate go tool ent generate --feature sql/execquery ./ent/schema
 //go:generate env CGO_ENABLED=0 go run github.com/sqlc-dev/sqlc/cmd/sqlc@v1.31.1 generate -f queries/sqlc.yaml
 
 // CloseOrder closes an order that was not paid. Its body is the id of the order.
