@@ -1,22 +1,89 @@
 package redact
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// isJSON reports whether a text is JSON that can hold a secret.
-func isJSON(text string) bool {
+// isJSON reports whether a text is made of the tokens of JSON and can hold a secret. The end may be missing.
+func (m *masker) isJSON(text string) bool {
+	text = strings.TrimSuffix(text, Cut)
 	start := skipSpace(text, 0)
-	return start < len(text) && strings.IndexByte(`{["`, text[start]) >= 0 && json.Valid([]byte(text))
+	if start == len(text) || text[start] != '{' && text[start] != '[' && text[start] != '"' {
+		return false
+	}
+	i := start
+	for i < len(text) && i >= 0 {
+		switch kinds[text[i]] & (jsonMark | jsonDigit) {
+		case jsonMark:
+			i++
+		case jsonDigit:
+			for i++; i < len(text) && (kinds[text[i]]&jsonDigit != 0 || text[i]|' ' == 'e' || text[i] == '+'); {
+				i++
+			}
+		default:
+			if text[i] == '"' {
+				i = wholeString(text, i)
+			} else {
+				i = literal(text, i)
+			}
+		}
+	}
+	m.read += max(i, 0)
+	return i >= 0
 }
 
-// jsonEdits are the edits of valid JSON. It needs no stack: a string before a colon is a name, and all that matters of
-// a container is where it ends.
-func (r *Redactor) jsonEdits(text string, depth int) (edits []edit) {
+// wholeString returns where the string that begins at i ends, and -1 for one that is not JSON. What follows a string in
+// JSON is a mark.
+func wholeString(text string, i int) int {
+	for i++; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			if i = skipSpace(text, i+1); i < len(text) && strings.IndexByte(",:]}", text[i]) < 0 {
+				return -1
+			}
+			return i
+		case c == '\\':
+			if i++; i == len(text) {
+				return i
+			}
+			if text[i] == 'u' {
+				for n := 0; n < 4 && i+1 < len(text); n++ {
+					if i++; kinds[text[i]]&hexDigit == 0 {
+						return -1
+					}
+				}
+			} else if strings.IndexByte(escaped, text[i]) < 0 {
+				return -1
+			}
+		case c < ' ':
+			return -1
+		}
+	}
+	return i
+}
+
+const (
+	escaped  = `"\/bfnrt`
+	escapeOf = "\"\\/\b\f\n\r\t"
+)
+
+// literal returns where the word of JSON at i ends, and -1 for another.
+func literal(text string, i int) int {
+	for _, word := range []string{"true", "false", "null"} {
+		if rest := text[i:]; strings.HasPrefix(rest, word) || strings.HasPrefix(word, rest) {
+			return min(i+len(word), len(text))
+		}
+	}
+	return -1
+}
+
+// inJSON adds the parts of JSON that are secrets. It needs no stack: a string before a colon is a name, and all that
+// matters of a container is where it ends.
+func (m *masker) inJSON(all []part, text string, depth int) []part {
 	named := false // a member of this object says that the member value is a secret
 	for i := 0; i < len(text); {
 		switch text[i] {
@@ -24,34 +91,46 @@ func (r *Redactor) jsonEdits(text string, depth int) (edits []edit) {
 			named = false
 			i++
 		case '"':
-			end := stringEnd(text, i)
+			inner, end := stringEnd(text, i)
 			value, isName := memberValue(text, end)
 			if !isName {
-				edits = append(edits, r.stringEdits(text, i+1, end-1, depth)...)
+				all = m.inString(all, text, i+1, inner, depth)
 				i = end
 				continue
 			}
-			name := decoded(text[i+1 : end-1])
-			c := r.classOf(name)
+			name := m.decoded(text[i+1 : inner])
+			c := m.redactor.classOf(name)
 			if named && (name == "value" || name == "Value") {
 				c = max(c, secret)
 			}
-			if c == harmless {
-				if isLabel(name) && text[value] == '"' {
-					named = r.classOf(decoded(text[value+1:stringEnd(text, value)-1])) != harmless
+			if i = value; c == harmless {
+				if isLabel(name) && i < len(text) && text[i] == '"' {
+					inner, _ := stringEnd(text, i)
+					named = m.redactor.classOf(m.decoded(text[i+1:inner])) != harmless
 				}
-				i = value
 				continue
 			}
-			i = valueEnd(text, value)
-			if stored := text[value:i]; worthMasking(c, stored) && stored != `"`+Mask+`"` {
-				edits = append(edits, edit{value, i, `"` + Mask + `"`})
+			i = m.valueEnd(text, value)
+			if worthMasking(c, text[value:i]) {
+				all = appendMember(all, text, value, i)
 			}
 		default:
 			i++
 		}
 	}
-	return edits
+	return all
+}
+
+// appendMember adds the value of a member. Of a string the quotation marks stay.
+func appendMember(all []part, text string, from, to int) []part {
+	if text[from] != '"' {
+		return added(all, part{from, to, 1})
+	}
+	inner, _ := stringEnd(text, from)
+	if stored := text[from+1 : inner]; stored == "" || stored == Mask {
+		return all
+	}
+	return added(all, part{from + 1, inner, 0})
 }
 
 // isLabel reports whether a member of this name may name the member value beside it, as in lists of headers and of
@@ -64,64 +143,93 @@ func isLabel(name string) bool {
 	return false
 }
 
-// stringEdits are the edits within a string, which may be JSON again. from and to enclose it without its quotes.
-func (r *Redactor) stringEdits(text string, from, to, depth int) []edit {
+// inString adds the parts of a string that are secrets. It may be JSON again. from and to enclose it without its
+// quotation marks.
+func (m *masker) inString(all []part, text string, from, to, depth int) []part {
 	raw := text[from:to]
-	edits := r.edits(decoded(raw), depth+1)
-	at, seen := 0, 0 // so many bytes of raw are so many decoded ones
-	place := func(target int) int {
-		for seen < target {
-			size, r := unit(raw[at:])
-			at += size
-			if seen++; r >= 0 {
-				seen += utf8.RuneLen(r) - 1
-			}
+	known := len(all)
+	all = m.parts(all, m.decoded(raw), depth+1)
+	place := func(target int) int { return target }
+	if len(all) > known && strings.IndexByte(raw, '\\') >= 0 {
+		place = placesIn(raw)
+	}
+	for i := known; i < len(all); i++ {
+		p := &all[i]
+		p.from, p.to = from+place(p.from), from+place(p.to)
+		if p.quotes > 0 {
+			p.quotes++
 		}
-		return from + at
 	}
-	for i := range edits {
-		e := &edits[i]
-		e.from, e.to = place(e.from), place(e.to)
-		e.with = escapes.Replace(e.with)
-	}
-	return edits
+	return all
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+// placesIn returns a function that tells where in a string with escapes a byte of its text is. It is asked in order.
+func placesIn(raw string) func(target int) int {
+	at, seen := 0, 0 // so many bytes of raw are so many of the text
+	slash := strings.IndexByte(raw, '\\')
+	return func(target int) int {
+		for seen+slash-at < target && slash < len(raw) {
+			seen += slash - at
+			size, r := unit(raw[slash:])
+			if at = slash + size; r < 0 {
+				seen += size
+			} else {
+				seen += utf8.RuneLen(r)
+			}
+			if slash = strings.IndexByte(raw[at:], '\\'); slash < 0 {
+				slash = len(raw)
+			} else {
+				slash += at
+			}
+		}
+		return at + target - seen
+	}
+}
 
-// decoded is the text of a valid string without its quotes.
-func decoded(raw string) string {
-	if strings.IndexByte(raw, '\\') < 0 {
+// decoded is the text of a string without its quotation marks.
+func (m *masker) decoded(raw string) string {
+	next := strings.IndexByte(raw, '\\')
+	if next < 0 {
 		return raw
 	}
-	var b strings.Builder
-	b.Grow(len(raw))
-	for i := 0; i < len(raw); {
-		size, r := unit(raw[i:])
+	m.read += len(raw)
+	m.room.Grow(len(raw))
+	start := m.room.Len()
+	for next >= 0 {
+		m.room.WriteString(raw[:next])
+		size, r := unit(raw[next:])
 		if r >= 0 {
-			b.WriteRune(r)
+			m.room.WriteRune(r)
 		} else {
-			b.WriteByte(raw[i])
+			m.room.WriteString(raw[next : next+size])
 		}
-		i += size
+		raw = raw[next+size:]
+		next = strings.IndexByte(raw, '\\')
 	}
-	return b.String()
+	m.room.WriteString(raw)
+	return m.room.String()[start:]
 }
 
 // unit returns the size of the byte or the escape that a string begins with. r is what an escape stands for, and -1 for
-// a byte.
+// a byte. The end of an escape may be missing.
 func unit(raw string) (size int, r rune) {
-	if raw[0] != '\\' {
+	if raw[0] != '\\' || len(raw) == 1 {
 		return 1, -1
 	}
 	if raw[1] != 'u' {
-		return 2, rune("\"\\/\b\f\n\r\t"[strings.IndexByte(`"\/bfnrt`, raw[1])])
+		if at := strings.IndexByte(escaped, raw[1]); at >= 0 {
+			return 2, rune(escapeOf[at])
+		}
+		return 1, -1
 	}
 	first := hex(raw)
-	if !utf16.IsSurrogate(first) {
+	switch {
+	case first < 0:
+		return 1, -1
+	case !utf16.IsSurrogate(first):
 		return 6, first
 	}
-	if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+	if len(raw) > 7 && raw[6] == '\\' && raw[7] == 'u' {
 		if r := utf16.DecodeRune(first, hex(raw[6:])); r != utf8.RuneError {
 			return 12, r
 		}
@@ -129,9 +237,15 @@ func unit(raw string) (size int, r rune) {
 	return 6, utf8.RuneError
 }
 
-// hex is the number of an escape: \u and four digits.
+// hex is the number of an escape: \u and four digits. It is -1 where some are missing.
 func hex(escape string) rune {
-	n, _ := strconv.ParseUint(escape[2:6], 16, 32) // the JSON is valid
+	if len(escape) < 6 {
+		return -1
+	}
+	n, err := strconv.ParseUint(escape[2:6], 16, 32)
+	if err != nil {
+		return -1
+	}
 	return rune(n)
 }
 
@@ -142,14 +256,17 @@ func skipSpace(text string, i int) int {
 	return i
 }
 
-// stringEnd returns where the string that begins at i ends, with its quotes.
-func stringEnd(text string, i int) int {
-	for i++; text[i] != '"'; i++ {
-		if text[i] == '\\' {
+// stringEnd returns where the string that begins at i ends, without and with its closing quotation mark.
+func stringEnd(text string, i int) (inner, end int) {
+	for i++; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return i, i + 1
+		case '\\':
 			i++
 		}
 	}
-	return i + 1
+	return len(text), len(text)
 }
 
 // memberValue returns where the value of a member begins whose name ends there.
@@ -162,11 +279,12 @@ func memberValue(text string, end int) (at int, isName bool) {
 }
 
 // valueEnd returns where the value that begins at i ends.
-func valueEnd(text string, i int) int {
+func (m *masker) valueEnd(text string, i int) int {
+	from := i
 	for depth := 0; i < len(text); {
 		switch text[i] {
 		case '"':
-			i = stringEnd(text, i)
+			_, i = stringEnd(text, i)
 		case '{', '[':
 			depth++
 			i++
@@ -178,9 +296,10 @@ func valueEnd(text string, i int) int {
 				i++
 			}
 		}
-		if depth == 0 {
-			return i
+		if depth <= 0 {
+			break
 		}
 	}
+	m.read += i - from
 	return i
 }

@@ -1,4 +1,4 @@
-// Package redact masks secrets in texts that people are shown: bodies, headers and errors of tasks.
+// Package redact masks secrets in texts that people are shown: bodies, headers and errors of tasks, lines of the log.
 //
 // In JSON it masks the values of members with names such as password, accessToken or api_key, at any depth. It also
 // masks what looks like a secret within strings. In any other text it masks what follows such a name, passwords in
@@ -6,28 +6,34 @@
 // wherever they stand. All other bytes stay as they are, so JSON keeps its order, numbers and white space.
 //
 // It hides what it recognises: a secret under a harmless name is shown. Names can be added ([New]).
+//
+// A text is read in a fixed number of passes, each of which goes forward only, so the time grows as the text does.
 package redact
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
 // Mask stands where a secret was. No text of a task is likely to hold it, so a request that does was made from a text
-// that was shown.
+// that was shown. None of its characters is escaped in JSON.
 const Mask = "[delaytask-redacted]"
+
+// Cut ends a text of which only the beginning is there. What may be the beginning of a secret is masked before it.
+const Cut = "…"
 
 // Holds reports whether a text holds the mask.
 func Holds(text []byte) bool { return bytes.Contains(text, []byte(Mask)) }
 
 // Redactor masks secrets. All its methods may be used by many goroutines. A nil Redactor masks nothing.
-type Redactor struct{ names [][]string }
+type Redactor struct {
+	names map[string][]string // by their first words: the words that follow, each after a space
+	stems *stems              // nil: secretStems
+	odd   bool                // whether a name has no stem
+}
 
 // Text masks the secrets of a text by the names that every [Redactor] knows. The tag changes nothing.
 func Text(tag, text string) string { return new(Redactor).Text(tag, text) }
@@ -39,13 +45,21 @@ const longestName = 256
 // letter case and whatever stands between its words: card_number also means cardNumber and customer-card-number. New
 // returns an error for a name without a letter or a digit, and for one that is longer than 256 bytes.
 func New(names ...string) (*Redactor, error) {
-	r := &Redactor{}
+	known := secretStems
+	r := &Redactor{names: map[string][]string{}, stems: &known}
 	for _, name := range names {
-		parts := words(name)
-		if len(parts) == 0 || len(name) > longestName || !utf8.ValidString(name) {
+		all := strings.Fields(string(words(nil, name)))
+		if len(all) == 0 || len(name) > longestName || !utf8.ValidString(name) {
 			return nil, fmt.Errorf("the name %.40q: want up to %d bytes with a letter or a digit", name, longestName)
 		}
-		r.names = append(r.names, parts)
+		for _, as := range [][]string{all, {strings.Join(all, "")}} {
+			r.names[as[0]] = append(r.names[as[0]], strings.Join(as[1:], " "))
+		}
+		if len(all[0]) < 3 {
+			r.odd = true
+			continue
+		}
+		known.add(all[0])
 	}
 	return r, nil
 }
@@ -57,7 +71,31 @@ func (r *Redactor) Text(_, text string) string {
 	if r == nil {
 		return text
 	}
-	return apply(text, r.edits(text, 0))
+	m := masker{redactor: r}
+	return apply(text, m.parts(nil, text, 0))
+}
+
+// Beginning masks the secrets of the first bytes of a text, which [Cut] follows where there are more. It reads no more
+// of the text.
+func (r *Redactor) Beginning(tag, text string, limit int) string {
+	if len(text) <= limit {
+		return r.Text(tag, text)
+	}
+	// What is masked for fear that a secret begins there stands behind what is shown.
+	const beyond = 256
+	shown := r.Text(tag, upTo(text, limit+beyond)+Cut)
+	return upTo(strings.TrimSuffix(shown, Cut), limit) + Cut
+}
+
+// upTo returns at most so many bytes of a text, whole characters.
+func upTo(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for back := 0; back < utf8.UTFMax && limit > 0 && !utf8.RuneStart(text[limit]); back++ {
+		limit--
+	}
+	return text[:limit]
 }
 
 // Headers masks the secrets of headers: values under the names of secrets as a whole, secrets in others. It returns the
@@ -86,92 +124,55 @@ func (r *Redactor) Headers(tag string, headers map[string]string) map[string]str
 	return masked
 }
 
-// edit replaces a part of a text.
-type edit struct {
+// part is a part of a text that is masked.
+type part struct {
 	from, to int
-	with     string
+	quotes   int // how deep in JSON the mask needs quotation marks of its own; 0: nowhere
 }
 
-// deepest is how many texts within texts are read: a string of JSON may be JSON again.
-const deepest = 6
+// masker reads one text.
+type masker struct {
+	redactor *Redactor
+	found    [4][]part       // by the passes over a text that is not JSON
+	room     strings.Builder // for strings without their escapes
+	read     int             // bytes that were read ahead, which tests count
+}
 
-// edits returns the parts of a text to replace, in their order.
-func (r *Redactor) edits(text string, depth int) []edit {
-	if depth < deepest && isJSON(text) {
-		return r.jsonEdits(text, depth)
+// deepest is how many texts within texts are read as JSON: a string of JSON may be JSON again.
+const deepest = 3
+
+// parts adds the parts of a text that are secrets, in their order.
+func (m *masker) parts(all []part, text string, depth int) []part {
+	if len(text) < len(":x@/") {
+		return all
 	}
-	return r.textEdits(text)
+	if depth < deepest && m.isJSON(text) {
+		return m.inJSON(all, text, depth)
+	}
+	return m.inText(all, text)
 }
 
-func apply(text string, edits []edit) string {
-	if len(edits) == 0 {
+func apply(text string, parts []part) string {
+	if len(parts) == 0 {
 		return text
 	}
+	size := len(text)
+	for _, p := range parts {
+		size += p.from - p.to + len(Mask) + 2<<p.quotes
+	}
 	var b strings.Builder
-	b.Grow(len(text) + len(edits)*(len(Mask)+2))
+	b.Grow(size)
 	last := 0
-	for _, e := range edits {
-		b.WriteString(text[last:e.from])
-		b.WriteString(e.with)
-		last = e.to
+	for _, p := range parts {
+		b.WriteString(text[last:p.from])
+		b.WriteString(markOf[p.quotes])
+		b.WriteString(Mask)
+		b.WriteString(markOf[p.quotes])
+		last = p.to
 	}
 	b.WriteString(text[last:])
 	return b.String()
 }
 
-// united sorts the parts of a text that are secrets, and unites those that overlap. It leaves out those that are
-// masked.
-func united(text string, secrets []edit) []edit {
-	slices.SortFunc(secrets, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
-	all := secrets[:0]
-	for _, e := range secrets {
-		if n := len(all); n > 0 && e.from < all[n-1].to {
-			all[n-1].to = max(all[n-1].to, e.to)
-			continue
-		}
-		all = append(all, e)
-	}
-	return slices.DeleteFunc(all, func(e edit) bool { return e.from >= e.to || text[e.from:e.to] == Mask })
-}
-
-// words splits a name into its words in lower case, without the digits that end them: dbPassword2 is db, password. Of
-// a long name it returns the last words.
-func words(name string) []string {
-	if len(name) > longestName {
-		name = name[len(name)-longestName:]
-	}
-	var all []string
-	start := -1
-	end := func(at int) {
-		if start >= 0 {
-			word := name[start:at]
-			if trimmed := strings.TrimRight(word, "0123456789"); trimmed != "" {
-				word = trimmed
-			}
-			all = append(all, strings.ToLower(word))
-		}
-		start = -1
-	}
-	var before rune
-	for at, r := range name {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			end(at)
-		case start < 0:
-			start = at
-		case unicode.IsUpper(r) && (!unicode.IsUpper(before) || lowerFollows(name[at:])):
-			end(at)
-			start = at
-		}
-		before = r
-	}
-	end(len(name))
-	return all
-}
-
-// lowerFollows reports whether the second letter is a small one: the K of APIKey begins a word.
-func lowerFollows(text string) bool {
-	_, size := utf8.DecodeRuneInString(text)
-	r, _ := utf8.DecodeRuneInString(text[size:])
-	return unicode.IsLower(r)
-}
+// markOf is the quotation mark of a string of JSON, by how deep it is in strings of JSON.
+var markOf = [deepest + 1]string{"", `"`, `\"`, `\\\"`}

@@ -80,7 +80,7 @@ func TestHarmlessTextsStay(t *testing.T) {
 		`{"password":null,"token":"","secret":true,"token_type":"Bearer","token_url":"https://x/token"}`,
 		`{"password_policy":"strict","cookie_consent":"yes","author":"x","public_key":"x","primary_key":1,"key":"k"}`,
 		`{"author":"ann","passenger":"bob","boarding_pass":"A7","compass":"N","secretary":"eve","tokenizer":"bpe"}`,
-		`{"password":"[delaytask-redacted]"}`, "", " ", "12345", `"x"`, "{", `{"a":`, "\xff\xfe",
+		`{"password":"[delaytask-redacted]","token":"`, "", " ", "12345", `"x"`, "{", `{"a":`, "\xff\xfe",
 		"unexpected token } in JSON at position 3", "invalid token: expired", "Token::Expired", "password is required",
 		"bearer token is missing", "Basic authentication failed", `Bearer realm="delaytask"`, "mailto:bob@example.com",
 		"https://example.com:8080/@user", "dial tcp 10.0.0.1:3306: connection refused", "secret://vault/path",
@@ -126,15 +126,44 @@ func TestNamesCanBeAdded(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreReadOnce would not end if a text were read again from each of these.
-func TestLongTextsAreReadOnce(t *testing.T) {
+// TestNoBeginningOfASecretIsShown cuts each text at each byte, as lists do.
+func TestNoBeginningOfASecretIsShown(t *testing.T) {
 	t.Parallel()
-	for _, part := range []string{
-		"token:(a)", "\ncookie: ", "token='", "token: [", `password=\`, "://", ":@", "eyJ.", "eyJ-", "dt_-", "bearer ",
-	} {
-		if text := strings.Repeat(part, 1<<20/len(part)); Text("t", Text("t", text)) != Text("t", text) {
-			t.Errorf("%q repeated is not masked at once", part)
+	for _, c := range corpus {
+		text := secretive(c.text)
+		for n := range len(text) {
+			shown := Text("t", upTo(text, n)+Cut)
+			if strings.Contains(shown, canary[:2]) {
+				t.Errorf("%q\ncut    %q\nshows  %q", text, text[:n], shown)
+			}
+			if again := Text("t", shown); again != shown {
+				t.Errorf("%q\nis masked as  %q\nand that as    %q", text[:n]+Cut, shown, again)
+			}
+			shown = new(Redactor).Beginning("t", text, n)
+			if strings.Contains(shown, canary[:2]) || len(shown) > n+len(Cut) {
+				t.Errorf("%q\nbegins with %q", text, shown)
+			}
 		}
+	}
+}
+
+func TestABeginningIsMaskedAsTheWholeIs(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 2000)
+	for _, c := range []struct{ text, want string }{
+		{"dial db:3306: refused", "dial db:3306: refused"},
+		{`{"a":"b","password":"` + long + `"}`, `{"a":"b","password":"[delayt…`},
+		{`{"password":"x","b":"` + long, `{"password":"[delaytask-reda…`},
+		{"https://example.com:8080/é" + long, "https://example.com:8080/éx…"},
+		{"u:" + long + "@tcp(db:3306)/app", "u:[delaytask-redacted]…"},
+		{"éééééééééééééééééééé", "éééééééééééééé…"},
+	} {
+		if got := new(Redactor).Beginning("t", c.text, 28); got != c.want {
+			t.Errorf("%.40q begins with %q, want %q", c.text, got, c.want)
+		}
+	}
+	if got := (*Redactor)(nil).Beginning("t", "password=x", 10); got != "password=x" {
+		t.Errorf("without a mask: %q", got)
 	}
 }
 

@@ -1,21 +1,56 @@
 package redact
 
 import (
-	"encoding/base64"
+	"slices"
 	"strings"
 )
 
-// textEdits are the edits of a text that is not JSON. Each of its passes reads the text once.
-func (r *Redactor) textEdits(text string) []edit {
-	secrets := privateKeys(text)
-	secrets = append(secrets, r.assigned(text)...)
-	secrets = append(secrets, userinfo(text)...)
-	secrets = append(secrets, shaped(text)...)
-	return united(text, secrets)
+// inText adds the parts of a text that is not JSON. Each of its passes reads the text once, and finds parts in their
+// order.
+func (m *masker) inText(all []part, text string) []part {
+	m.found[0] = privateKeys(m.found[0][:0], text)
+	m.found[1] = m.assigned(m.found[1][:0], text)
+	m.found[2] = m.userinfo(m.found[2][:0], text)
+	m.found[3] = m.shaped(m.found[3][:0], text)
+	return united(all, text, m.found)
+}
+
+// united adds what the passes have found, in its order. It unites what overlaps, and leaves out what is masked.
+func united(all []part, text string, found [4][]part) []part {
+	known := len(all)
+	all = slices.Grow(all, len(found[0])+len(found[1])+len(found[2])+len(found[3]))
+	for {
+		next := -1
+		for i := range found {
+			if len(found[i]) > 0 && (next < 0 || found[i][0].from < found[next][0].from) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		p := found[next][0]
+		found[next] = found[next][1:]
+		if n := len(all); n > known && p.from < all[n-1].to {
+			all[n-1].to = max(all[n-1].to, p.to)
+		} else {
+			all = append(all, p)
+		}
+	}
+	isMasked := func(p part) bool { return text[p.from:p.to] == Mask }
+	return append(all[:known], slices.DeleteFunc(all[known:], isMasked)...)
+}
+
+// added is append, which would copy long lists more often.
+func added(all []part, p part) []part {
+	if len(all) == cap(all) {
+		all = slices.Grow(all, len(all)+1)
+	}
+	return append(all, p)
 }
 
 // privateKeys finds private keys in PEM. One without an end reaches to the end of the text, which may have been cut.
-func privateKeys(text string) (found []edit) {
+func privateKeys(found []part, text string) []part {
 	const begin, dashes, end = "-----BEGIN ", "-----", "-----END "
 	for from := 0; ; {
 		start := strings.Index(text[from:], begin)
@@ -35,49 +70,49 @@ func privateKeys(text string) (found []edit) {
 				to += after + len(dashes)
 			}
 		}
-		found = append(found, edit{start, to, Mask})
+		found = added(found, part{start, to, 0})
 		from = to
 	}
 }
 
 // assigned finds what follows the name of a secret: password=x, "token": "x", --secret x, <pwd>x</pwd>.
-func (r *Redactor) assigned(text string) (found []edit) {
+func (m *masker) assigned(found []part, text string) []part {
+	var quotes quotations
 	for i := 0; i < len(text); {
-		if !isNameByte(text[i]) {
+		if kinds[text[i]]&nameByte == 0 {
 			i++
 			continue
 		}
 		start := i
-		for i < len(text) && isNameByte(text[i]) {
+		for i < len(text) && kinds[text[i]]&nameByte != 0 {
 			i++
+		}
+		if i == len(text) || kinds[text[i]]&endsName == 0 {
+			continue
 		}
 		value, sep := separator(text, start, i)
 		if sep == 0 {
 			continue
 		}
 		name := text[start:i]
-		c := r.classOf(name)
+		c := m.redactor.classOf(name)
 		if c == harmless && isQuery(text, start) && isSignature(name) {
 			c = token
 		}
 		if c == harmless {
 			continue
 		}
-		from, to := assignedValue(text, start, value, sep, c)
+		from, to := m.assignedValue(&quotes, text, start, value, sep, c)
 		if from == to || !worthMasking(c, text[from:to]) {
 			continue
 		}
-		found = append(found, edit{from, to, Mask})
+		found = added(found, part{from, to, 0})
 		// A quotation mark may belong to what follows, so what seems quoted is read, too.
-		if strings.IndexByte("\"'`", text[from-1]) < 0 || to == len(text) {
+		if !isMark(text[from-1]) || to == len(text) {
 			i = to
 		}
 	}
 	return found
-}
-
-func isNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
 }
 
 func isSignature(name string) bool {
@@ -92,13 +127,13 @@ func isQuery(text string, start int) bool {
 // separator returns where the value of the name text[start:end] begins. sep is the first byte of what separates the
 // two: : = > or, after a flag, a space. It is 0 where there is none.
 func separator(text string, start, end int) (value int, sep byte) {
-	if end < len(text) && text[end] == '>' && start > 0 && (text[start-1] == '<' || text[start-1] == ':') {
+	if text[end] == '>' && start > 0 && (text[start-1] == '<' || text[start-1] == ':') {
 		return end + 1, '>'
 	}
 	i := end
 	if _, after := quote(text, i); after > i {
 		i = after
-	} else if i < len(text) && text[i] == ']' { // params[password]=
+	} else if text[i] == ']' { // params[password]=
 		i++
 	}
 	i = skipBlanks(text, i)
@@ -129,11 +164,13 @@ func skipBlanks(text string, i int) int {
 // quote returns the quotation mark at i, after any backslashes before it, and where it ends; i when there is none.
 func quote(text string, i int) (mark byte, end int) {
 	end = slashesEnd(text, i)
-	if end < len(text) && (text[end] == '"' || text[end] == '\'' || text[end] == '`') {
+	if end < len(text) && isMark(text[end]) {
 		return text[end], end + 1
 	}
 	return 0, i
 }
+
+func isMark(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
 func slashesEnd(text string, i int) int {
 	for i < len(text) && text[i] == '\\' {
@@ -143,9 +180,9 @@ func slashesEnd(text string, i int) int {
 }
 
 // assignedValue returns where the value of a name is that starts at start, of which value is the first byte.
-func assignedValue(text string, start, value int, sep byte, c class) (from, to int) {
+func (m *masker) assignedValue(q *quotations, text string, start, value int, sep byte, c class) (from, to int) {
 	if sep == '>' {
-		return element(text, value)
+		return m.element(text, value)
 	}
 	for n := 0; n < 2 && strings.HasPrefix(text[value:], "("); n++ { // a type, and a length: (string) (len=3)
 		end := strings.IndexByte(text[value:min(len(text), value+40)], ')')
@@ -158,41 +195,76 @@ func assignedValue(text string, start, value int, sep byte, c class) (from, to i
 		return value, value
 	}
 	if mark, after := quote(text, value); after > value {
-		return after, quoted(text, after, mark, after-value-1)
+		return after, m.quotedOnce(q, text, after, mark, after-value-1)
 	}
-	if strings.IndexByte("[{", text[value]) >= 0 {
-		return value, unquoted(text, group(text, value))
+	if text[value] == '[' || text[value] == '{' {
+		return value, m.unquoted(text, m.group(text, value))
 	}
-	end := unquoted(text, value)
-	if sep != '=' && remarks[strings.ToLower(strings.TrimRight(text[value:end], ".,:;!"))] {
+	end := m.unquoted(text, value)
+	if sep != '=' && isRemark(text[value:end]) {
 		return value, value
 	}
 	if sep == ':' && (c == header || c == secret && beginsLine(text, start)) {
-		return value, lineEnd(text, value)
+		return value, m.lineEnd(text, value)
 	}
 	return value, end
 }
 
+// isRemark reports whether a value without quotation marks is a word that goes on with a sentence.
+func isRemark(value string) bool {
+	const longest = len("unauthorized...")
+	return len(value) <= longest && remarks[strings.ToLower(strings.TrimRight(value, ".,:;!"))]
+}
+
 // remarks follow a name and a colon in sentences, and are no secrets.
-var remarks = set("expired invalid missing required empty unexpected unknown not is was are has must should cannot " +
-	"can too malformed denied revoked failed wrong incorrect mismatch unauthorized forbidden no the a an of for in " +
-	"at illegal bad could unable error")
+var remarks = func() map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq("expired invalid missing required empty unexpected unknown not is was are " +
+		"has must should cannot can too malformed denied revoked failed wrong incorrect mismatch unauthorized " +
+		"forbidden no the a an of for in at illegal bad could unable error it its this that these which and or but " +
+		"use set give") {
+		all[word] = true
+	}
+	return all
+}()
 
 // element returns the text of an XML element.
-func element(text string, value int) (from, to int) {
+func (m *masker) element(text string, value int) (from, to int) {
 	const open, shut = "<![CDATA[", "]]>"
 	mark := "<"
 	if strings.HasPrefix(text[value:], open) {
 		value, mark = value+len(open), shut
 	}
+	to = len(text)
 	if end := strings.Index(text[value:], mark); end >= 0 {
-		return value, value + end
+		to = value + end
 	}
-	return value, len(text)
+	m.read += to - value
+	return value, to
+}
+
+// quotations are where values end that are quoted in one another: "a \"b\" c".
+type quotations [256]struct{ slashes, end int } // by the mark
+
+// quotedOnce is quoted for values within values. It reads what one value has read no second time for another, and
+// instead may return the end of the value around it, which is masked all the same.
+func (m *masker) quotedOnce(q *quotations, text string, from int, mark byte, own int) int {
+	if own == 0 { // the mark before from has ended any value like this
+		return m.quoted(text, from, mark, own)
+	}
+	around := &q[mark]
+	if from <= around.end {
+		if own >= around.slashes {
+			return around.end
+		}
+		from = around.end
+	}
+	around.slashes, around.end = own, m.quoted(text, from, mark, own)
+	return around.end
 }
 
 // quoted returns where a quoted text ends: before the next such mark with no more backslashes than its own.
-func quoted(text string, from int, mark byte, own int) int {
+func (m *masker) quoted(text string, from int, mark byte, own int) int {
 	slashes := 0
 	for i := from; i < len(text); i++ {
 		switch text[i] {
@@ -201,52 +273,59 @@ func quoted(text string, from int, mark byte, own int) int {
 			continue
 		case mark:
 			if own == 0 && slashes%2 == 0 {
+				m.read += i - from
 				return i
 			}
 			if own > 0 && slashes <= own {
+				m.read += i - from
 				return i - slashes
 			}
 		}
 		slashes = 0
 	}
+	m.read += len(text) - from
 	return len(text)
 }
 
 // group returns where the bracket at i is closed. One that is not reaches to the end of the text, which may have been
 // cut.
-func group(text string, i int) int {
-	opener, closer := text[i], text[i]+2 // [ and ], { and }
+func (m *masker) group(text string, i int) int {
+	from, opener, closer := i, text[i], text[i]+2 // [ and ], { and }
 	depth := 0
 	for ; i < len(text); i++ {
 		switch text[i] {
 		case opener:
 			depth++
 		case closer:
-			if depth--; depth == 0 {
-				return i + 1
-			}
+			depth--
+		}
+		if depth == 0 {
+			i++
+			break
 		}
 	}
+	m.read += i - from
 	return i
 }
 
 // unquoted returns where a value without quotes ends.
-func unquoted(text string, i int) int {
+func (m *masker) unquoted(text string, i int) int {
+	from := i
 	for ; i < len(text); i++ {
-		switch text[i] {
-		case ' ', '\t', '\n', '\r', ',', ';', '&', '"', '\'', '`', '<':
-			return i
-		case '\\':
-			if _, after := quote(text, i); after > i {
-				return i
+		k := kinds[text[i]]
+		if k&endsValue != 0 || k&closes != 0 && (i+1 == len(text) ||
+			kinds[text[i+1]]&(endsValue|closes) != 0 || strings.IndexByte(".:\\", text[i+1]) >= 0) {
+			break
+		}
+		if text[i] == '\\' {
+			after := slashesEnd(text, i)
+			if after < len(text) && isMark(text[after]) {
+				break
 			}
-			i = slashesEnd(text, i) - 1
-		case ')', ']', '}', '>':
-			if i+1 == len(text) || strings.IndexByte(" \t\n\r,;&)]}>\"'`.:\\<", text[i+1]) >= 0 {
-				return i
-			}
+			i = after - 1
 		}
 	}
+	m.read += i - from
 	return i
 }
 
@@ -262,210 +341,27 @@ func beginsLine(text string, start int) bool {
 
 // lineEnd returns where the line ends, or what is quoted. What is quoted after = is a part of the line, as in
 // Digest username="u".
-func lineEnd(text string, i int) int {
+func (m *masker) lineEnd(text string, i int) int {
+	from := i
 	for ; i < len(text) && text[i] != '\n' && text[i] != '\r'; i++ {
+		if text[i] != '\\' && !isMark(text[i]) {
+			continue
+		}
 		mark, after := quote(text, i)
 		switch {
-		case after > i && i > 0 && text[i-1] == '=':
-			i = quoted(text, after, mark, after-i-1)
-			if _, end := quote(text, i); end > i {
-				i = end - 1
-			}
-		case after > i:
+		case after == i:
+			i = slashesEnd(text, i) - 1
+			continue
+		case i == 0 || text[i-1] != '=':
+			m.read += i - from
 			return i
-		default:
-			i = max(i, slashesEnd(text, i)-1)
+		}
+		i = m.quoted(text, after, mark, after-i-1)
+		if _, end := quote(text, i); end > i {
+			i = end - 1
 		}
 	}
-	return min(i, len(text))
-}
-
-// userinfo finds passwords in URLs and DSNs: scheme://user:x@host, user:x@tcp(host:port), user:x@/name.
-func userinfo(text string) (found []edit) {
-	isEnd := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`<>", c) >= 0 }
-	for i := 0; i < len(text); {
-		if isEnd(text[i]) {
-			i++
-			continue
-		}
-		start := i
-		for i < len(text) && !isEnd(text[i]) {
-			i++
-		}
-		word := text[start:i]
-		if strings.IndexByte(word, '@') < 0 || strings.IndexByte(word, ':') < 0 {
-			continue
-		}
-		inWord := inDSN(word)
-		if strings.Contains(word, "://") {
-			inWord = inURLs(word)
-		}
-		for _, e := range inWord {
-			found = append(found, edit{start + e.from, start + e.to, Mask})
-		}
-	}
-	return found
-}
-
-// inURLs finds the passwords of URLs in a word. A password may hold what ends it, so all up to the last @ is one.
-func inURLs(word string) (found []edit) {
-	last := strings.LastIndexByte(word, '@')
-	for start := 0; ; {
-		at := strings.Index(word[start:], "://")
-		if at < 0 || start+at > last {
-			return found
-		}
-		start += at + len("://")
-		end := len(word)
-		if n := strings.IndexAny(word[start:], "/?#"); n >= 0 {
-			end = start + n
-		}
-		colon := strings.IndexByte(word[start:end], ':')
-		if colon < 0 {
-			continue
-		}
-		colon += start
-		if at := strings.LastIndexByte(word[start:end], '@'); at >= 0 {
-			if to := start + at; to > colon {
-				found = append(found, edit{colon + 1, to, Mask})
-			}
-		} else if last > end && strings.Trim(word[colon+1:end], "0123456789") != "" && word[start] != '[' {
-			return append(found, edit{colon + 1, last, Mask}) // not a port
-		}
-	}
-}
-
-// inDSN finds the password of a DSN: what is between the first colon and the last @ before an address.
-func inDSN(word string) []edit {
-	colon := strings.IndexByte(word, ':')
-	for at := strings.LastIndexByte(word, '@'); at > colon+1; at = strings.LastIndexByte(word[:at], '@') {
-		if isAddress(word[at+1:]) {
-			return []edit{{colon + 1, at, Mask}}
-		}
-	}
-	return nil
-}
-
-// isAddress reports whether a text begins with tcp(, a slash, or host:port.
-func isAddress(text string) bool {
-	n := 0
-	for n < len(text) && isNameByte(text[n]) {
-		n++
-	}
-	switch {
-	case n == len(text):
-		return false
-	case text[n] == '(', n == 0 && text[n] == '/':
-		return true
-	default:
-		return n > 0 && text[n] == ':' && n+1 < len(text) && text[n+1] >= '0' && text[n+1] <= '9'
-	}
-}
-
-// prefixes begin tokens. Those of well-known services often stand in errors.
-var prefixes = []string{"dt_", "whsec_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-",
-	"xoxp-", "sk_live_", "rk_live_", "sk-"}
-
-// shaped finds what is recognised as a secret by itself: JSON Web Tokens, tokens with well-known prefixes, and
-// credentials after Bearer and Basic.
-func shaped(text string) (found []edit) {
-	noJWT := 0 // up to here
-	for i := 0; i < len(text); i++ {
-		if i > 0 && isWordByte(text[i-1]) {
-			continue
-		}
-		from := i
-		var to int
-		switch c := text[i] | ' '; {
-		case c == 'e' && i >= noJWT && strings.HasPrefix(text[i:], "eyJ"):
-			if to = webToken(text, i); to < 0 {
-				noJWT, to = -to, i
-			}
-		case c == 'b':
-			from, to = credentials(text, i)
-		default:
-			to = prefixed(text, i)
-		}
-		if to > from {
-			found = append(found, edit{from, to, Mask})
-			i = to - 1
-		}
-	}
-	return found
-}
-
-func isWordByte(c byte) bool { return c != '-' && c != '.' && isNameByte(c) }
-
-func runEnd(text string, i int, more string) int {
-	for i < len(text) && (isWordByte(text[i]) || strings.IndexByte(more, text[i]) >= 0) {
-		i++
-	}
+	i = min(i, len(text))
+	m.read += i - from
 	return i
-}
-
-// webToken returns where the JSON Web Token at i ends. Where there is none it returns, below zero, up to where no other
-// begins either.
-func webToken(text string, i int) int {
-	const shortest = 10
-	first := runEnd(text, i, "-")
-	if first == len(text) || text[first] != '.' || first-i < shortest ||
-		runEnd(text, first+1, "-")-first <= shortest {
-		return -first
-	}
-	end := runEnd(text, first, "-.")
-	return i + len(strings.TrimRight(text[i:end], "."))
-}
-
-// prefixed returns where the token at i ends, i when there is none. A name with such a prefix is shorter, or has no
-// digits or no capitals.
-func prefixed(text string, i int) int {
-	for _, prefix := range prefixes {
-		if !strings.HasPrefix(text[i:], prefix) {
-			continue
-		}
-		end := runEnd(text, i+len(prefix), "-+/=")
-		body := text[i+len(prefix) : end]
-		if len(body) >= 40 || len(body) >= 16 && isMixed(body) {
-			return end
-		}
-	}
-	return i
-}
-
-func isMixed(text string) bool {
-	const digits, capitals = "0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	return strings.ContainsAny(text, digits) && strings.ContainsAny(text, capitals)
-}
-
-// credentials returns what follows Bearer or Basic, if it is no word of a sentence.
-func credentials(text string, i int) (from, to int) {
-	for _, scheme := range []string{"bearer", "basic"} {
-		from = i + len(scheme)
-		if from >= len(text) || text[from] != ' ' || !strings.EqualFold(text[i:from], scheme) {
-			continue
-		}
-		from = skipBlanks(text, from)
-		to = runEnd(text, from, "-.~+/=")
-		given := text[from:to]
-		if scheme == "basic" && isUserPassword(given) || scheme == "bearer" && !isProse(given) {
-			return from, to
-		}
-	}
-	return i, i
-}
-
-func isUserPassword(encoded string) bool {
-	plain, err := base64.StdEncoding.DecodeString(encoded)
-	return err == nil && strings.IndexByte(string(plain), ':') >= 0
-}
-
-// isProse reports whether what follows Bearer is a word, or the parameter of a challenge.
-func isProse(given string) bool {
-	if len(given) < 4 {
-		return true
-	}
-	if name, _, found := strings.Cut(given, "="); found && (name == "realm" || name == "error" || name == "scope") {
-		return true
-	}
-	return len(given) < 20 && strings.Trim(strings.TrimRight(given[1:], "."), "abcdefghijklmnopqrstuvwxyz") == ""
 }
