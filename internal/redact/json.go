@@ -110,6 +110,9 @@ func (m *masker) inJSON(all []part, text string, depth int) []part {
 				}
 				continue
 			}
+			if i < len(text) && strings.IndexByte(",:]}", text[i]) >= 0 {
+				continue // there is no value
+			}
 			i = m.valueEnd(text, value)
 			if worthMasking(c, text[value:i]) {
 				all = appendMember(all, text, value, i)

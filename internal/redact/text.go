@@ -184,12 +184,8 @@ func (m *masker) assignedValue(q *quotations, text string, start, value int, sep
 	if sep == '>' {
 		return m.element(text, value)
 	}
-	for n := 0; n < 2 && strings.HasPrefix(text[value:], "("); n++ { // a type, and a length: (string) (len=3)
-		end := strings.IndexByte(text[value:min(len(text), value+40)], ')')
-		if end < 0 {
-			break
-		}
-		value = skipBlanks(text, value+end+1)
+	for n := 0; n < 2; n++ { // a type, and a length: (string) (len=3)
+		value = skipBlanks(text, typeEnd(text, value))
 	}
 	if value == len(text) || text[value] == '\n' || text[value] == '\r' {
 		return value, value
@@ -208,6 +204,25 @@ func (m *masker) assignedValue(q *quotations, text string, start, value int, sep
 		return value, m.lineEnd(text, value)
 	}
 	return value, end
+}
+
+// typeEnd returns where a type in parentheses ends, or a length; i where there is none.
+func typeEnd(text string, i int) int {
+	if i == len(text) || text[i] != '(' {
+		return i
+	}
+	const longest = 40
+	end := i + 1
+	if strings.HasPrefix(text[end:], "len=") {
+		end += len("len=")
+	}
+	for end < min(len(text), i+longest) && (kinds[text[end]]&nameByte != 0 || strings.IndexByte("*[]", text[end]) >= 0) {
+		end++
+	}
+	if end == len(text) || text[end] != ')' {
+		return i
+	}
+	return end + 1
 }
 
 // isRemark reports whether a value without quotation marks is a word that goes on with a sentence.
