@@ -114,7 +114,7 @@ func (s *Scheduler) explainFinal(t *TaskRow) (Reason, sentence.Sentence) {
 }
 
 // lastError is the last error of a task as a parameter of a sentence.
-func lastError(t *TaskRow) sentence.Quote { return sentence.Quote(row.Clip(t.LastError(), 200)) }
+func lastError(t *TaskRow) sentence.Quote { return sentence.Quote(row.Shorten(t.LastError(), 200)) }
 
 // explainLate returns a sentence about a late start, or none.
 func explainLate(t *TaskRow) sentence.Text {

@@ -230,7 +230,7 @@ func fail(span trace.Span, err, cause error) {
 	if err == nil {
 		return
 	}
-	text := row.Clip(fmt.Sprint(err), spanErrorLimit) // a typed nil inside must not panic
+	text := row.Shorten(fmt.Sprint(err), spanErrorLimit) // a typed nil inside must not panic
 	span.AddEvent(semconv.ExceptionEventName,
 		trace.WithAttributes(semconv.ExceptionType(fmt.Sprintf("%T", err)), semconv.ExceptionMessage(text)))
 	span.SetAttributes(errorType(err, cause))

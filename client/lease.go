@@ -131,7 +131,7 @@ func failureText(failure error) string {
 	if text == "" {
 		return fmt.Sprintf("an error without a text (%T)", failure)
 	}
-	return row.Clip(text, longestFailure)
+	return row.Shorten(text, longestFailure)
 }
 
 // FinishAll completes up to 10,000 tasks with one request. There is one answer for each token, nil or what Finish would

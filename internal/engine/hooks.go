@@ -44,7 +44,7 @@ const longestLogged = 1 << 10
 
 func (l firstLine) LogValue() slog.Value {
 	text, _, _ := strings.Cut(fmt.Sprint(l.err), "\n") // a typed nil inside must not panic
-	return slog.StringValue(row.Clip(text, longestLogged))
+	return slog.StringValue(row.Shorten(text, longestLogged))
 }
 
 // onFailed calls the user's hook outside of everything that could wait for it.

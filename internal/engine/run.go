@@ -386,7 +386,7 @@ func after(now row.Time, wait time.Duration) row.Time {
 // clipped adds the stacks that the error carries, and bounds the text to what is kept.
 func (r *runner) clipped(s settlement) settlement {
 	limit := r.cfg.ErrorLimit
-	s.change.ErrorStack = row.Clip(s.change.ErrorStack+row.Stacks(s.err, limit), limit)
+	s.change.ErrorStack = row.Shorten(s.change.ErrorStack+row.Stacks(s.err, limit), limit)
 	return s
 }
 

@@ -192,7 +192,7 @@ func (s *settler) refusedAll(results []settlement, err error) (again []settlemen
 	}
 	r.bare = true
 	s.Log.Error("a result could not be stored; its error text is dropped", "task", r.change.ID, "err", err)
-	r.change.ErrorStack, r.change.Errors = "the error could not be stored: "+row.Clip(err.Error(), 200), nil
+	r.change.ErrorStack, r.change.Errors = "the error could not be stored: "+row.Shorten(err.Error(), 200), nil
 	return []settlement{r}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -16,7 +17,7 @@ import (
 type Group struct {
 	ID          string // of the tag and the error
 	Tag         string
-	Error       string // the first line, with * for what differs; of a long one the beginning
+	Error       string // the first line without secrets, with * for what differs; of a long one the beginning
 	Tasks       int
 	First, Last row.Time // when these tasks failed
 	Example     row.Failure
@@ -58,10 +59,10 @@ func ReadGroups(ctx context.Context, s Store, tag string) (Groups, error) {
 func GroupOf(failures []row.Failure) (groups []Group) {
 	byID := map[string]*Group{}
 	for _, f := range failures {
-		text, id := groupOf(f)
+		id := GroupID(f)
 		g := byID[id]
 		if g == nil {
-			g = &Group{ID: id, Tag: f.Tag, Error: text, First: f.At, Last: f.At, Example: f}
+			g = &Group{ID: id, Tag: f.Tag, Error: shown(f), First: f.At, Last: f.At, Example: f}
 			byID[id] = g
 		}
 		g.Tasks++
@@ -95,21 +96,34 @@ const mostOfCut = 150
 
 // GroupID returns the id of the group that the failure belongs to. Its error is the first row.FailureSize bytes.
 func GroupID(f row.Failure) string {
-	_, id := groupOf(f)
-	return id
+	sum := sha256.Sum256([]byte(f.Tag + "\n" + common(firstLine(f))))
+	return hex.EncodeToString(sum[:8])
 }
 
-// groupOf returns what the failure has in common with others, and the id of their group.
-func groupOf(f row.Failure) (text, id string) {
-	line, _, whole := strings.Cut(f.Error, "\n")
-	text = differs.ReplaceAllString(strings.ToValidUTF8(strings.TrimSpace(line), "�"), "*")
-	if !whole && len(f.Error) == row.FailureSize {
-		text = openQuote.ReplaceAllString(text, "*")
-		if len(text) < mostOfCut { // how much follows what differs depends on its length
-			text = text[:strings.LastIndexByte(text, '*')+1]
-		}
-		text = strings.ToValidUTF8(text[:min(len(text), mostOfCut)], "")
+// shown is what the failure has in common with others, without secrets. With * in them they were not recognised.
+func shown(f row.Failure) string {
+	line, isCut := firstLine(f)
+	if !isCut {
+		return common(redact.Text(f.Tag, line), false)
 	}
-	sum := sha256.Sum256([]byte(f.Tag + "\n" + text))
-	return text, hex.EncodeToString(sum[:8])
+	return common(strings.TrimSuffix(redact.Text(f.Tag, line+redact.Cut), redact.Cut), true)
+}
+
+// firstLine returns the first line of the error of a failure, and whether its end is missing.
+func firstLine(f row.Failure) (line string, isCut bool) {
+	line, _, whole := strings.Cut(f.Error, "\n")
+	return strings.ToValidUTF8(strings.TrimSpace(line), "�"), !whole && len(f.Error) == row.FailureSize
+}
+
+// common returns what an error has in common with others.
+func common(line string, isCut bool) string {
+	text := differs.ReplaceAllString(line, "*")
+	if !isCut {
+		return text
+	}
+	text = openQuote.ReplaceAllString(text, "*")
+	if len(text) < mostOfCut { // how much follows what differs depends on its length
+		text = text[:strings.LastIndexByte(text, '*')+1]
+	}
+	return strings.ToValidUTF8(text[:min(len(text), mostOfCut)], "")
 }

@@ -166,7 +166,7 @@ func (q *Query) match(ctx context.Context, s store.Lister, places []row.Place) (
 func (q *Query) leaveGroup(ctx context.Context, s store.Lister, size map[int64]int) error {
 	failures, err := s.Failures(ctx, slices.Collect(maps.Keys(size)))
 	for _, f := range failures {
-		if _, id := groupOf(f); id != q.Group {
+		if GroupID(f) != q.Group {
 			delete(size, f.ID)
 		}
 	}

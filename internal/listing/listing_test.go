@@ -384,6 +384,24 @@ func TestLongErrorsOfOneCauseAreOneGroup(t *testing.T) {
 	}
 }
 
+// With * in them, secrets are not recognised.
+func TestGroupsShowNoSecrets(t *testing.T) {
+	for format, want := range map[string]string{
+		"dial me:p4s5w0rd%d@10.0.0.1:3306 at 12:00": "dial me:[delaytask-redacted]@* at *:*",
+		"token dt_Zq3canaryXw9Zq3canaryXw%d is old": "token [delaytask-redacted] is old",
+		"x%d " + strings.Repeat("x ", 70) + "u:p4s5w0rd" + strings.Repeat("x1", 300): "x* " + strings.Repeat("x ", 70) +
+			"u:[dela",
+	} {
+		s := plant(2, func(i int, r *row.Row) {
+			r.Status, r.Due, r.ErrorStack = row.Failed, at(i), fmt.Sprintf(format, i)
+		})
+		found, err := listing.ReadGroups(t.Context(), s, "a")
+		if err != nil || len(found.Groups) != 1 || found.Groups[0].Error != want {
+			t.Errorf("%.40s: %+v, %v", format, found, err)
+		}
+	}
+}
+
 func TestTheNewestFailuresAreGrouped(t *testing.T) {
 	s := plant(listing.MostGrouped+1, func(i int, r *row.Row) {
 		if r.Status, r.Due, r.ErrorStack = row.Failed, at(i), "boom"; i == 0 {

@@ -253,7 +253,7 @@ func (v *view) addError(f *finding, of *failures) {
 	if f.Code == processor.FindingFailing {
 		f.Group = of.group.ID
 	}
-	f.Advice.Text = sentence.Of(sentence.MostOften, f.Advice.Text, sentence.Quote(row.Clip(f.Error, MostError)))
+	f.Advice.Text = sentence.Of(sentence.MostOften, f.Advice.Text, sentence.Quote(row.Shorten(f.Error, MostError)))
 }
 
 // purgeFindings tells of ended tasks that should be deleted by now.

@@ -216,7 +216,8 @@ func typeEnd(text string, i int) int {
 	if strings.HasPrefix(text[end:], "len=") {
 		end += len("len=")
 	}
-	for end < min(len(text), i+longest) && (kinds[text[end]]&nameByte != 0 || strings.IndexByte("*[]", text[end]) >= 0) {
+	last := min(len(text), i+longest)
+	for end < last && (kinds[text[end]]&nameByte != 0 || strings.IndexByte("*[]", text[end]) >= 0) {
 		end++
 	}
 	if end == len(text) || text[end] != ')' {

@@ -15,6 +15,15 @@ func Clip(s string, limit int) string {
 	return cut(s, limit) // a replacement is longer than the byte that it stands for
 }
 
+// Shorten is Clip, with an ellipsis at the end of what was cut: the mask of secrets then hides the beginning of one.
+func Shorten(s string, limit int) string {
+	const mark = "…"
+	if len(s) <= limit {
+		return Clip(s, limit)
+	}
+	return Clip(s, limit-len(mark)) + mark
+}
+
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -34,7 +43,7 @@ const (
 // AppendAttempt returns the errors column with a at its end: a JSON array of the last 10 attempts, each error at most 1
 // KiB. The column may be written by hand: what is not a JSON array is dropped, so that it cannot block the task.
 func AppendAttempt(existing []byte, a Attempt) []byte {
-	a.Error = Clip(a.Error, maxAttemptError)
+	a.Error = Shorten(a.Error, maxAttemptError)
 	a.Executor = Clip(a.Executor, maxAttemptError)
 
 	var attempts []json.RawMessage // raw: entries of a newer version keep fields that this one does not know

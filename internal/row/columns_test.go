@@ -90,7 +90,7 @@ func TestAppendAttemptWritesEveryField(t *testing.T) {
 func TestAppendAttemptClipsTheError(t *testing.T) {
 	t.Parallel()
 	a := attemptsOf(t, AppendAttempt(nil, Attempt{Error: strings.Repeat("é", 10<<20) + "\xff"}))[0]
-	if len(a.Error) != maxAttemptError || !utf8.ValidString(a.Error) {
+	if len(a.Error) != maxAttemptError-1 || !utf8.ValidString(a.Error) || !strings.HasSuffix(a.Error, "é…") {
 		t.Fatalf("the error has %d bytes", len(a.Error))
 	}
 }

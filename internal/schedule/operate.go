@@ -40,7 +40,7 @@ func Pause(st State, reason string) (row.Decision, error) {
 
 func (p *plan) pause(reason string) {
 	p.withdraw()
-	p.s.State, p.s.Reason = row.SchedulePaused, row.Clip(reason, mostNote)
+	p.s.State, p.s.Reason = row.SchedulePaused, row.Shorten(reason, mostNote)
 }
 
 // Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed.

@@ -91,7 +91,7 @@ func (p *plan) dropAll(last row.Time, outcome row.Outcome, note string) {
 	first := p.s.Next
 	n := p.count(first, last)
 	p.to.New = append(p.to.New, row.ScheduleRun{
-		ScheduleID: p.s.ID, Tick: first, Until: last, Ticks: n, Outcome: outcome, Note: row.Clip(note, mostNote),
+		ScheduleID: p.s.ID, Tick: first, Until: last, Ticks: n, Outcome: outcome, Note: row.Shorten(note, mostNote),
 	})
 	p.s.MissedTicks += int64(n)
 	p.moveTo(last)
@@ -115,7 +115,7 @@ func endOf(o *Open, now row.Time) row.ScheduleRun {
 	}
 	if run.Outcome != row.OutcomeCompleted {
 		first, _, _ := strings.Cut(o.Task.ErrorStack, "\n")
-		run.Note = row.Clip(first, mostNote)
+		run.Note = row.Shorten(first, mostNote)
 	}
 	return run
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/signin"
@@ -39,10 +38,10 @@ func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 }
 
 // pages makes those of package dashboard, for callers whom the login has found.
-func (p *parts) pages(redactor *redact.Redactor) Pages {
+func (p *parts) pages() Pages {
 	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
 		o := dashboard.Options{
-			Who: userOf, ReadOnly: readOnly, Redact: redactor.Text, Down: p.client.Down, Log: p.log,
+			Who: userOf, ReadOnly: readOnly, Redact: p.redactor.Text, Down: p.client.Down, Log: p.log,
 			NoAudit: p.cfg.Server.Audit == string(audit.Off),
 		}
 		if p.tokens != nil {

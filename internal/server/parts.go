@@ -33,7 +33,8 @@ import (
 // parts are what the service is made of, in the order in which they are made.
 type parts struct {
 	cfg       config.Config
-	log       *slog.Logger
+	log       *slog.Logger     // without secrets
+	redactor  *redact.Redactor // nil: secrets are shown
 	registry  *prometheus.Registry
 	spans     *spans
 	scheduler *delaytask.Scheduler
@@ -48,15 +49,21 @@ type parts struct {
 }
 
 func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings) (*parts, error) {
-	p := &parts{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
+	p := &parts{cfg: cfg, registry: prometheus.NewRegistry()}
+	var err error
+	if cfg.Server.Redact != "off" {
+		if p.redactor, err = redact.New(cfg.Server.RedactNames...); err != nil {
+			return nil, fmt.Errorf("server.redact_names: %w", err)
+		}
+	}
+	p.log = slog.New(p.redactor.Handler(log.Handler()))
 	measured := metrics.New()
 	p.registry.MustRegister(measured, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var err error
-	if p.spans, err = newSpans(ctx, to, log, p.registry); err != nil {
+	if p.spans, err = newSpans(ctx, to, p.log, p.registry, p.redactor); err != nil {
 		return nil, err
 	}
-	c := schedulerConfig(cfg, log, measured, url)
+	c := schedulerConfig(cfg, p.log, measured, url)
 	c.TracerProvider = p.spans.provider()
 	if p.scheduler, err = delaytask.Open(ctx, cfg.DSN, c); err != nil {
 		p.spans.close(ctx)
@@ -125,12 +132,6 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	if err != nil {
 		return nil, err
 	}
-	var redactor *redact.Redactor
-	if p.cfg.Server.Redact != "off" {
-		if redactor, err = redact.New(p.cfg.Server.RedactNames...); err != nil {
-			return nil, fmt.Errorf("server.redact_names: %w", err)
-		}
-	}
 	c := api.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
@@ -138,7 +139,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 			Store: p.store, Via: audit.API, Level: audit.Level(p.cfg.Server.Audit), Log: p.log,
 		}),
 		Requests: p.store, Receivers: p.receivers, Check: p.check,
-		Redactor: redactor, Observe: p.spans.observed(observer.observe),
+		Redactor: p.redactor, Observe: p.spans.observed(observer.observe),
 		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry,
 			promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
@@ -147,7 +148,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 		c.Tokens = p.tokens
 	}
 	if pages == nil {
-		pages = p.pages(redactor)
+		pages = p.pages()
 	}
 	if p.cfg.Server.Dashboard != "off" {
 		if c.Dashboard, err = p.dashboard(pages); err != nil {

@@ -78,6 +78,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if s.parts, err = newParts(ctx, s.cfg, s.log, s.URL(), s.traces); err != nil {
 		return err
 	}
+	s.log = s.parts.log
 	var stopping context.Context
 	stopping, s.stopping = context.WithCancel(context.Background())
 	if s.api, err = s.parts.handler(stopping, s.pages); err != nil {

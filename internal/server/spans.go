@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/traces"
@@ -21,7 +22,9 @@ type spans struct {
 	tracer   trace.Tracer
 }
 
-func newSpans(ctx context.Context, to otlp.Settings, log *slog.Logger, registry prometheus.Registerer) (*spans, error) {
+func newSpans(
+	ctx context.Context, to otlp.Settings, log *slog.Logger, registry prometheus.Registerer, masks *redact.Redactor,
+) (*spans, error) {
 	if to.Host() == "" {
 		return nil, nil
 	}
@@ -39,6 +42,7 @@ func newSpans(ctx context.Context, to otlp.Settings, log *slog.Logger, registry 
 	exporter, err := otlp.New(ctx, otlp.Config{
 		Settings: to, Service: "delaytask", Version: delaytask.Version, Log: log,
 		Count: func(result string, n int) { counted.WithLabelValues(result).Add(float64(n)) },
+		Mask:  func(text string) string { return masks.Text("", text) },
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -67,6 +68,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		c := canaries{s, bearer, receiver}
 		c.routes()
 		c.calls()
+		c.failures()
 		c.broken()
 		if db.Kind != dbtest.SQLite {
 			c.withoutColumn(t, db)
@@ -177,6 +179,25 @@ func (c canaries) calls() {
 	failed("called", 3)
 	failed("http", 3)
 	failed("static", 1)
+}
+
+// failures has tasks fail with texts of their executors that hold secrets, some of which are cut.
+func (c canaries) failures() {
+	for _, failure := range []string{
+		"dial redis://me:" + canary + "@10.0.0.1/0: password=" + canary, `{"token":"` + canary + `"}`,
+		strings.Repeat("x ", 500) + "me:" + strings.Repeat(canary, 50) + "@tcp(db:3306)/app",
+	} {
+		c.must(201, "POST", "/v1/tasks", `{"tag":"fails"}`)
+		var popped struct {
+			Tasks []struct{ ID, Token string }
+		}
+		servertest.OK(c.TB, json.Unmarshal([]byte(c.send("POST", "/v1/tags/fails/pop?wait=5s", "").Text), &popped))
+		if len(popped.Tasks) == 0 {
+			c.TB.Fatal("no task was popped")
+		}
+		c.must(204, "POST", "/v1/tasks/"+popped.Tasks[0].ID+"/fail", fmt.Sprintf(
+			`{"token":%q,"permanent":true,"error":%q}`, popped.Tasks[0].Token, failure))
+	}
 }
 
 // broken sends malformed HTTP.

@@ -80,6 +80,7 @@ func exporter(t *testing.T, env variables) (*Exporter, *counts) {
 	c := &counts{spans: map[string]int{}}
 	e, err := New(context.Background(), Config{
 		Settings: s, Service: "delaytask", Version: "v1", Log: slog.New(slog.NewTextHandler(c, nil)), Count: c.count,
+		Mask: func(text string) string { return strings.ReplaceAll(text, "secret", "mask") },
 	})
 	servertest.OK(t, err)
 	return e, c

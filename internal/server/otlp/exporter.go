@@ -28,6 +28,7 @@ type Config struct {
 	Version  string
 	Log      *slog.Logger
 	Count    func(result string, spans int) // called with the outcome of spans: Sent, Overflow or Failed
+	Mask     func(text string) string       // a text without its secrets
 }
 
 // Exporter makes spans and sends them. Neither making nor ending one waits for the collector.
@@ -36,6 +37,7 @@ type Exporter struct {
 	exporter *otlptrace.Exporter
 	courier  *courier
 	ledger   *ledger
+	mask     func(text string) string
 	ended    chan struct{}
 }
 
@@ -54,7 +56,8 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	}
 	otel.SetLogger(logr.Discard()) // it gets malformed values of variables, which may be secret
 	e := &Exporter{
-		courier: newCourier(c.Settings), ledger: newLedger(c.Settings, c.Count, c.Log), ended: make(chan struct{}),
+		courier: newCourier(c.Settings), ledger: newLedger(c.Settings, c.Count, c.Log), mask: c.Mask,
+		ended: make(chan struct{}),
 	}
 	if e.exporter, err = otlptracehttp.New(ctx, e.courier.options(c.Service+"/"+c.Version)...); err != nil {
 		return nil, err

@@ -10,8 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -195,4 +198,24 @@ func TestAWrongResourceIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "OTEL_RESOURCE_ATTRIBUTES") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestSpansAreSentWithoutSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := exporter(t, nil)
+		var got *tracepb.TracesData
+		e.courier.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			got = read(t, r)
+			return answered(200), nil
+		})
+		_, span := e.Provider().Tracer("test").Start(t.Context(), "span",
+			trace.WithAttributes(attribute.String("a", "secret"), attribute.Int("n", 1)))
+		span.RecordError(errors.New("secret"))
+		span.SetStatus(codes.Error, "secret")
+		span.End()
+		e.Close(t.Context())
+		if text := got.String(); strings.Contains(text, "secret") || strings.Count(text, "mask") != 3 {
+			t.Errorf("sent %s", text)
+		}
+	})
 }

@@ -82,7 +82,11 @@ type settling struct{ *Exporter }
 // ExportSpans returns no error: the SDK would pass it to a handler that the whole process shares.
 func (s settling) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	s.courier.failure = nil
-	err := s.exporter.ExportSpans(ctx, spans)
+	sent := make([]trace.ReadOnlySpan, len(spans))
+	for i, span := range spans {
+		sent[i] = masked{span, s.mask}
+	}
+	err := s.exporter.ExportSpans(ctx, sent)
 	s.ledger.waiting.Add(-int64(len(spans)))
 	if err == nil {
 		s.ledger.count(Sent, len(spans))

@@ -81,9 +81,10 @@ var own = map[string][]string{
 	"internal/server/traces":    {},
 	"processor/webhook":         {"processor"},
 	"scanner":                   {"internal/row", "processor"},
-	"internal/listing":          {"internal/row", "internal/store"},
-	"internal/audit":            {"internal/row", "internal/store", "processor"},
-	"internal/wake":             {"internal/metrics", "internal/row", "processor"},
+	// Of redact: how secrets are masked, before * stand for their digits.
+	"internal/listing": {"internal/redact", "internal/row", "internal/store"},
+	"internal/audit":   {"internal/row", "internal/store", "processor"},
+	"internal/wake":    {"internal/metrics", "internal/row", "processor"},
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
 	// Of cluster: the last id.
