@@ -74,6 +74,48 @@ func TestEveryActionAsksForItsRight(t *testing.T) {
 	}
 }
 
+// The body of a task of the tag http names the address that is called. So a change takes the right that a save takes,
+// and each body obeys the rules of its tag.
+func TestABodyObeysTheRulesOfASave(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *dashboard.Options) {
+		o.Check = func(tag string, body []byte) error {
+			if strings.Contains(string(body), "blocked") {
+				return fmt.Errorf("the tag %s takes no such body", tag)
+			}
+			return nil
+		}
+	})
+	tags := []string{"http", "order.close"}
+	operator := dashboard.User{Name: "bob", Role: dashboard.Operator, Tags: tags}
+	caller := operator
+	caller.Verbs = []string{"save_http"}
+	for _, c := range []struct {
+		user      dashboard.User
+		tag, body string
+		want      int
+		says      string
+	}{
+		{operator, "http", "https://other.example/", http.StatusForbidden, "You may not do this"},
+		{operator, "order.close", "other", http.StatusSeeOther, ""},
+		{operator, "order.close", "blocked", http.StatusBadRequest, "the tag order.close takes no such body"},
+		{caller, "http", "https://other.example/", http.StatusSeeOther, ""},
+		{caller, "http", "https://blocked.example/", http.StatusBadRequest, "the tag http takes no such body"},
+	} {
+		id := s.save(c.tag)
+		s.user = c.user
+		shown := s.post(fmt.Sprintf("/tasks/%d/show", id), nil)
+		if offered := strings.Contains(shown.body, "<textarea"); offered == (c.want == http.StatusForbidden) {
+			t.Errorf("%+v: it is offered: %t", c, offered)
+		}
+		s.post(fmt.Sprintf("/tasks/%d/body", id), url.Values{"body": {c.body}, "version": {"0"}}).has(t, c.want, c.says)
+		task, err := s.Get(t.Context(), delaytask.ID(id))
+		if changed := string(task.Body) == c.body; err != nil || changed != (c.want == http.StatusSeeOther) {
+			t.Errorf("%+v: the body is %s, %v", c, task.Body, err)
+		}
+	}
+}
+
 func TestAForeignTagDoesNotAppear(t *testing.T) {
 	t.Parallel()
 	s := open(t)

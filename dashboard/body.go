@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -65,7 +66,7 @@ func (v *view) showTaskBody(id int64) (result, error) {
 	body, err := v.reveal(v.r.Context(), a, task.Body)
 	shown := taskBody{shownBody: body, Task: task}
 	shown.Edit = body.All && editable(body.Text, task.Body) && task.Status == delaytask.Pending &&
-		v.allow(access.Change, task.Tag) == nil
+		v.mayChangeBody(task.Tag) == nil
 	return result{template: "body", shown: shown}, err
 }
 
@@ -75,19 +76,40 @@ func editable(shown string, body []byte) bool {
 		!bytes.ContainsFunc(body, deceives) && !bytes.ContainsRune(body, '\r')
 }
 
-// setBody replaces the body by what the form has, if the task is still the one that was shown.
-func (v *view) setBody(ctx context.Context, id int64) error {
-	version, err := strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
+// newBody reads the body of the form, and the version of the task that it was shown of.
+func (v *view) newBody() (body []byte, version int64, err error) {
+	version, err = strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
 	if err != nil || !v.r.PostForm.Has("body") {
-		return errForm
+		return nil, 0, errForm
 	}
 	// A browser writes line ends as CRLF.
-	body := strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n")
-	if redact.Holds([]byte(body)) {
-		return delaytask.ErrRedacted
+	body = []byte(strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n"))
+	if redact.Holds(body) {
+		return nil, 0, delaytask.ErrRedacted
 	}
-	_, err = v.scheduler.SetBody(ctx, delaytask.ID(id), []byte(body), delaytask.IfVersion(version))
-	return err
+	return body, version, nil
+}
+
+// mayChangeBody returns an error when the user may not change the body of a task of the tag. A body of the tag http
+// names the address to call, which is a right of its own.
+func (v *view) mayChangeBody(tag string) error {
+	if tag == access.HTTPTag {
+		if err := v.allow(access.SaveHTTP, tag); err != nil {
+			return err
+		}
+	}
+	return v.allow(access.Change, tag)
+}
+
+// checkBody applies the rules of a save to another body.
+func (v *view) checkBody(tag string, body []byte) error {
+	if err := v.mayChangeBody(tag); err != nil || v.o.Check == nil {
+		return err
+	}
+	if err := v.o.Check(tag, body); err != nil {
+		return fmt.Errorf("%w: %w", delaytask.ErrInvalidBody, err)
+	}
+	return nil
 }
 
 // scheduleBody is the body of a schedule's runs.

@@ -38,6 +38,9 @@ type Options struct {
 	// with its name and value. Default: values of members named like password, token or secret, and credentials in
 	// texts, are masked.
 	Redact func(tag, text string) string
+	// Check returns why a task of the tag cannot have the body that a user gives it. Its text is shown to the user.
+	// Default: there are no rules besides those of a save.
+	Check func(tag string, body []byte) error
 	// NoAudit leaves what users do out of the audit log. Default: it is recorded, and without an entry nothing is done.
 	NoAudit bool
 	// Log gets what goes wrong. Default [slog.Default].

@@ -78,6 +78,9 @@ func answerTo(err error) (status int, code, detail string) {
 			return a.status, a.code, ""
 		}
 	}
+	if p, refused := errors.AsType[*wire.Problem](err); refused { // by Options.Check of the service
+		return p.Status, p.Code, p.Detail
+	}
 	if p, known := jsonview.Problem(err); known && p.Code != wire.CodeUnavailable {
 		return p.Status, p.Code, p.Detail
 	}

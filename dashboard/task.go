@@ -173,6 +173,7 @@ func (v *view) changeTask() (result, error) {
 func (v *view) change(id int64, verb string) error {
 	ctx, form := v.r.Context(), v.r.PostForm
 	var do func(context.Context) error
+	check := func(string) error { return nil }
 	switch verb {
 	case "cancel":
 		do = func(ctx context.Context) error {
@@ -191,7 +192,15 @@ func (v *view) change(id int64, verb string) error {
 			return err
 		}
 	case "body":
-		do = func(ctx context.Context) error { return v.setBody(ctx, id) }
+		body, version, err := v.newBody()
+		if err != nil {
+			return err
+		}
+		check = func(tag string) error { return v.checkBody(tag, body) }
+		do = func(ctx context.Context) error {
+			_, err := v.scheduler.SetBody(ctx, delaytask.ID(id), body, delaytask.IfVersion(version))
+			return err
+		}
 	default:
 		return errNoPage
 	}
@@ -209,6 +218,9 @@ func (v *view) change(id int64, verb string) error {
 	}
 	tag := states[0].Tag
 	if err := v.seen(access.Change, tag); err != nil {
+		return err
+	}
+	if err := check(tag); err != nil {
 		return err
 	}
 	a := audit.Act{Action: audit.Action("task." + verb), Target: strconv.FormatInt(id, 10), Tag: tag}

@@ -116,6 +116,21 @@ func TestPeopleSignInToTheDashboard(t *testing.T) {
 	})
 }
 
+func TestThePagesAskTheRulesOfTheTagHTTP(t *testing.T) {
+	r := serve(t, sqlite(t))
+	const body = `{"method":"GET","url":"https://example.com/"}`
+	id := r.Save(`{"tag":"http","delay":"1h","body":` + body + `}`).ID.String()
+	for changed, says := range map[string]string{
+		"x": "What was entered is not valid.", strings.Replace(body, "example.com", "10.0.0.1", 1): "10.0.0.1",
+	} {
+		form := url.Values{"body": {changed}, "version": {"0"}}.Encode()
+		a := r.Call("POST", "/ui/tasks/"+id+"/body", form, "Content-Type", formType, "Origin", r.URL)
+		if a.Status != http.StatusBadRequest || !strings.Contains(a.Text, says) {
+			t.Errorf("%s: %d %s", changed, a.Status, a.Text)
+		}
+	}
+}
+
 func TestTheDashboardIsServedAsTheSettingsSay(t *testing.T) {
 	change := func(f func(*config.Server)) config.Config {
 		c := sqlite(t)
