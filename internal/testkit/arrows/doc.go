@@ -1,3 +1,4 @@
 // Package arrows holds nothing but tests of how this repository is written: in which directions its packages may import
-// each other, that its tests wait for signals instead of sleeping, how long its lines are, and which words it uses.
+// each other, how many files may need each other in a circle, that its tests wait for signals instead of sleeping, how
+// long its lines are, and which words it uses.
 package arrows
