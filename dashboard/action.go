@@ -3,10 +3,13 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
@@ -35,6 +38,9 @@ func (d *dashboard) action(a action) http.Handler {
 			return
 		}
 		done, err := a.do(v)
+		if d.o.ReadOnly && errors.Is(err, access.ErrForbidden) {
+			err = errReadOnly
+		}
 		switch {
 		case err != nil:
 			d.fail(w, v, err)
@@ -46,20 +52,20 @@ func (d *dashboard) action(a action) http.Handler {
 	})
 }
 
+// by is the user.
+func (v *view) by() operate.By {
+	caller := v.Caller
+	if v.o.ReadOnly {
+		caller = caller.Only(slices.Collect(maps.Keys(readingVerbs))...)
+	}
+	return operate.By{Caller: caller, Via: audit.Dashboard}
+}
+
 // audited records what a user asked for, and does it. do also tells how many tasks it has changed.
 func (v *view) audited(ctx context.Context, a audit.Act, do func(context.Context) (int, error)) error {
-	a.Who = v.Caller.Name()
-	err := v.audit.DoAll(ctx, a, func(ctx context.Context) (int64, error) {
+	a.Who, a.Via = v.Caller.Name(), audit.Dashboard
+	return v.audit.DoAll(ctx, a, func(ctx context.Context) (int64, error) {
 		n, err := do(ctx)
 		return int64(n), err
 	})
-	v.notRecorded(a.Action, err)
-	return err
-}
-
-// notRecorded logs the error of a change that was refused for lack of an entry.
-func (v *view) notRecorded(action audit.Action, err error) {
-	if errors.Is(err, delaytask.ErrNotRecorded) {
-		v.log.Error("dashboard: a change was refused, because it could not be recorded", "action", action, "err", err)
-	}
 }

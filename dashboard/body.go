@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 )
@@ -33,9 +32,9 @@ type shownBody struct {
 // audit log has who has seen what.
 func (v *view) reveal(ctx context.Context, a audit.Act, body []byte) (shown shownBody, err error) {
 	text := v.Redacted(a.Tag, string(body))
-	a.Who = v.Caller.Name()
+	a.Who, a.Via = v.Caller.Name(), audit.Dashboard
 	entry, err := v.audit.Begin(ctx, a)
-	if v.notRecorded(a.Action, err); err != nil {
+	if err != nil {
 		return shown, err
 	}
 	entry.End(ctx, 0, nil)
@@ -66,7 +65,7 @@ func (v *view) showTaskBody(id int64) (result, error) {
 	body, err := v.reveal(v.r.Context(), a, task.Body)
 	shown := taskBody{shownBody: body, Task: task}
 	shown.Edit = body.All && editable(body.Text, task.Body) && task.Status == delaytask.Pending &&
-		v.mayChangeBody(task.Tag) == nil
+		v.by().MayChangeBody(task.Tag)
 	return result{template: "body", shown: shown}, err
 }
 
@@ -76,37 +75,24 @@ func editable(shown string, body []byte) bool {
 		!bytes.ContainsFunc(body, deceives) && !bytes.ContainsRune(body, '\r')
 }
 
-// newBody reads the body of the form, and the version of the task that it was shown of.
-func (v *view) newBody() (body []byte, version int64, err error) {
-	version, err = strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
+// setBody replaces the body by what the form has, if the task is still the one that was shown.
+func (v *view) setBody(id int64) error {
+	version, err := strconv.ParseInt(v.r.PostForm.Get("version"), 10, 64)
 	if err != nil || !v.r.PostForm.Has("body") {
-		return nil, 0, errForm
+		return errForm
 	}
 	// A browser writes line ends as CRLF.
-	body = []byte(strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n"))
-	if redact.Holds(body) {
-		return nil, 0, delaytask.ErrRedacted
-	}
-	return body, version, nil
+	body := strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n")
+	_, err = v.operator.SetBody(v.r.Context(), v.by(), delaytask.ID(id), []byte(body), delaytask.IfVersion(version))
+	return err
 }
 
-// mayChangeBody returns an error when the user may not change the body of a task of the tag. A body of the tag http
-// names the address to call, which is a right of its own.
-func (v *view) mayChangeBody(tag string) error {
-	if tag == access.HTTPTag {
-		if err := v.allow(access.SaveHTTP, tag); err != nil {
-			return err
-		}
+// checked is Check, whose error tells what is wrong with the body.
+func (o *Options) checked(tag string, body []byte) error {
+	if o.Check == nil {
+		return nil
 	}
-	return v.allow(access.Change, tag)
-}
-
-// checkBody applies the rules of a save to another body.
-func (v *view) checkBody(tag string, body []byte) error {
-	if err := v.mayChangeBody(tag); err != nil || v.o.Check == nil {
-		return err
-	}
-	if err := v.o.Check(tag, body); err != nil {
+	if err := o.Check(tag, body); err != nil {
 		return fmt.Errorf("%w: %w", delaytask.ErrInvalidBody, err)
 	}
 	return nil

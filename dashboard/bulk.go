@@ -122,12 +122,8 @@ func (v *view) startBulk() (result, error) {
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
 	about := bulk.About{Who: v.Caller.Name(), Tasks: max(tasks, 0), Capped: form.Get("capped") != "", AsOf: asOf}
-	started, err := change.Start(v.r.Context(), v.audit, v.log, about)
-	if err != nil {
-		v.notRecorded(change.Act(), err)
-		return result{}, err
-	}
-	return result{to: "bulk/" + started.ID}, nil
+	started, err := change.Start(v.r.Context(), audit.Dashboard, v.audit, v.log, about)
+	return result{to: "bulk/" + started.ID}, err
 }
 
 // runPage is a bulk change under way, or one that has ended.

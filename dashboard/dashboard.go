@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
@@ -60,6 +61,7 @@ type dashboard struct {
 	o         Options
 	log       *slog.Logger
 	audit     *audit.Log // nil: nothing is recorded
+	operator  *operate.Operator
 	server    server
 	templates templates
 	files     files
@@ -88,8 +90,9 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 		d.o.Redact = redact.Text
 	}
 	if !o.NoAudit {
-		d.audit = audit.New(audit.Config{Store: d.store, Via: audit.Dashboard, Log: d.log})
+		d.audit = audit.New(audit.Config{Store: d.store, Log: d.log})
 	}
+	d.operator = operate.New(operate.Config{Scheduler: s, Audit: d.audit, Check: o.checked, FindIn: readTime})
 	var err error
 	if d.policy, err = policyOf(o.FrameAncestors); err != nil {
 		return nil, err

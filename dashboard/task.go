@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/sentence"
@@ -169,67 +167,26 @@ func (v *view) changeTask() (result, error) {
 	return result{to: fmt.Sprintf("tasks/%d?did=%s", id, verb)}, nil
 }
 
-// change does one thing with one task, once the user may.
-func (v *view) change(id int64, verb string) error {
-	ctx, form := v.r.Context(), v.r.PostForm
-	var do func(context.Context) error
-	check := func(string) error { return nil }
+// change does one thing with one task.
+func (v *view) change(id int64, verb string) (err error) {
+	ctx, task := v.r.Context(), delaytask.ID(id)
 	switch verb {
 	case "cancel":
-		do = func(ctx context.Context) error {
-			_, err := v.scheduler.Cancel(ctx, delaytask.ID(id))
-			return err
-		}
+		_, err = v.operator.Cancel(ctx, v.by(), task)
 	case "retry":
-		do = func(ctx context.Context) error { return v.scheduler.Retry(ctx, delaytask.ID(id)) }
+		_, err = v.operator.Retry(ctx, v.by(), task)
 	case "reschedule":
-		delay, to, err := v.moment(form.Get("delay"), form.Get("at"))
-		if err != nil {
-			return err
+		delay, to, wrong := v.moment(v.r.PostForm.Get("delay"), v.r.PostForm.Get("at"))
+		if wrong != nil {
+			return wrong
 		}
-		do = func(ctx context.Context) error {
-			_, err := v.scheduler.Reschedule(ctx, delaytask.ID(id), delay, to...)
-			return err
-		}
+		_, err = v.operator.Reschedule(ctx, v.by(), task, delay, to...)
 	case "body":
-		body, version, err := v.newBody()
-		if err != nil {
-			return err
-		}
-		check = func(tag string) error { return v.checkBody(tag, body) }
-		do = func(ctx context.Context) error {
-			_, err := v.scheduler.SetBody(ctx, delaytask.ID(id), body, delaytask.IfVersion(version))
-			return err
-		}
+		err = v.setBody(id)
 	default:
-		return errNoPage
+		err = errNoPage
 	}
-	reading, cancel := within(ctx)
-	defer cancel()
-	states, err := v.store.States(reading, []int64{id})
-	if err != nil && reading.Err() != nil {
-		err = context.Cause(reading)
-	}
-	switch {
-	case err != nil:
-		return err
-	case len(states) == 0:
-		return delaytask.ErrNotFound
-	}
-	tag := states[0].Tag
-	if err := v.seen(access.Change, tag); err != nil {
-		return err
-	}
-	if err := check(tag); err != nil {
-		return err
-	}
-	a := audit.Act{Action: audit.Action("task." + verb), Target: strconv.FormatInt(id, 10), Tag: tag}
-	return v.audited(ctx, a, func(ctx context.Context) (int, error) {
-		if err := do(ctx); err != nil {
-			return 0, err
-		}
-		return 1, nil
-	})
+	return err
 }
 
 // moment reads when a task is to run: after a delay, or at a time.

@@ -12,16 +12,11 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
-	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/wire"
 )
-
-// records makes the log of what this command changes.
-func (a *app) records(in store.Auditor, c config.Log) {
-	a.acts = audit.New(audit.Config{Store: in, Via: audit.Command, Log: a.logger(c)})
-}
 
 // operator names who runs the command.
 func operator() string {
@@ -33,22 +28,16 @@ func operator() string {
 	return name + "@" + cmp.Or(host, "unknown")
 }
 
-// audited records a change and makes it.
-func (a *app) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
-	act.Who = operator()
-	return a.acts.Do(ctx, act, do)
+// by is who runs the command, who may do everything.
+func by() operate.By {
+	caller := access.NewCaller(operator(), []access.Verb{access.All}, []string{"*"})
+	return operate.By{Caller: caller, Via: audit.Command}
 }
 
-// onTask is audited for a change of one task, whose tag may have to be read.
-func (a *app) onTask(
-	ctx context.Context, s *delaytask.Scheduler, action audit.Action, ref delaytask.Ref, detail string,
-	do func(context.Context) error,
-) error {
-	act := audit.Act{Action: action, Target: strings.TrimPrefix(ref.String(), "task "), Detail: detail}
-	if task, err := s.Get(ctx, ref); err == nil { // the change itself tells of errors
-		act.Target, act.Tag = id(task.ID), task.Tag
-	}
-	return a.audited(ctx, act, do)
+// audited records a change and makes it.
+func (a *app) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
+	act.Who, act.Via = operator(), audit.Command
+	return a.acts.Do(ctx, act, do)
 }
 
 // onNamed is audited for a change of one schedule.

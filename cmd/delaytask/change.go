@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	runs "github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/operate"
 )
 
 // bulkFlags are the flags of a command that can change all tasks that match.
@@ -62,7 +63,8 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 			}
 		}
 		act := audit.Act{
-			Who: operator(), Action: b.action, Tag: filter.Tag, Detail: audit.FilterText(&filter, matched.AsOf),
+			Who: operator(), Via: audit.Command, Action: b.action, Tag: filter.Tag,
+			Detail: audit.FilterText(&filter, matched.AsOf),
 		}
 		entry, err := a.acts.Begin(ctx, act)
 		if err != nil {
@@ -127,27 +129,23 @@ type outcome struct {
 
 // changeEach changes the named tasks one by one. It goes on after one that cannot be changed.
 func (a *app) changeEach(
-	cmd *cobra.Command, args []string, name *taskName, action audit.Action, past string,
-	change func(*delaytask.Scheduler, delaytask.Ref) (delaytask.Status, error),
+	cmd *cobra.Command, args []string, name *taskName, past string,
+	change func(context.Context, delaytask.Ref) (operate.Met, error),
 ) error {
 	refs, outcomes, err := named(args, name)
 	if err != nil {
 		return err
 	}
-	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, _ *delaytask.Scheduler) error {
 		var failures []error
 		for i, ref := range refs {
-			var was delaytask.Status
-			err := a.onTask(ctx, s, action, ref, "", func(context.Context) (err error) {
-				was, err = change(s, ref)
-				return err
-			})
-			outcomes[i].Met = was
+			met, err := change(ctx, ref)
+			outcomes[i].Met = met.Status
 			if err != nil {
 				outcomes[i].Met, outcomes[i].Error = "", failureOf(err)
 				failures = append(failures, err)
 			} else if !a.json {
-				if err := a.printf("%s\n", report(ref, past, was)); err != nil {
+				if err := a.printf("%s\n", report(ref, past, met.Status)); err != nil {
 					return err
 				}
 			}
@@ -220,14 +218,13 @@ its result is refused. The bulk form counts first and asks; where there is no te
 			if onlyPending {
 				options = append(options, delaytask.OnlyPending())
 			}
-			cancel := func(s *delaytask.Scheduler, ref delaytask.Ref) (delaytask.Status, error) {
-				return s.Cancel(cmd.Context(), ref, options...)
+			cancel := func(ctx context.Context, ref delaytask.Ref) (operate.Met, error) {
+				return a.operator.Cancel(ctx, by(), ref, options...)
 			}
 			single := f.key != "" && f.filterFlags == filterFlags{tag: f.tag, key: f.key, app: f.app}
 			switch {
 			case len(args) > 0 && !f.given(), single:
-				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, audit.CancelTask, "cancelled",
-					cancel)
+				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
 					verb: "cancel", past: "cancelled", action: audit.CancelAll, status: delaytask.Pending,
@@ -262,9 +259,9 @@ A task whose key another unfinished task carries by now stays failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0 && !f.given():
-				return a.changeEach(cmd, args, &taskName{}, audit.RetryTask, "retried",
-					func(s *delaytask.Scheduler, ref delaytask.Ref) (delaytask.Status, error) {
-						return delaytask.Failed, s.Retry(cmd.Context(), ref)
+				return a.changeEach(cmd, args, &taskName{}, "retried",
+					func(ctx context.Context, ref delaytask.Ref) (operate.Met, error) {
+						return a.operator.Retry(ctx, by(), ref)
 					})
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
@@ -315,18 +312,11 @@ the new time. A task that is executing or finished is left alone.`,
 				options = append(options, delaytask.IfVersion(version))
 			}
 			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
-				detail := "delay=" + delay.String()
-				if !at.IsZero() {
-					detail = "at=" + at.UTC().Format(time.RFC3339Nano)
-				}
-				err := a.onTask(ctx, s, audit.RescheduleTask, ref, detail, func(ctx context.Context) error {
-					_, err := s.Reschedule(ctx, ref, delay, options...)
-					return err
-				})
+				met, err := a.operator.Reschedule(ctx, by(), ref, delay, options...)
 				if err != nil {
 					return err
 				}
-				task, err := s.Get(ctx, ref)
+				task, err := s.Get(ctx, delaytask.ID(met.ID))
 				if err != nil {
 					return err
 				}

@@ -21,7 +21,7 @@ func TestCancelByIDAndByKey(t *testing.T) {
 		t.Errorf("code %d", r.code)
 	}
 	contains(t, r.stdout, `"items": [`, `"met": "pending"`, `"code": "finished"`,
-		`"message": "cancel task 77: task not found`)
+		`"message": "get task 77: task not found`)
 	contains(t, r.stderr, `"code":"partly_failed"`, "2 of 3 tasks were not cancelled")
 	r = s.run("cancel", a, b, "77")
 	contains(t, r.stderr, "task is finished", "task not found", "3 of 3 tasks were not cancelled")

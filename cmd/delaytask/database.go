@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
@@ -53,7 +55,8 @@ func (a *app) onScheduler(
 		return err
 	}
 	defer a.close(ctx, s)
-	a.records(bridge.Store(s), c.Log)
+	a.acts = audit.New(audit.Config{Store: bridge.Store(s), Log: a.logger(c.Log)})
+	a.operator = operate.New(operate.Config{Scheduler: s, Audit: a.acts})
 	return f(ctx, s)
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/config"
 	_ "github.com/delaytask/delaytask/sqlite"
@@ -58,7 +59,8 @@ type app struct {
 	screen      screen
 	columns     int // of the terminal of stderr, 0 where that is none
 	busy        busy
-	acts        *audit.Log // of the database that the command changes
+	acts        *audit.Log        // of the database that the command changes
+	operator    *operate.Operator // on that database
 
 	configPath string // --config
 	json       bool   // --json

@@ -78,15 +78,16 @@ func (a Action) Single() bool {
 // Act is what a caller is about to do. Texts that are too long are cut.
 type Act struct {
 	Who    string // name of the access token, or user@host; "" for callers that no token was asked of
+	Via    Via
 	Action Action
 	Target string // id of the task, or name of the schedule, receiver or token; "": the tag, or what Detail says
 	Tag    string // "": all tags, several, or none
 	Detail string
 }
 
-func (a *Act) entry(via Via) row.AuditEntry {
+func (a *Act) entry() row.AuditEntry {
 	return row.AuditEntry{
-		Who: a.who(), Via: string(via), Action: string(a.Action),
+		Who: a.who(), Via: string(a.Via), Action: string(a.Action),
 		Target: cut(a.Target, row.AuditWhoBytes), Tag: cut(a.Tag, row.AuditTagBytes),
 		Detail: cut(a.Detail, row.AuditDetailBytes),
 	}

@@ -31,7 +31,6 @@ var ErrStopped = errors.New("stopped")
 // Config is what a [Log] is made of.
 type Config struct {
 	Store store.Auditor
-	Via   Via
 	Level Level
 	Log   *slog.Logger
 }
@@ -40,6 +39,7 @@ type Config struct {
 type Log struct {
 	Config
 	without atomic.Bool // it was logged that there is no audit log
+	refused limiter     // of lines about acts that are not recorded, and so not made
 	failed  limiter     // of lines about outcomes that are not stored
 }
 
@@ -117,7 +117,7 @@ func endOf(tasks int64, err error) row.AuditEnd {
 func (l *Log) begin(ctx context.Context, act *Act) (id int64, err error) {
 	call, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	id, err = l.Store.BeginAudit(call, act.entry(l.Via))
+	id, err = l.Store.BeginAudit(call, act.entry())
 	switch {
 	case err == nil:
 		l.without.Store(false)
@@ -130,6 +130,9 @@ func (l *Log) begin(ctx context.Context, act *Act) (id int64, err error) {
 	case errors.Is(ctx.Err(), context.Canceled): // the caller has gone
 		return 0, fmt.Errorf("record the change: %w", ctx.Err())
 	default:
+		if act.Via != Command && l.refused.allow() { // the command prints the error
+			l.Log.Error("a change was refused, because it could not be recorded", "action", act.Action, "err", err)
+		}
 		return 0, fmt.Errorf("%w: %w", processor.ErrNotRecorded, err)
 	}
 }

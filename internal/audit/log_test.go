@@ -34,7 +34,7 @@ func newest(t *testing.T, s store.Auditor) row.AuditEntry {
 func logTo(s store.Auditor, level audit.Level) (*audit.Log, *bytes.Buffer) {
 	lines := new(bytes.Buffer)
 	return audit.New(audit.Config{
-		Store: s, Via: audit.API, Level: level, Log: slog.New(slog.NewTextHandler(lines, nil)),
+		Store: s, Level: level, Log: slog.New(slog.NewTextHandler(lines, nil)),
 	}), lines
 }
 
@@ -62,7 +62,8 @@ func TestAnActHasAnEntryBeforeItAndItsOutcomeAfter(t *testing.T) {
 		{fmt.Errorf("save: %w", processor.ErrOutcomeUnknown), row.AuditUnknown, 0, ""},
 		{fmt.Errorf("cancel tasks: %w", context.Canceled), row.AuditUnknown, 500, "cancel tasks"},
 	} {
-		act := audit.Act{Who: "shop", Action: audit.CancelAll, Target: strings.Repeat("é", 1000), Tag: "a", Detail: "d"}
+		act := audit.Act{Who: "shop", Via: audit.API, Action: audit.CancelAll, Target: strings.Repeat("é", 1000),
+			Tag: "a", Detail: "d"}
 		err := log.DoAll(t.Context(), act, func(context.Context) (int64, error) {
 			e := newest(t, s)
 			if e.AuditEnd != (row.AuditEnd{}) || e.Who != "shop" || e.Via != "api" || e.Action != "bulk.cancel" ||

@@ -30,7 +30,7 @@ type process struct {
 
 func newProcess(s audit.Store) *process {
 	p := &process{store: s}
-	p.log = audit.New(audit.Config{Store: s, Via: audit.API, Log: slog.New(slog.NewTextHandler(&p.lines, nil))})
+	p.log = audit.New(audit.Config{Store: s, Log: slog.New(slog.NewTextHandler(&p.lines, nil))})
 	return p
 }
 

@@ -43,9 +43,7 @@ func (p *parts) pages() Pages {
 		o := dashboard.Options{
 			Who: userOf, ReadOnly: readOnly, Redact: p.redactor.Text, Down: p.client.Down, Log: p.log,
 			NoAudit: p.cfg.Server.Audit == string(audit.Off),
-			Check: func(tag string, body []byte) error {
-				return p.check(delaytask.Item{Tag: tag, Body: body})
-			},
+			Check:   p.check,
 		}
 		if p.tokens != nil {
 			o.SignOut = "logout"

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/compat"
@@ -72,7 +71,7 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 	bearer := []string{"Authorization", "Bearer x"}
 	f("stopping", http.StatusServiceUnavailable, "stopping; try again", nothing)
 	f("panic", http.StatusInternalServerError, "unexpected", func(_ *api.Config, c *compat.Config) {
-		c.Check = func(delaytask.Item) error { panic("broken") }
+		c.Check = func(string, []byte) error { panic("broken") }
 	})
 	f("no token", http.StatusUnauthorized, "send a token", judged(nil))
 	f("unknown token", http.StatusUnauthorized, "unknown", judged(access.ErrUnauthorized), bearer...)

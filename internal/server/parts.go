@@ -136,7 +136,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
 		Audit: audit.New(audit.Config{
-			Store: p.store, Via: audit.API, Level: audit.Level(p.cfg.Server.Audit), Log: p.log,
+			Store: p.store, Level: audit.Level(p.cfg.Server.Audit), Log: p.log,
 		}),
 		Requests: p.store, Receivers: p.receivers, Check: p.check,
 		Redactor: p.redactor, Observe: p.spans.observed(observer.observe),

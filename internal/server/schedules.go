@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/delaytask/delaytask"
 )
 
 // declareSchedules declares the schedules of the settings.
@@ -13,7 +11,7 @@ func (p *parts) declareSchedules() error {
 	for _, name := range slices.Sorted(maps.Keys(p.cfg.Schedules)) {
 		s := p.cfg.Schedules[name]
 		spec, _ := s.Spec()
-		if err := p.check(delaytask.Item{Tag: s.Tag, Body: s.Body}); err != nil {
+		if err := p.check(s.Tag, []byte(s.Body)); err != nil {
 			return fmt.Errorf("schedules.%s.body: %w", name, err)
 		}
 		if err := p.scheduler.DeclareSchedule(name, spec, s.Tag, s.Body, s.Options()...); err != nil {

@@ -2,13 +2,11 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/compat"
 	"github.com/delaytask/delaytask/internal/server/config"
@@ -88,18 +86,9 @@ func staticOf(tag string, w config.Receiver) (push.Static, error) {
 
 // check applies the rules of a tag to a task that is saved: a task of the tag http names an address, which must be
 // allowed.
-func (p *parts) check(item delaytask.Item) error {
-	if item.Tag != access.HTTPTag {
+func (p *parts) check(tag string, body []byte) error {
+	if tag != access.HTTPTag {
 		return nil
-	}
-	var body []byte
-	switch b := item.Body.(type) {
-	case json.RawMessage:
-		body = b
-	case []byte:
-		body = b
-	case string:
-		body = []byte(b)
 	}
 	call, err := webhook.ParseRequest(body)
 	if err == nil {

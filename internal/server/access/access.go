@@ -19,6 +19,9 @@ var (
 	// succeed.
 	ErrUnavailable = errors.New("the tokens cannot be read from the database; try again later")
 
+	// ErrForbidden is returned to a caller that lacks a right.
+	ErrForbidden = errors.New("the caller may not do this")
+
 	// ErrInvalid is returned for a new token with an invalid name, tag or verb. The text says what is valid.
 	ErrInvalid = errors.New("invalid access")
 )

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -30,6 +31,32 @@ func (c Caller) Name() string { return c.name }
 // May reports whether the caller may do v with tasks of the tag. Only plain SQL makes tasks without a tag; they require
 // the right for all tags.
 func (c Caller) May(v Verb, tag string) bool { return c.has(v) && Match(c.tags, tag) }
+
+// Allow returns an error that is [ErrForbidden] when the caller may not do v with tasks of the tag, or of some tag when
+// that is "".
+func (c Caller) Allow(v Verb, tag string) error {
+	if c.May(v, tag) || tag == "" && c.SomeTag(v) {
+		return nil
+	}
+	return Forbidden(v, tag)
+}
+
+// Forbidden is the error of a caller that may not do v with tasks of the tag, or with those of all tags when it is "".
+func Forbidden(v Verb, tag string) error { return forbidden{v, tag} }
+
+type forbidden struct {
+	verb Verb
+	tag  string
+}
+
+func (f forbidden) Error() string {
+	if f.tag == "" {
+		return fmt.Sprintf("this token may not %s", f.verb)
+	}
+	return fmt.Sprintf("this token may not %s tasks of tag %.128s", f.verb, f.tag)
+}
+
+func (forbidden) Is(target error) bool { return target == ErrForbidden }
 
 // SomeTag reports whether the caller may do v with tasks of some tag at all.
 func (c Caller) SomeTag(v Verb) bool { return c.has(v) && len(c.tags) > 0 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
@@ -39,10 +40,11 @@ type Config struct {
 	Addresses bool          // do not refuse an address, be it one of loopback or not
 	Hosts     []string      // in lower case
 
-	Audit     *audit.Log                 // records changes by callers; nil: nothing is recorded
-	Requests  Requests                   // remembers idempotency keys
-	Receivers Receivers                  // addresses that are called back
-	Check     func(delaytask.Item) error // further rules of a tag for its tasks; nil: none
+	Audit     *audit.Log // records changes by callers; nil: nothing is recorded
+	Requests  Requests   // remembers idempotency keys
+	Receivers Receivers  // addresses that are called back
+	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.
+	Check func(tag string, body []byte) error
 	// Redactor masks the secrets of tasks and schedules in the answers to reads; nil: secrets are shown. Pops and the
 	// answers to saves show a caller its own.
 	Redactor *redact.Redactor
@@ -72,7 +74,8 @@ type API struct {
 	audit     *audit.Log
 	requests  Requests
 	receivers Receivers
-	check     func(delaytask.Item) error
+	check     func(tag string, body []byte) error
+	operator  *operate.Operator
 	redactor  *redact.Redactor
 	observe   func(context.Context, Request)
 	room      *semaphore.Weighted // for requests
@@ -109,8 +112,9 @@ func New(c Config) (*API, error) {
 	a.room, a.roomWait = semaphore.NewWeighted(room), cmp.Or(c.RoomWait, roomWait)
 	a.pages, a.bare = semaphore.NewWeighted(room-bare), semaphore.NewWeighted(bare)
 	if a.check == nil {
-		a.check = func(delaytask.Item) error { return nil }
+		a.check = func(string, []byte) error { return nil }
 	}
+	a.operator = operate.New(operate.Config{Scheduler: c.Scheduler, Audit: c.Audit, Check: c.Check})
 	mux, versioned := http.NewServeMux(), http.NewServeMux()
 	a.spec = humago.New(versioned, document())
 	a.spec.UseMiddleware(unambiguous, unescaped)

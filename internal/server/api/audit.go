@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -59,36 +60,22 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 	return &auditOutput{view.Audit(view.RedactedAudit(a.redactor, &page))}, nil
 }
 
+// by is the caller of a request.
+func by(ctx context.Context) operate.By { return operate.By{Caller: access.From(ctx), Via: audit.API} }
+
 // audited records a change and makes it. What is refused before, for lack of rights or a wrong request, is in the
 // observed requests and not recorded: it has changed nothing.
 func (a *API) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
-	act.Who = access.From(ctx).Name()
-	return a.recorded(act.Action, a.audit.Do(ctx, act, do))
+	act.Who, act.Via = access.From(ctx).Name(), audit.API
+	return recorded(a.audit.Do(ctx, act, do))
 }
 
-// recorded logs what the database says of an act that it could not record, and leaves it out of the error.
-func (a *API) recorded(action audit.Action, err error) error {
+// recorded leaves out what the database says of an act that could not be recorded.
+func recorded(err error) error {
 	if errors.Is(err, delaytask.ErrNotRecorded) {
-		if a.failureLines.Allow() {
-			a.log.Error("a change was refused, because it could not be recorded", "action", action, "err", err)
-		}
 		return delaytask.ErrNotRecorded
 	}
 	return err
-}
-
-// onTask is audited for a change of one task.
-func (a *API) onTask(
-	ctx context.Context, action audit.Action, task *delaytask.TaskRow, detail string,
-	do func(context.Context, delaytask.Ref) (delaytask.Status, error),
-) (*metOutput, error) {
-	act := audit.Act{Action: action, Target: wire.ID(task.ID).String(), Tag: task.Tag, Detail: detail}
-	var met delaytask.Status
-	err := a.audited(ctx, act, func(ctx context.Context) (err error) {
-		met, err = do(ctx, delaytask.ID(task.ID))
-		return err
-	})
-	return a.met(task.ID, met, err)
 }
 
 // onReceivers is audited for a change of a receiver.

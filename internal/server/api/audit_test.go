@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +106,7 @@ func TestWithoutAnEntryNothingIsChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) {
 		broken := faultstore.New(bridge.Store(c.Scheduler), faultstore.Method("BeginAudit", 0, faultstore.Before))
-		c.Audit = audit.New(audit.Config{Store: broken, Via: audit.API, Log: slog.New(slog.DiscardHandler)})
+		c.Audit = audit.New(audit.Config{Store: broken, Log: c.Log})
 	})
 	id := s.Save(`{"tag":"t","delay":"1h"}`).ID
 	p := s.Want(503, wire.CodeNotRecorded, "DELETE", "/v1/tasks/"+id.String(), "")

@@ -100,14 +100,7 @@ func unauthorized(detail string) *wire.Problem {
 
 // allow refuses a caller without this right for tasks of the tag, or for some tag when it is "".
 func allow(ctx context.Context, verb access.Verb, tag string) error {
-	if c := access.From(ctx); c.May(verb, tag) || tag == "" && c.SomeTag(verb) {
-		return nil
-	}
-	if tag == "" {
-		return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s", verb))
-	}
-	return problemOf(http.StatusForbidden, wire.CodeForbidden,
-		fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
+	return access.From(ctx).Allow(verb, tag)
 }
 
 // seen is allow for a task that was named by its id. It answers as if the task did not exist: an id of another tag must

@@ -344,8 +344,8 @@ func TestATokenThatIsRevokedDuringAWaitGetsNoTask(t *testing.T) {
 func TestWhatATagDemandsIsAsked(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) {
-		c.Check = func(item delaytask.Item) error {
-			if item.Tag == "picky" {
+		c.Check = func(tag string, _ []byte) error {
+			if tag == "picky" {
 				return problemOf(400, wire.CodeInvalidAddress, "no such address")
 			}
 			return nil

@@ -97,9 +97,9 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		return &bulkOutput{Status: http.StatusOK, Body: count}, nil
 	}
 	about := bulk.About{Who: access.From(ctx).Name(), AsOf: asOf}
-	run, err := change.Start(ctx, a.audit, a.log, about)
+	run, err := change.Start(ctx, audit.API, a.audit, a.log, about)
 	if err != nil {
-		return nil, a.problem(a.recorded(change.Act(), err))
+		return nil, a.problem(recorded(err))
 	}
 	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, view.BulkRun(a.redactor, &run)}, nil
 }

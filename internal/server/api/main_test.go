@@ -60,7 +60,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	c := Config{
 		Scheduler: s.scheduler, Log: slog.New(slog.NewTextHandler(s.logged, nil)), BodyLimit: testBodyLimit,
 		Stopping: stopping, Requests: s.store, Receivers: receivers, Redactor: new(redact.Redactor),
-		Audit: audit.New(audit.Config{Store: s.store, Via: audit.API, Log: slog.New(slog.DiscardHandler)}),
+		Audit: audit.New(audit.Config{Store: s.store, Log: slog.New(slog.DiscardHandler)}),
 	}
 	for _, f := range change {
 		f(&c)

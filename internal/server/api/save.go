@@ -125,7 +125,7 @@ func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) 
 			return delaytask.Item{}, err
 		}
 	}
-	return item, a.check(item)
+	return item, a.check(s.Tag, body)
 }
 
 // bodyOf returns the body that a request sets, nil for none. It refuses one that was made from a body with masks: they

@@ -87,7 +87,7 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	if ctx, err = allowSchedule(ctx, in.Name, in.Body.Tag); err != nil {
 		return nil, a.problem(err)
 	}
-	if err := a.check(delaytask.Item{Tag: in.Body.Tag, Body: body}); err != nil {
+	if err := a.check(in.Body.Tag, body); err != nil {
 		return nil, a.problem(err)
 	}
 	var s delaytask.Schedule

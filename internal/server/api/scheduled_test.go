@@ -1,12 +1,10 @@
 package api
 
 import (
-	"encoding/json"
 	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -69,8 +67,8 @@ func TestATokenReachesSchedulesOfItsTagsOnly(t *testing.T) {
 func TestASchedulesDefinitionIsARightOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded, func(c *Config) {
-		c.Check = func(item delaytask.Item) error {
-			if item.Tag == access.HTTPTag && !strings.Contains(string(item.Body.(json.RawMessage)), "example.com") {
+		c.Check = func(tag string, body []byte) error {
+			if tag == access.HTTPTag && !strings.Contains(string(body), "example.com") {
 				return problemOf(400, wire.CodeInvalidAddress, "no such address")
 			}
 			return nil

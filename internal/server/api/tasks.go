@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -239,60 +238,24 @@ func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput,
 	if c.Delay != nil && c.At != nil {
 		return nil, a.problem(fmt.Errorf("%w: delay and at exclude each other", delaytask.ErrInvalidOption))
 	}
-	task, err := a.find(ctx, in, access.Change)
+	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if body != nil {
-		if err := a.checkBody(ctx, &task, body); err != nil {
-			return nil, a.problem(err)
-		}
-	}
-	action, detail := audit.RescheduleTask, ""
-	switch {
-	case c.Delay != nil:
-		detail = "delay=" + c.Delay.Std().String()
-	case c.At != nil:
-		detail = "at=" + c.At.Std().UTC().Format(time.RFC3339Nano)
-	default:
-		action = audit.ChangeBody
-	}
-	if action == audit.RescheduleTask && body != nil {
-		detail += " with another body"
-	}
-	return a.onTask(ctx, action, &task, detail, func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-		return a.apply(ctx, ref, c, body)
-	})
-}
-
-// checkBody applies the rules of a save to another body.
-func (a *API) checkBody(ctx context.Context, task *delaytask.TaskRow, body []byte) error {
-	if task.Tag == access.HTTPTag {
-		// The body names the address to call, which is a right of its own.
-		if err := allow(ctx, access.SaveHTTP, task.Tag); err != nil {
-			return err
-		}
-	}
-	return a.check(delaytask.Item{Tag: task.Tag, Body: body})
-}
-
-func (a *API) apply(
-	ctx context.Context, ref delaytask.Ref, c *wire.Change, body []byte,
-) (delaytask.Status, error) {
 	var options []delaytask.ChangeOption
 	if c.Version != nil {
 		options = append(options, delaytask.IfVersion(*c.Version))
 	}
 	if c.Delay == nil && c.At == nil {
-		return a.scheduler.SetBody(ctx, ref, body, options...)
+		return a.met(a.operator.SetBody(ctx, by(ctx), ref, body, options...))
 	}
 	if body != nil {
 		options = append(options, delaytask.Body(body))
 	}
 	if c.Delay != nil {
-		return a.scheduler.Reschedule(ctx, ref, c.Delay.Std(), options...)
+		return a.met(a.operator.Reschedule(ctx, by(ctx), ref, c.Delay.Std(), options...))
 	}
-	return a.scheduler.Reschedule(ctx, ref, 0, append(options, delaytask.To(c.At.Std()))...)
+	return a.met(a.operator.Reschedule(ctx, by(ctx), ref, 0, append(options, delaytask.To(c.At.Std()))...))
 }
 
 func (a *API) cancel(ctx context.Context, in named, how *CancelInput) (*metOutput, error) {
@@ -308,32 +271,26 @@ func (a *API) cancel(ctx context.Context, in named, how *CancelInput) (*metOutpu
 		}
 		options = append(options, delaytask.IfVersion(version))
 	}
-	task, err := a.find(ctx, in, access.Change)
+	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return a.onTask(ctx, audit.CancelTask, &task, "",
-		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-			return a.scheduler.Cancel(ctx, ref, options...)
-		})
+	return a.met(a.operator.Cancel(ctx, by(ctx), ref, options...))
 }
 
 func (a *API) retry(ctx context.Context, in named) (*metOutput, error) {
-	task, err := a.find(ctx, in, access.Change)
+	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return a.onTask(ctx, audit.RetryTask, &task, "",
-		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-			return delaytask.Failed, a.scheduler.Retry(ctx, ref)
-		})
+	return a.met(a.operator.Retry(ctx, by(ctx), ref))
 }
 
-func (a *API) met(id int64, met delaytask.Status, err error) (*metOutput, error) {
+func (a *API) met(met operate.Met, err error) (*metOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &metOutput{wire.Met{ID: wire.ID(id), Met: string(met)}}, nil
+	return &metOutput{wire.Met{ID: wire.ID(met.ID), Met: string(met.Status)}}, nil
 }
 
 func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutput, error) {

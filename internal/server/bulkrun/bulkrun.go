@@ -77,11 +77,11 @@ func (c *Change) Act() audit.Action { return audit.Action("bulk." + c.Action) }
 //
 // Start returns [bulk.ErrTooMany], [bulk.ErrClosed], and the errors of [audit.Log.Begin].
 func (c *Change) Start(
-	ctx context.Context, acts *audit.Log, log *slog.Logger, about bulk.About,
+	ctx context.Context, via audit.Via, acts *audit.Log, log *slog.Logger, about bulk.About,
 ) (bulk.State, error) {
 	about.Verb, about.Filter = c.Action, c.Filter
 	act := audit.Act{
-		Who: about.Who, Action: c.Act(), Tag: c.Filter.Tag,
+		Who: about.Who, Via: via, Action: c.Act(), Tag: c.Filter.Tag,
 		Detail: audit.FilterText(&c.Filter, about.AsOf),
 	}
 	begin := func() (*audit.Entry, error) { return acts.Begin(ctx, act) }

@@ -28,12 +28,12 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		one, two := servertest.Open(t, d.DSN, delaytask.Config{}), servertest.Open(t, d.DSN, delaytask.Config{})
 		log := audit.New(audit.Config{
-			Store: bridge.Store(one), Via: audit.API, Log: slog.New(slog.DiscardHandler),
+			Store: bridge.Store(one), Log: slog.New(slog.DiscardHandler),
 		})
 		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 3000, AsOf: time.Now().UTC().Truncate(time.Microsecond),
 			Filter: delaytask.Filter{Status: delaytask.Pending, Tag: "a", Error: "é\"\\"}}
 		begun, err := bridge.Bulks(one).Start(about, func() (*audit.Entry, error) {
-			return log.Begin(t.Context(), audit.Act{Who: "ops", Action: audit.CancelAll, Tag: "a"})
+			return log.Begin(t.Context(), audit.Act{Who: "ops", Via: audit.API, Action: audit.CancelAll, Tag: "a"})
 		}, func(ctx context.Context, progress func(int)) (int, error) {
 			progress(500)
 			<-ctx.Done()
@@ -81,7 +81,7 @@ func TestAChangeThatFailsIsLogged(t *testing.T) {
 	change, err := bulkrun.New(s, access.Everyone(), "cancel", delaytask.Filter{Tag: "a"})
 	servertest.OK(t, err)
 	var lines bytes.Buffer
-	run, err := change.Start(t.Context(), nil, slog.New(slog.NewTextHandler(&lines, nil)),
+	run, err := change.Start(t.Context(), audit.API, nil, slog.New(slog.NewTextHandler(&lines, nil)),
 		bulk.About{AsOf: time.Now().Add(time.Hour)})
 	servertest.OK(t, err)
 	servertest.Eventually(t, "the change has failed", func() bool {

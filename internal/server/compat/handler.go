@@ -28,8 +28,8 @@ type Config struct {
 	OtherNames bool
 	GetTopics  []string // patterns, as [access.ParseTags] returns them
 
-	// Check applies further rules of a tag to its tasks; its error is the answer. May be nil.
-	Check func(delaytask.Item) error
+	// Check returns why a task of the tag cannot have the body; its error is the answer. May be nil.
+	Check func(tag string, body []byte) error
 }
 
 // Handler serves the four routes. Make one with [New].
@@ -38,7 +38,7 @@ type Handler struct {
 	log       *slog.Logger
 	bodyLimit int
 	stopping  context.Context
-	check     func(delaytask.Item) error
+	check     func(tag string, body []byte) error
 	origin    *http.CrossOriginProtection
 	routes    map[string]route
 
@@ -63,7 +63,7 @@ func New(c Config) (*Handler, error) {
 		check:    c.Check, origin: http.NewCrossOriginProtection(), otherNames: c.OtherNames, getTopics: c.GetTopics,
 	}
 	if h.check == nil {
-		h.check = func(delaytask.Item) error { return nil }
+		h.check = func(string, []byte) error { return nil }
 	}
 	h.routes = map[string]route{
 		"/compat/topics": {http.MethodPost, h.command},

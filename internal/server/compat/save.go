@@ -91,7 +91,7 @@ func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.I
 		Options: []delaytask.Option{p.keyOption(key), delaytask.WithNoAttemptLimit(), delaytask.WithTTR(ttr),
 			delaytask.WithHeader(ttrHeader, strconv.FormatInt(ttr.Milliseconds(), 10))},
 	}
-	if err := h.check(item); err != nil {
+	if err := h.check(item.Tag, []byte(q.body)); err != nil {
 		return delaytask.Item{}, clientError(err.Error())
 	}
 	return item, nil

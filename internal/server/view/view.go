@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
@@ -212,6 +213,7 @@ var problems = []struct {
 	{bulk.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyBulkChanges},
 	{bulk.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
 	{bulkrun.ErrAction, http.StatusBadRequest, wire.CodeInvalidOption},
+	{access.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
 	{bulkrun.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},

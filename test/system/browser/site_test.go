@@ -158,7 +158,7 @@ func full(t *testing.T, dsn string) *site {
 // act has people change something: bulk changes in every state, and entries of every outcome in the audit log.
 func (s *site) act(t *testing.T) {
 	t.Helper()
-	log := audit.New(audit.Config{Store: bridge.Store(s.Scheduler), Via: audit.Dashboard, Log: quiet})
+	log := audit.New(audit.Config{Store: bridge.Store(s.Scheduler), Log: quiet})
 	begun := make(chan struct{}, 1)
 	start := func(name, verb string, change func(context.Context) error) {
 		t.Helper()
@@ -168,7 +168,7 @@ func (s *site) act(t *testing.T) {
 		}
 		begin := func() (*audit.Entry, error) {
 			return log.Begin(t.Context(), audit.Act{
-				Who: about.Who, Action: audit.Action("bulk." + verb), Tag: about.Filter.Tag,
+				Who: about.Who, Via: audit.Dashboard, Action: audit.Action("bulk." + verb), Tag: about.Filter.Tag,
 				Detail: audit.FilterText(&about.Filter, about.AsOf),
 			})
 		}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+)
+
+// act is one change that people make, and how each face that has it is asked for it. {id} is a pending task, {failed} a
+// failed one.
+type act struct {
+	needs []access.Verb
+	tag   string    // of the task; default t
+	api   [3]string // method, path, body
+	page  [2]string // path, form
+	cmd   string
+	entry string // of the audit log: action, target, tag, outcome, tasks and detail
+}
+
+var acts = []act{
+	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"DELETE", "/v1/tasks/{id}"},
+		page:  [2]string{"/tasks/{id}/cancel"},
+		cmd:   "cancel {id}",
+		entry: "task.cancel {id} t done 1 ",
+	},
+	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"POST", "/v1/tasks/{failed}/retry"},
+		page:  [2]string{"/tasks/{failed}/retry"},
+		cmd:   "retry {failed}",
+		entry: "task.retry {failed} t done 1 ",
+	},
+	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"PATCH", "/v1/tasks/{id}", `{"delay":"2h"}`},
+		page:  [2]string{"/tasks/{id}/reschedule", "delay=2h"},
+		cmd:   "reschedule {id} --delay 2h",
+		entry: "task.reschedule {id} t done 1 delay=2h0m0s",
+	},
+	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"PATCH", "/v1/tasks/{id}", `{"at":"2040-01-01T01:00:00+01:00"}`},
+		page:  [2]string{"/tasks/{id}/reschedule", "at=2040-01-01T00:00:00Z"},
+		cmd:   "reschedule {id} --at 2040-01-01T00:00:00Z",
+		entry: "task.reschedule {id} t done 1 at=2040-01-01T00:00:00Z",
+	},
+	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"PATCH", "/v1/tasks/{id}", `{"delay":"2h","body":2}`},
+		entry: "task.reschedule {id} t done 1 delay=2h0m0s with another body",
+	},
+	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"PATCH", "/v1/tasks/{id}", `{"body":2}`},
+		page:  [2]string{"/tasks/{id}/body", "version=0&body=2"},
+		entry: "task.body {id} t done 1 ",
+	},
+	{
+		needs: []access.Verb{access.Change, access.SaveHTTP}, tag: "http",
+		api:   [3]string{"PATCH", "/v1/tasks/{id}", `{"body":{"url":"https://example.com/"}}`},
+		page:  [2]string{"/tasks/{id}/body", `version=0&body={"url":"https://example.com/"}`},
+		entry: "task.body {id} http done 1 ",
+	},
+}
+
+// caller has rights to tasks of a tag.
+type caller struct {
+	verbs []access.Verb
+	tag   string
+}
+
+func (c caller) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(c.verbs), " ", ","), "[]") + " " + c.tag
+}
+
+// may is who may just do it, and mayNot lacks one of the rights, or has them to another tag.
+func (a *act) may() caller { return caller{a.needs, cmp.Or(a.tag, "t")} }
+
+func (a *act) mayNot() []caller {
+	all := []caller{{a.needs, "other"}}
+	for _, verb := range a.needs {
+		others := slices.DeleteFunc(slices.Clone(access.Verbs), func(v access.Verb) bool { return v == verb })
+		all = append(all, caller{others, a.may().tag})
+	}
+	return all
+}
+
+// Whichever face is asked, the same rights are wanted, and the audit log has the same of it.
+func TestFacesAgreeOnWhatPeopleDo(t *testing.T) {
+	t.Parallel()
+	f := newFaces(t)
+	for _, a := range acts {
+		for _, face := range []struct {
+			name string
+			has  bool
+			ask  func(act, caller) error
+		}{
+			{"api", a.api[0] != "", f.api}, {"dashboard", a.page[0] != "", f.page}, {"command", a.cmd != "", f.command},
+		} {
+			if !face.has {
+				continue
+			}
+			a := f.on(a)
+			for _, c := range a.mayNot() {
+				if face.name == "command" {
+					break // who runs it may do everything
+				}
+				if err := face.ask(a, c); !errors.Is(err, errRefused) {
+					t.Errorf("%s of %q by %v: %v", face.name, a.entry, c, err)
+				}
+			}
+			if got := f.entries(face.name); len(got) > 0 {
+				t.Errorf("the audit log has of what the %s has refused %q", face.name, got)
+			}
+			if err := face.ask(a, a.may()); err != nil {
+				t.Errorf("%s of %q: %v", face.name, a.entry, err)
+			}
+			if got := f.entries(face.name); len(got) != 1 || got[0] != a.entry {
+				t.Errorf("the audit log has of the %s %q, want %q", face.name, got, a.entry)
+			}
+		}
+	}
+}
+
+// faces are the three on one database.
+type faces struct {
+	*shell
+	service servertest.Client
+	pages   http.Handler
+	user    dashboard.User
+	tasks   *delaytask.Scheduler
+	tokens  map[string]string // by their callers
+	seen    int64             // the newest entry
+}
+
+func newFaces(t *testing.T) *faces {
+	f := &faces{shell: newShell(t), tokens: map[string]string{}}
+	f.ok("migrate", "up")
+	for _, a := range acts { // a service knows a token after up to two seconds
+		for _, c := range append(a.mayNot(), a.may()) {
+			if verbs, tag, _ := strings.Cut(c.String(), " "); f.tokens[c.String()] == "" {
+				f.tokens[c.String()] = strings.TrimSpace(f.ok("token", "create", fmt.Sprint("token", len(f.tokens)),
+					"--tags", tag, "--verbs", verbs))
+			}
+		}
+	}
+	f.tasks = servertest.Open(t, f.dsn, delaytask.Config{})
+	servertest.OK(t, f.tasks.Start(t.Context()))
+	c := config.Default()
+	c.DSN, c.Server.Listen, c.Server.Auth = f.dsn, "127.0.0.1:0", "token"
+	s, err := server.Open(t.Context(), c, slog.New(slog.DiscardHandler))
+	servertest.OK(t, err)
+	servertest.Run(t, s)
+	f.service = servertest.Client{TB: t, URL: s.URL()}
+	f.pages, err = dashboard.New(f.tasks, dashboard.Options{
+		Who: func(*http.Request) (dashboard.User, error) { return f.user, nil }, Log: slog.New(slog.DiscardHandler),
+	})
+	servertest.OK(t, err)
+	return f
+}
+
+// on is the act on what is made for it.
+func (f *faces) on(a act) act {
+	f.t.Helper()
+	names := []string{}
+	for _, name := range []string{"{id}", "{failed}"} {
+		if !strings.Contains(a.entry, name) {
+			continue
+		}
+		id, err := f.tasks.SaveDelayTask(f.t.Context(), a.may().tag, 1, time.Hour)
+		servertest.OK(f.t, err)
+		if name == "{failed}" {
+			f.exec(fmt.Sprintf("UPDATE delay_task_message SET status = %d WHERE id = %d", row.Failed, id))
+		}
+		names = append(names, name, strconv.FormatInt(id, 10))
+	}
+	r := strings.NewReplacer(names...)
+	for _, text := range []*string{&a.api[1], &a.api[2], &a.page[0], &a.page[1], &a.cmd, &a.entry} {
+		*text = r.Replace(*text)
+	}
+	return a
+}
+
+// entries are the new ones of the audit log.
+func (f *faces) entries(via string) (lines []string) {
+	f.t.Helper()
+	page, err := f.tasks.Audit(f.t.Context(), delaytask.AuditFilter{})
+	servertest.OK(f.t, err)
+	before := f.seen
+	for _, e := range page.Entries {
+		if e.ID <= before || strings.HasPrefix(e.Action, "token.") {
+			continue
+		}
+		f.seen = max(f.seen, e.ID)
+		lines = append(lines, fmt.Sprintf("%s %s %s %s %d %s", e.Action, e.Target, e.Tag, e.Outcome, e.Tasks, e.Detail))
+		if e.Via != via || e.Who == "" {
+			f.t.Errorf("the entry is by %q via %s, want %s", e.Who, e.Via, via)
+		}
+	}
+	return lines
+}
+
+var errRefused = errors.New("refused")
+
+func answered(status int, text string) error {
+	switch {
+	case status == http.StatusForbidden, status == http.StatusNotFound:
+		return errRefused
+	case status >= http.StatusBadRequest:
+		return fmt.Errorf("%d %.500s", status, text)
+	default:
+		return nil
+	}
+}
+
+func (f *faces) api(a act, c caller) error {
+	got := f.service.Call(a.api[0], a.api[1], a.api[2], "Authorization", "Bearer "+f.tokens[c.String()])
+	return answered(got.Status, got.Text)
+}
+
+func (f *faces) page(a act, c caller) error {
+	f.user = dashboard.User{Name: "ann", Tags: []string{c.tag}}
+	for _, v := range c.verbs {
+		f.user.Verbs = append(f.user.Verbs, string(v))
+	}
+	form, err := url.ParseQuery(a.page[1])
+	servertest.OK(f.t, err)
+	r := httptest.NewRequestWithContext(f.t.Context(), "POST", a.page[0], strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	w := httptest.NewRecorder()
+	f.pages.ServeHTTP(w, r)
+	return answered(w.Code, w.Body.String())
+}
+
+func (f *faces) command(a act, _ caller) error {
+	if r := f.run(strings.Fields(a.cmd)...); r.code != exitDone {
+		return errors.New(r.stderr)
+	}
+	return nil
+}

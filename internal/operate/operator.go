@@ -1,0 +1,119 @@
+// Package operate is what people do through the HTTP service, the dashboard and the command: who may, what is checked
+// before, and what the audit log has of it. A face reads the request, calls one method and words the answer.
+//
+// The audit log and the bulk changes themselves lie below, in packages audit and bulk, because the scheduler reads the
+// log, and ends the bulk changes when it stops.
+package operate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// By is who asks, by which face.
+type By struct {
+	access.Caller
+	Via audit.Via
+}
+
+// Config is what an [Operator] is made of.
+type Config struct {
+	Scheduler *delaytask.Scheduler
+	Audit     *audit.Log // nil: nothing is recorded
+	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.
+	Check func(tag string, body []byte) error
+	// FindIn bounds what is read before an act. 0 means as long as the context of the call.
+	FindIn time.Duration
+}
+
+// Operator does what people ask for. It is safe for concurrent use.
+type Operator struct {
+	Config
+	store store.Store
+}
+
+// New returns an Operator.
+func New(c Config) *Operator { return &Operator{Config: c, store: bridge.Store(c.Scheduler)} }
+
+// target is what an act is about.
+type target struct {
+	name   string // as the audit log has it
+	tag    string
+	task   int64 // its id; 0: the act is not about one task
+	hidden error // for a caller that may not know of it
+}
+
+// act is one change. do uses the fields in their order.
+type act struct {
+	action audit.Action
+	needs  func(tag string) []access.Verb
+	tag    string // that the caller has named; "": find tells it
+	find   func(context.Context) (target, error)
+	check  func(target) error // as a save would be checked; nil: nothing
+	detail string
+	do     func(context.Context, target) (tasks int64, err error)
+}
+
+// do makes a change: once the caller may, and with an entry in the audit log. A target of another tag answers like one
+// that is not there. So the first right is asked for before anything is read: its lack must not tell what there is.
+//
+// It returns [access.ErrForbidden], [delaytask.ErrNotRecorded], the error of find, for a target that the caller may not
+// know of its hidden error, and the error of the change.
+func (o *Operator) do(ctx context.Context, by By, a act) error {
+	for _, verb := range a.needs(a.tag) {
+		if err := by.Allow(verb, a.tag); err != nil {
+			return err
+		}
+	}
+	t, err := o.found(ctx, a.find)
+	if err != nil {
+		return err
+	}
+	for i, verb := range a.needs(t.tag) {
+		switch {
+		case by.May(verb, t.tag):
+		case i == 0 && t.hidden != nil:
+			return t.hidden
+		default:
+			return access.Forbidden(verb, t.tag)
+		}
+	}
+	if a.check != nil {
+		if err := a.check(t); err != nil {
+			return err
+		}
+	}
+	return recorded(by, o.Audit.DoAll(ctx, by.act(a.action, t, a.detail), func(ctx context.Context) (int64, error) {
+		return a.do(ctx, t)
+	}))
+}
+
+func (o *Operator) found(ctx context.Context, find func(context.Context) (target, error)) (target, error) {
+	if o.FindIn > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.FindIn)
+		defer cancel()
+	}
+	return find(ctx)
+}
+
+// act is what the audit log has of an act before it.
+func (by By) act(action audit.Action, t target, detail string) audit.Act {
+	return audit.Act{Who: by.Name(), Via: by.Via, Action: action, Target: t.name, Tag: t.tag, Detail: detail}
+}
+
+// recorded leaves out what the database says of an entry that could not be stored: that may name hosts and users. Who
+// runs the command knows them.
+func recorded(by By, err error) error {
+	if by.Via != audit.Command && errors.Is(err, delaytask.ErrNotRecorded) {
+		return delaytask.ErrNotRecorded
+	}
+	return err
+}
