@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -44,12 +44,9 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 		if !ok || name == "" {
 			return nil, misusedf("--header %q: want name=value", pair)
 		}
-		if redact.Holds([]byte(value)) {
-			return nil, fmt.Errorf("--header %s: %w", name, delaytask.ErrRedacted)
-		}
 		headers[name] = value
 	}
-	return headers, nil
+	return headers, operate.CheckHeaders(headers)
 }
 
 // parseMaxLateness reads DURATION:POLICY, such as 10m:skip.

@@ -24,7 +24,7 @@ import (
 )
 
 // act is one change that people make, and how each face that has it is asked for it. {id} is a pending task, {failed} a
-// failed one.
+// failed one, {keyed} a pending one with the key {key}.
 type act struct {
 	needs []access.Verb
 	tag   string    // of the task; default t
@@ -79,6 +79,19 @@ var acts = []act{
 		api:   [3]string{"PATCH", "/v1/tasks/{id}", `{"body":{"url":"https://example.com/"}}`},
 		page:  [2]string{"/tasks/{id}/body", `version=0&body={"url":"https://example.com/"}`},
 		entry: "task.body {id} http done 1 ",
+	},
+	{
+		needs: []access.Verb{access.Save, access.Change},
+		api: [3]string{"POST", "/v1/tasks",
+			`{"tag":"t","key":"{key}","delay":"2h","on_conflict":"replace_time"}`},
+		cmd:   "save t 1 --key {key} --delay 2h --on-conflict replace-time",
+		entry: "task.reschedule {keyed} t done 1 on_conflict=replace_time delay=2h0m0s",
+	},
+	{
+		needs: []access.Verb{access.Save, access.Change},
+		api: [3]string{"POST", "/v1/tasks/batch", `[{"tag":"t","delay":"3h"},
+			{"tag":"t","key":"{key}","body":2,"delay":"3h","on_conflict":"replace_time_and_body"}]`},
+		entry: "task.reschedule  t done 1 1 saves with on_conflict=replace_time_and_body",
 	},
 }
 
@@ -150,6 +163,7 @@ type faces struct {
 	tasks   *delaytask.Scheduler
 	tokens  map[string]string // by their callers
 	seen    int64             // the newest entry
+	keys    int
 }
 
 func newFaces(t *testing.T) *faces {
@@ -181,15 +195,18 @@ func newFaces(t *testing.T) *faces {
 // on is the act on what is made for it.
 func (f *faces) on(a act) act {
 	f.t.Helper()
-	names := []string{}
-	for _, name := range []string{"{id}", "{failed}"} {
-		if !strings.Contains(a.entry, name) {
+	f.keys++
+	names := []string{"{key}", fmt.Sprint("k", f.keys)}
+	for _, name := range []string{"{id}", "{failed}", "{keyed}"} {
+		keyed := name == "{keyed}" && strings.Contains(a.api[2], "{key}")
+		if !keyed && !strings.Contains(a.entry, name) {
 			continue
 		}
-		id, err := f.tasks.SaveDelayTask(f.t.Context(), a.may().tag, 1, time.Hour)
+		id, err := f.tasks.SaveDelayTask(f.t.Context(), a.may().tag, 1, time.Hour,
+			delaytask.WithKey(map[string]string{"{keyed}": names[1]}[name]))
 		servertest.OK(f.t, err)
 		if name == "{failed}" {
-			f.exec(fmt.Sprintf("UPDATE delay_task_message SET status = %d WHERE id = %d", row.Failed, id))
+			servertest.Exec(f.t, f.dsn, "UPDATE delay_task_message SET status = ? WHERE id = ?", row.Failed, id)
 		}
 		names = append(names, name, strconv.FormatInt(id, 10))
 	}

@@ -26,6 +26,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"save t x --at 86400", "save t x --delay 1s --at 2030-01-01T00:00:00Z", "save t x --ttr 25h",
 		"save t x --ttr soon", "save t x --priority 101", "save t x --priority high",
 		"save t x --max-attempts -1", "save t x --header novalue", "save t x --header =v",
+		"save t x --header Delaytask-app=shop",
 		"save t x --max-lateness 10m", "save t x --max-lateness 10m:drop", "save t x --max-lateness :skip",
 		"save t x --key k --on-conflict replace", "save t x --on-conflict replace-time",
 		"save t x --key k --max-wait 5m", "save t x --key k --on-conflict only-later --max-wait soon",

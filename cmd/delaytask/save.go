@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
@@ -97,8 +96,8 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 		return err // before a database is created or read
 	}
 	item := delaytask.Item{Tag: args[0], Body: body, Delay: delay, Options: options}
-	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
-		number, _, rescheduled, err := bridge.Save(ctx, s, item)
+	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, _ *delaytask.Scheduler) error {
+		saved, err := a.operator.Save(ctx, by(), item)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
 			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, f.app, true, false}))
 		}
@@ -106,9 +105,9 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 			return err
 		}
 		if a.json {
-			return a.printJSON(savedView{number, args[0], f.key, f.app, false, rescheduled})
+			return a.printJSON(savedView{saved.ID, args[0], f.key, f.app, false, saved.Rescheduled})
 		}
-		return a.printf("%d\n", number)
+		return a.printf("%d\n", saved.ID)
 	})
 }
 

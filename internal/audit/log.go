@@ -88,10 +88,15 @@ type Entry struct {
 	log *Log
 }
 
+// Records reports whether acts of this kind have entries.
+func (l *Log) Records(a Action) bool {
+	return l != nil && l.Level != Off && (l.Level != Operate || !a.Single())
+}
+
 // Begin records an act that goes on after the call, and returns its entry. It is nil where acts of this kind are not
 // recorded, or there is no audit log. Begin returns errors as [Log.DoAll] does.
 func (l *Log) Begin(ctx context.Context, act Act) (*Entry, error) {
-	if l == nil || l.Level == Off || l.Level == Operate && act.Action.Single() {
+	if !l.Records(act.Action) {
 		return nil, nil
 	}
 	id, err := l.begin(ctx, &act)

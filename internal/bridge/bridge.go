@@ -59,8 +59,8 @@ var ExplainSchedule func(
 
 // Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the stored
 // delaytask.TaskRow, without Created and Updated, which the database sets: a caller that shows it need not read it. The
-// task is nil where it may be that of an earlier save: with an error, and where the caller has chosen the id. A task
-// that was rescheduled is the existing one that carries the key.
+// task is nil where it may be that of an earlier save: with an error, and where a task had the id that the caller has
+// chosen. A task that was rescheduled is the existing one that carries the key.
 var Save func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error)
 
 // CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks

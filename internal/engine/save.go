@@ -53,7 +53,7 @@ func (e *Control) Close(ctx context.Context) error { return e.saver.Close(ctx) }
 // Saved is what became of a save that succeeded.
 type Saved struct {
 	// Row is the new row, without the moments that the database sets: when it was created and updated. It is nil where
-	// it may be one of an earlier save, because the caller has chosen the id.
+	// it may be one of an earlier save, under the id that the caller has chosen.
 	Row *row.Row
 	// Rescheduled says that the existing task of the key has the time of the save.
 	Rescheduled bool

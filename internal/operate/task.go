@@ -45,10 +45,7 @@ func (o *Operator) Reschedule(
 	if err != nil {
 		return Met{}, err
 	}
-	a := act{action: audit.RescheduleTask, detail: "delay=" + move.Delay.String()}
-	if !move.At.IsZero() {
-		a.detail = "at=" + move.At.Format(time.RFC3339Nano)
-	}
+	a := act{action: audit.RescheduleTask, detail: when(move.Delay, move.At)}
 	if move.Body != nil {
 		a.detail += " with another body"
 		if a, err = o.withBody(a, move.Body); err != nil {

@@ -103,8 +103,8 @@ func (s *Saver) Close(ctx context.Context) error {
 }
 
 // Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that
-// the database sets. The row is nil where it may be one of an earlier save: with an error, and where the caller has
-// chosen the id.
+// the database sets. The row is nil where it may be one of an earlier save: with an error, and where a row with the id
+// that the caller has chosen was met.
 func (s *Saver) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	n, err := s.prepare(ctx, task)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Saver) Save(ctx context.Context, task processor.Save) (int64, *row.Row,
 		left = r.wait(ctx)
 	}
 	id, err := s.result(r, &r.rows[0], left)
-	if err != nil || !n.drawn {
+	if err != nil || r.rows[0].met && !n.drawn {
 		return id, nil, err
 	}
 	stored := &r.rows[0].row

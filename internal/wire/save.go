@@ -28,6 +28,7 @@ type Saved struct {
 	Task
 	Duplicate   bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it, as it was"`
 	Rescheduled bool `json:"rescheduled,omitempty" doc:"An unfinished task of the tag carries the key already; this is it, and it has the time of this save"`
+	Existing    bool `json:"existing,omitempty" doc:"The same save was made before, by its id or its Idempotency-Key. A caller without the verb read gets what it has sent, and not how the task is now"`
 	Gone        bool `json:"gone,omitempty" doc:"The Idempotency-Key was used before, and its task was deleted since: id, tag and key are all that is known"`
 }
 

@@ -53,11 +53,11 @@ func (a *API) saveBatch(ctx context.Context, in *batchInput) (*batchOutput, erro
 	}
 	items := make([]delaytask.Item, len(saves))
 	for i := range saves {
-		if items[i], err = a.itemOf(ctx, &saves[i]); err != nil {
+		if items[i], err = itemOf(&saves[i]); err != nil {
 			return nil, located(a.problem(err), place(i))
 		}
 	}
-	results, err := a.scheduler.SaveDelayTasks(ctx, items)
+	results, err := a.operator.SaveAll(ctx, by(ctx), items)
 	if wrong, ok := errors.AsType[*delaytask.BatchError](err); ok {
 		return nil, located(a.problem(wrong.Err), place(wrong.Index))
 	}

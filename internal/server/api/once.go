@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -26,7 +26,7 @@ type Requests interface {
 // repetition, at the same moment or after a crash, saves under the same id, and the task is stored once.
 func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) (*savedOutput, error) {
 	// A wrong request must not take the key: corrected, it is another request.
-	if err := bridge.CheckSave(a.scheduler, item); err != nil {
+	if err := a.operator.CheckSave(by(ctx), item); err != nil {
 		return nil, a.problem(err)
 	}
 	id := int64(in.Body.ID)
@@ -46,13 +46,14 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 			"this Idempotency-Key was used for another request within the last 24 h; take a new one for a new task")
 	}
 	if known.Saved {
-		return a.again(ctx, in, known)
+		return a.again(ctx, in, item, known)
 	}
-	id, rescheduled, err := a.saveUnder(ctx, in, item, known.TaskID)
-	out, err := a.saved(ctx, id, rescheduled, err)
+	saved, err := a.saveUnder(ctx, in, item, known.TaskID)
+	out, err := a.saved(ctx, item, saved, err)
 	if err != nil {
 		return nil, err
 	}
+	id = saved.ID
 	known.TaskID, known.Duplicate, known.Rescheduled = id, out.Status == http.StatusOK, out.Body.Rescheduled
 	if err := a.requests.SaveRequest(ctx, known); err != nil {
 		// A repetition saves under the same id, so the task is stored once.
@@ -65,19 +66,19 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 // alternate id.
 func (a *API) saveUnder(
 	ctx context.Context, in *saveInput, item delaytask.Item, id int64,
-) (saved int64, rescheduled bool, err error) {
+) (saved operate.Saved, err error) {
 	options := item.Options
 	for _, id := range []int64{id, id ^ alternateBit} {
 		item.Options = append(slices.Clone(options), delaytask.WithID(id))
-		saved, _, rescheduled, err = bridge.Save(ctx, a.scheduler, item)
+		saved, err = a.operator.Save(ctx, by(ctx), item)
 		if in.Body.ID != 0 || !errors.Is(err, delaytask.ErrConflict) {
-			return saved, rescheduled, err
+			return saved, err
 		}
 		if own, err := a.isOwn(ctx, in, id); own || err != nil {
-			return id, false, err
+			return operate.Saved{ID: id}, err
 		}
 	}
-	return saved, rescheduled, err
+	return saved, err
 }
 
 // alternateBit is the highest of an id's sequence number. The alternate id is far from those that plain INSERTs get
@@ -97,7 +98,9 @@ func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) 
 
 // again answers as the first time, whatever has become of the task since. The request is stored for longer than some
 // tasks.
-func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*savedOutput, error) {
+func (a *API) again(
+	ctx context.Context, in *saveInput, item delaytask.Item, known row.Request,
+) (*savedOutput, error) {
 	out := savedAs(known.Duplicate && !known.Rescheduled, known.Rescheduled)
 	task, err := a.scheduler.Get(ctx, delaytask.ID(known.TaskID))
 	switch {
@@ -107,7 +110,7 @@ func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*sav
 	case err != nil:
 		return nil, a.problem(err)
 	default:
-		out.Body.Task = a.shownTo(ctx, &task, known.Duplicate)
+		a.show(ctx, out, &task, item)
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
@@ -110,6 +111,41 @@ func TestARefusedRequestLeavesItsIdempotencyKeyFree(t *testing.T) {
 		}
 	}
 	s.once(201, "k", `{"tag":"t"}`)
+}
+
+// A repetition tells a caller that may only save what it has sent, and not what has become of the task since.
+func TestARepeatedSaveShowsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)
+	key := append([]string{"Idempotency-Key", "k"}, save...)
+	id := wire.ID(delaytask.NewID())
+	const byKey = `{"tag":"t","key":"a","body":"mine","delay":"1h","headers":{"own":"mine"}}`
+	byID := `{"tag":"u","id":"` + id.String() + `","body":"mine","headers":{"own":"mine"}}`
+	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks", byKey, key...)
+	s.Want(200, "", "PATCH", "/v1/tasks/"+first.ID.String(), `{"body":"secret"}`, all...)
+	fresh := ok[wire.Saved](s, 201, "POST", "/v1/tasks", byID, save...)
+	if fresh.Existing || fresh.Status != "pending" {
+		t.Errorf("the first save under an id is answered %+v", fresh)
+	}
+	popped := ok[wire.PopReply](s, 200, "POST", "/v1/tags/u/pop?wait=20s", "", all...).Tasks[0]
+	s.Want(204, "", "POST", "/v1/tasks/"+id.String()+"/fail", `{"token":"`+popped.Token+`","error":"secret"}`, all...)
+	for _, c := range []struct {
+		save   string
+		header []string
+		id     wire.ID
+	}{{byKey, key, first.ID}, {byID, save, id}} {
+		text := s.Want(201, "", "POST", "/v1/tasks", c.save, c.header...).Text
+		var again wire.Saved
+		servertest.OK(t, json.Unmarshal([]byte(text), &again))
+		if !again.Existing || again.ID != c.id || string(again.Body.Body) != `"mine"` || again.Headers["own"] != "mine" ||
+			again.Status != "" || again.Executor != "" || strings.Contains(text, "secret") {
+			t.Errorf("%s is answered %s", c.save, text)
+		}
+	}
+	if again := ok[wire.Saved](s, 201, "POST", "/v1/tasks", byID, all...); !again.Existing || again.Error != "secret" {
+		t.Errorf("a reader gets %+v", again)
+	}
 }
 
 func TestFiftyAtOnceStoreOneTask(t *testing.T) {

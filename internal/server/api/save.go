@@ -5,23 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
-
-// reservedHeaders are prefixes of headers that have a field of their own.
-const reservedHeaders = "delaytask-"
 
 type saveInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key is served once in 24 h"`
@@ -46,35 +43,38 @@ func (a *API) saveOperations() {
 }
 
 func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
-	item, err := a.itemOf(ctx, &in.Body)
+	item, err := itemOf(&in.Body)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	if in.IdempotencyKey != "" {
 		return a.saveOnce(ctx, in, item)
 	}
-	id, task, rescheduled, err := bridge.Save(ctx, a.scheduler, item)
-	if task, known := task.(delaytask.TaskRow); known {
-		return &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Task: view.Task(&task)}}, nil
-	}
-	return a.saved(ctx, id, rescheduled, err)
+	saved, err := a.operator.Save(ctx, by(ctx), item)
+	return a.saved(ctx, item, saved, err)
 }
 
-// saved reads the stored task and answers with it.
-func (a *API) saved(ctx context.Context, id int64, rescheduled bool, err error) (*savedOutput, error) {
+// saved answers with the stored task, which it reads where it was there before.
+func (a *API) saved(
+	ctx context.Context, item delaytask.Item, saved operate.Saved, err error,
+) (*savedOutput, error) {
 	duplicate := errors.Is(err, delaytask.ErrDuplicate)
 	if err != nil && !duplicate {
 		return nil, a.problem(err)
 	}
-	out := savedAs(duplicate, rescheduled)
-	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
-	if err != nil {
-		// The task is stored; the caller can read it later.
-		a.log.Warn("a saved task could not be read back", "task", id, "err", err)
-		out.Body.Task = wire.Task{ID: wire.ID(id)}
+	out := savedAs(duplicate, saved.Rescheduled)
+	if saved.Task != nil {
+		out.Body.Task = view.Task(saved.Task)
 		return out, nil
 	}
-	out.Body.Task = a.shownTo(ctx, &task, out.Status == http.StatusOK)
+	task, err := a.scheduler.Get(ctx, delaytask.ID(saved.ID))
+	if err != nil {
+		// The task is stored; the caller can read it later.
+		a.log.Warn("a saved task could not be read back", "task", saved.ID, "err", err)
+		out.Body.Task = wire.Task{ID: wire.ID(saved.ID)}
+		return out, nil
+	}
+	a.show(ctx, out, &task, item)
 	return out, nil
 }
 
@@ -89,21 +89,37 @@ func savedAs(duplicate, rescheduled bool) *savedOutput {
 	return out
 }
 
-// shownTo is what the caller of a save sees of the task. Another caller may have saved the existing one: a caller
-// without Read learns that it exists, and not its content.
-func (a *API) shownTo(ctx context.Context, task *delaytask.TaskRow, existing bool) wire.Task {
-	if existing && !access.From(ctx).May(access.Read, task.Tag) {
-		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
+// show adds a task to an answer that was there before the save, and may have been changed since. A caller with Read
+// sees it as a reader does. Another one sees what it has sent; of a task that has the key, which may be that of another
+// caller, it learns that it exists.
+func (a *API) show(ctx context.Context, out *savedOutput, task *delaytask.TaskRow, item delaytask.Item) {
+	out.Body.Existing = out.Status == http.StatusCreated
+	switch {
+	case access.From(ctx).May(access.Read, task.Tag):
+		out.Body.Task = shower{access.From(ctx), a.redactor}.task(task)
+	case out.Body.Existing:
+		out.Body.Task = sent(task.ID, item)
+	default:
+		out.Body.Task = wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
 			Status: string(task.Status)}
 	}
-	if existing {
-		return shower{access.From(ctx), a.redactor}.task(task)
-	}
-	return view.Task(task)
 }
 
-// itemOf translates a save and checks the caller's right.
-func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) {
+// sent is a task as its caller has sent it.
+func sent(id int64, item delaytask.Item) wire.Task {
+	s, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt}, item.Options...)
+	if err != nil { // it was saved before
+		return wire.Task{ID: wire.ID(id)}
+	}
+	t := delaytask.TaskRow{
+		ID: id, Tag: s.Tag, Key: s.Key, Body: s.Body, Headers: s.Headers, Priority: s.Priority, Delay: s.Delay,
+		Expected: s.At, TTR: s.TTR, MaxAttempts: s.MaxAttempts, MaxLate: s.MaxLate, LatePolicy: s.LatePolicy,
+	}
+	return view.Task(&t)
+}
+
+// itemOf translates a save.
+func itemOf(s *wire.Save) (delaytask.Item, error) {
 	options, err := optionsOf(s)
 	if err != nil {
 		return delaytask.Item{}, err
@@ -116,16 +132,7 @@ func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) 
 	if s.Delay != nil {
 		item.Delay = s.Delay.Std()
 	}
-	if err := allow(ctx, access.ToSave(s.Tag), s.Tag); err != nil {
-		return delaytask.Item{}, err
-	}
-	if s.OnConflict != "" && s.OnConflict != string(delaytask.KeepExisting) {
-		// The existing task may be another caller's.
-		if err := allow(ctx, access.Change, s.Tag); err != nil {
-			return delaytask.Item{}, err
-		}
-	}
-	return item, a.check(s.Tag, body)
+	return item, nil
 }
 
 // bodyOf returns the body that a request sets, nil for none. It refuses one that was made from a body with masks: they
@@ -145,14 +152,8 @@ func bodyOf(body json.RawMessage, text *string) (json.RawMessage, error) {
 }
 
 func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
-	for name, value := range s.Headers {
-		if redact.Holds([]byte(value)) {
-			return nil, delaytask.ErrRedacted
-		}
-		if strings.HasPrefix(strings.ToLower(name), reservedHeaders) {
-			return nil, fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders,
-				reservedHeaders)
-		}
+	if err := operate.CheckHeaders(s.Headers); err != nil {
+		return nil, err
 	}
 	options := []delaytask.Option{
 		delaytask.WithKey(s.Key), delaytask.WithTTR(s.TTR.Std()), delaytask.WithMaxAttempts(s.MaxAttempts),

@@ -1,0 +1,162 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Saved is what became of a save.
+type Saved struct {
+	ID          int64
+	Task        *delaytask.TaskRow // as it was stored; nil where the task was there before, or may have been
+	Rescheduled bool               // the existing task of the key has the time of the save
+}
+
+// Save stores a task. It takes the verb save, or save_http for the tag http. With a conflict mode that may change the
+// existing task of the key, which another caller may have saved, it takes change, too. A save that finds such a task is
+// recorded as its reschedule.
+//
+// It returns [delaytask.ErrRedacted] as SetBody does, [access.ErrForbidden], the error of Config.Check, and what
+// [delaytask.Scheduler.SaveDelayTask] returns.
+func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (Saved, error) {
+	s, err := o.check(by, &item)
+	if err != nil {
+		return Saved{}, err
+	}
+	if s.OnConflict == "" || !o.Audit.Records(audit.RescheduleTask) {
+		return o.save(ctx, item)
+	}
+	key := row.TagKey{Tag: s.Tag, Key: row.ScopedKey(s.Headers[processor.AppHeader], s.Key)}
+	holders, err := o.store.FindActive(ctx, nil, []row.TagKey{key})
+	if err != nil {
+		return Saved{}, err
+	}
+	var saved Saved
+	if len(holders) == 0 {
+		saved, err = o.save(ctx, item)
+		if err != nil || !saved.Rescheduled {
+			return saved, err
+		}
+		holders = []row.Row{{ID: saved.ID}} // it was saved meanwhile
+	}
+	t := target{name: strconv.FormatInt(holders[0].ID, 10), tag: s.Tag}
+	act := by.act(audit.RescheduleTask, t, "on_conflict="+string(s.OnConflict)+" "+when(s.Delay, s.At))
+	err = o.Audit.DoAll(ctx, act, func(ctx context.Context) (tasks int64, err error) {
+		if !saved.Rescheduled {
+			saved, err = o.save(ctx, item)
+		}
+		if saved.Rescheduled {
+			tasks = 1
+		}
+		return tasks, err
+	})
+	return saved, recorded(by, err)
+}
+
+// when is the detail of a change of a task's time.
+func when(delay time.Duration, at time.Time) string {
+	if at.IsZero() {
+		return "delay=" + delay.String()
+	}
+	return "at=" + at.UTC().Format(time.RFC3339Nano)
+}
+
+func (o *Operator) save(ctx context.Context, item delaytask.Item) (saved Saved, err error) {
+	var task any
+	saved.ID, task, saved.Rescheduled, err = bridge.Save(ctx, o.Scheduler, item)
+	if stored, is := task.(delaytask.TaskRow); is {
+		saved.Task = &stored
+	}
+	return saved, err
+}
+
+// CheckSave returns what Save refuses before it asks the database.
+func (o *Operator) CheckSave(by By, item delaytask.Item) error {
+	if _, err := o.check(by, &item); err != nil {
+		return err
+	}
+	return bridge.CheckSave(o.Scheduler, item)
+}
+
+// SaveAll is Save for many tasks. All are checked first: of a wrong one it returns a [delaytask.BatchError], and stores
+// nothing. The changes of existing tasks have one entry in the audit log.
+func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) ([]delaytask.SaveResult, error) {
+	var modes, tags []string
+	for i := range items {
+		s, err := o.check(by, &items[i])
+		if err != nil {
+			return nil, &delaytask.BatchError{Index: i, Err: err}
+		}
+		if s.OnConflict != "" {
+			modes, tags = append(modes, string(s.OnConflict)), append(tags, s.Tag)
+		}
+	}
+	if len(modes) == 0 {
+		return o.Scheduler.SaveDelayTasks(ctx, items)
+	}
+	slices.Sort(modes)
+	slices.Sort(tags)
+	var t target
+	if tags = slices.Compact(tags); len(tags) == 1 {
+		t.tag = tags[0]
+	}
+	detail := fmt.Sprintf("%d saves with on_conflict=%s", len(modes), strings.Join(slices.Compact(modes), ","))
+	var results []delaytask.SaveResult
+	err := o.Audit.DoAll(ctx, by.act(audit.RescheduleTask, t, detail), func(ctx context.Context) (n int64, err error) {
+		results, err = o.Scheduler.SaveDelayTasks(ctx, items)
+		for _, r := range results {
+			if r.Rescheduled {
+				n++
+			}
+		}
+		return n, err
+	})
+	return results, recorded(by, err)
+}
+
+// check reads what a save asks for. It refuses a caller that may not make it, and what a tag's rules do not take.
+func (o *Operator) check(by By, item *delaytask.Item) (processor.Save, error) {
+	s, err := processor.NewSave(item.Tag, item.Body, item.Delay, unlimited, item.Options...)
+	if err == nil && redact.Holds(s.Body) {
+		err = delaytask.ErrRedacted
+	}
+	if err == nil {
+		err = by.Allow(access.ToSave(s.Tag), s.Tag)
+	}
+	if err == nil && s.OnConflict != "" {
+		err = by.Allow(access.Change, s.Tag)
+	}
+	if err == nil {
+		err = o.checkBody(s.Tag, s.Body)
+	}
+	return s, err
+}
+
+// reserved begins the names of headers that have fields of their own.
+const reserved = "delaytask-"
+
+// CheckHeaders refuses headers that a caller may not give a task. It returns [delaytask.ErrRedacted] for a value that
+// was made from one with masks, and [delaytask.ErrInvalidHeaders] for a name that is reserved.
+func CheckHeaders(headers map[string]string) error {
+	for name, value := range headers {
+		if redact.Holds([]byte(value)) {
+			return fmt.Errorf("header %.140q: %w", name, delaytask.ErrRedacted)
+		}
+		if strings.HasPrefix(strings.ToLower(name), reserved) {
+			return fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders, reserved)
+		}
+	}
+	return nil
+}
