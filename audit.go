@@ -29,8 +29,7 @@ const (
 // Audit returns what people have changed through the service, the command and the dashboard, the newest first. Calls of
 // this package are not recorded: a program knows who has asked it. A page looks at 10,000 entries at most.
 //
-// It returns [ErrInvalidOption] for a negative Before or Limit. It returns [ErrNoAudit] where the table
-// delay_task_audit is missing, or the account of the database lacks privileges on it. The text says what to do.
+// It returns [ErrInvalidOption] for a negative Before or Limit.
 func (s *Scheduler) Audit(ctx context.Context, f AuditFilter) (AuditPage, error) {
 	if err := s.enter(ctx); err != nil {
 		return AuditPage{}, err

@@ -71,8 +71,6 @@ var (
 	ErrScheduleState    = processor.ErrScheduleState
 	ErrNoRevision       = processor.ErrNoRevision
 
-	ErrNoSeries    = processor.ErrNoSeries
-	ErrNoAudit     = processor.ErrNoAudit
 	ErrNotRecorded = processor.ErrNotRecorded
 
 	ErrNotStarted = processor.ErrNotStarted

@@ -35,8 +35,7 @@ const (
 // Series returns results and lateness over time, of all processes together, and what may explain them: nodes that came
 // and went, pauses, failovers of the database. It reads few rows, however many tasks there are.
 //
-// It returns [ErrInvalidTag], [ErrInvalidOption] for a time that is none, and [ErrNoSeries] where the account of the
-// database lacks privileges on delay_task_rollup, or the schema lacks the table. The text says what to do.
+// It returns [ErrInvalidTag], and [ErrInvalidOption] for an invalid time.
 func (s *Scheduler) Series(ctx context.Context, f SeriesFilter) (Series, error) {
 	if err := s.enter(ctx); err != nil {
 		return Series{}, err
@@ -58,9 +57,6 @@ func (s *Scheduler) Series(ctx context.Context, f SeriesFilter) (Series, error) 
 	}
 	from = span.Begin(from)
 	rows, err := s.store.Rollups(ctx, span, []string{f.Tag}, from, to)
-	if row.ClassOf(err) == row.ClassOperator {
-		return Series{}, fmt.Errorf("%w: %w", ErrNoSeries, err)
-	}
 	if err != nil {
 		return Series{}, fmt.Errorf("read lateness and results over time: %w", err)
 	}

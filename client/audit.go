@@ -14,8 +14,7 @@ import (
 // Audit returns what people have changed, the newest first. It needs the verb audit. A token for some tags sees entries
 // of these tags.
 //
-// It returns [processor.ErrInvalidOption] for a negative Before or Limit, and [processor.ErrNoAudit] where the
-// service's database has no table for it.
+// It returns [processor.ErrInvalidOption] for a negative Before or Limit.
 func (c *Client) Audit(ctx context.Context, f processor.AuditFilter) (processor.AuditPage, error) {
 	if err := c.enter(ctx); err != nil {
 		return processor.AuditPage{}, err

@@ -90,8 +90,6 @@ var sentinels = map[string]error{
 	wire.CodeScheduleBusy:     processor.ErrScheduleBusy,
 	wire.CodeScheduleState:    processor.ErrScheduleState,
 
-	wire.CodeNoSeries:    processor.ErrNoSeries,
-	wire.CodeNoAudit:     processor.ErrNoAudit,
 	wire.CodeNotRecorded: processor.ErrNotRecorded,
 }
 

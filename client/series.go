@@ -15,8 +15,7 @@ import (
 // Series returns results and lateness over time, of all processes together, and what may explain them. All tags
 // together are for a token that may observe all tags.
 //
-// It returns [processor.ErrInvalidTag], [processor.ErrInvalidOption] for a time that is none, and
-// [processor.ErrNoSeries] where the service's database has no table for it.
+// It returns [processor.ErrInvalidTag], and [processor.ErrInvalidOption] for an invalid time.
 func (c *Client) Series(ctx context.Context, f processor.SeriesFilter) (processor.Series, error) {
 	if err := c.enter(ctx); err != nil {
 		return processor.Series{}, err

@@ -205,19 +205,18 @@ func (v *view) Broke(p runPage) string {
 
 // changesPage is the newest bulk changes of all processes.
 type changesPage struct {
-	Runs  []runPage
-	Alone bool // there is no audit log: they are those of this process
+	Runs []runPage
 }
 
 // changes lists bulk changes.
 func (v *view) changes() (any, error) {
-	found, alone, err := bridge.Bulks(v.scheduler).List(v.r.Context(), v.store, func(run *bulk.State) bool {
+	found, err := bridge.Bulks(v.scheduler).List(v.r.Context(), v.store, func(run *bulk.State) bool {
 		return bulkrun.Sees(v.Caller, run)
 	})
 	if err != nil {
 		return nil, err
 	}
-	shown := changesPage{Runs: make([]runPage, len(found)), Alone: alone}
+	shown := changesPage{Runs: make([]runPage, len(found))}
 	for i := range found {
 		shown.Runs[i] = v.runOf(&found[i])
 	}

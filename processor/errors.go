@@ -115,12 +115,6 @@ var (
 	// ErrInvalidRange is returned when a range without a tick is to be backfilled, with more than 100,000, or with
 	// ticks that are to come.
 	ErrInvalidRange = errors.New("delaytask: the range cannot be backfilled")
-	// ErrNoSeries is returned by Series when the schema has no table for it, or the account of the database lacks
-	// privileges on the table.
-	ErrNoSeries = errors.New("delaytask: lateness and results over time are not kept; delaytask doctor says why")
-	// ErrNoAudit is returned by Audit when the schema has no table for it, or the account of the database lacks
-	// privileges on the table.
-	ErrNoAudit = errors.New("delaytask: there is no audit log; delaytask doctor says why")
 	// ErrNotRecorded is returned for a change through the service, the command or the dashboard when it could not be
 	// recorded in the audit log. Nothing was changed.
 	ErrNotRecorded = errors.New("delaytask: the change could not be recorded in the audit log, so nothing was " +

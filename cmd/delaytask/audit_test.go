@@ -94,8 +94,4 @@ func TestTheAuditLogIsShown(t *testing.T) {
 	if r := s.run("audit"); r.code != exitFailed || !strings.Contains(r.stderr, "delaytask migrate up") {
 		t.Errorf("code %d: %s", r.code, r.stderr)
 	}
-	r = s.run("pause", "t")
-	if r.code != exitDone || !strings.Contains(r.stderr, "what people change is not recorded") {
-		t.Errorf("code %d: %s", r.code, r.stderr)
-	}
 }

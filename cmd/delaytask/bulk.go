@@ -40,12 +40,9 @@ not reach the database. "unknown": the process does not tell how far it is, as o
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				all := func(*runs.State) bool { return true }
-				found, alone, err := bridge.Bulks(s).List(ctx, bridge.Store(s), all)
-				switch {
-				case err != nil:
+				found, err := bridge.Bulks(s).List(ctx, bridge.Store(s), all)
+				if err != nil {
 					return err
-				case alone:
-					return delaytask.ErrNoAudit
 				}
 				return a.printRuns(found)
 			})

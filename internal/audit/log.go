@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -38,9 +37,8 @@ type Config struct {
 // Log records acts. It is safe for concurrent use. A nil Log records nothing.
 type Log struct {
 	Config
-	without atomic.Bool // it was logged that there is no audit log
-	refused limiter     // of lines about acts that are not recorded, and so not made
-	failed  limiter     // of lines about outcomes that are not stored
+	refused limiter // of lines about acts that are not recorded, and so not made
+	failed  limiter // of lines about outcomes that are not stored
 }
 
 // New returns a log.
@@ -68,8 +66,7 @@ func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) error) e
 //
 // The context of do has the actor, also where nothing is recorded.
 //
-// It returns [processor.ErrNotRecorded], and does nothing, when the act cannot be recorded. Where the database has no
-// table for it, or the account lacks privileges on the table, that is logged once, and the act goes on.
+// It returns [processor.ErrNotRecorded], and does nothing, when the act cannot be recorded.
 func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (tasks int64, err error)) error {
 	e, err := l.Begin(ctx, act)
 	if err != nil {
@@ -94,16 +91,25 @@ func (l *Log) Records(a Action) bool {
 }
 
 // Begin records an act that goes on after the call, and returns its entry. It is nil where acts of this kind are not
-// recorded, or there is no audit log. Begin returns errors as [Log.DoAll] does.
+// recorded. Begin returns errors as [Log.DoAll] does.
 func (l *Log) Begin(ctx context.Context, act Act) (*Entry, error) {
 	if !l.Records(act.Action) {
 		return nil, nil
 	}
-	id, err := l.begin(ctx, &act)
-	if err != nil || id == 0 {
-		return nil, err
+	call, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	id, err := l.Store.BeginAudit(call, act.entry())
+	switch {
+	case err == nil:
+		return &Entry{id, l}, nil
+	case errors.Is(ctx.Err(), context.Canceled): // the caller has gone
+		return nil, fmt.Errorf("record the change: %w", ctx.Err())
+	default:
+		if act.Via != Command && l.refused.allow() { // the command prints the error
+			l.Log.Error("a change was refused, because it could not be recorded", "action", act.Action, "err", err)
+		}
+		return nil, fmt.Errorf("%w: %w", processor.ErrNotRecorded, err)
 	}
-	return &Entry{id, l}, nil
 }
 
 // End records what became of the act: how many tasks it has changed, and its error.
@@ -116,30 +122,6 @@ func endOf(tasks int64, err error) row.AuditEnd {
 		end.Outcome = row.AuditFailed // a part was done, and the rest was not
 	}
 	return end
-}
-
-// begin returns 0 where there is no audit log.
-func (l *Log) begin(ctx context.Context, act *Act) (id int64, err error) {
-	call, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	id, err = l.Store.BeginAudit(call, act.entry())
-	switch {
-	case err == nil:
-		l.without.Store(false)
-		return id, nil
-	case errors.Is(err, processor.ErrNoAudit):
-		if !l.without.Swap(true) {
-			l.Log.Warn("changes are not recorded in the audit log", "err", err)
-		}
-		return 0, nil
-	case errors.Is(ctx.Err(), context.Canceled): // the caller has gone
-		return 0, fmt.Errorf("record the change: %w", ctx.Err())
-	default:
-		if act.Via != Command && l.refused.allow() { // the command prints the error
-			l.Log.Error("a change was refused, because it could not be recorded", "action", act.Action, "err", err)
-		}
-		return 0, fmt.Errorf("%w: %w", processor.ErrNotRecorded, err)
-	}
 }
 
 // end outlives the request: what was done stays done when its caller has gone.

@@ -176,44 +176,6 @@ func TestLevelsLeaveOutActs(t *testing.T) {
 	}
 }
 
-// missing is a database without the table.
-type missing struct {
-	*memstore.Store
-	is bool
-}
-
-func (m *missing) BeginAudit(ctx context.Context, e row.AuditEntry) (int64, error) {
-	if m.is {
-		return 0, &row.Error{Class: row.ClassOperator, Op: "begin", Hint: "run: delaytask migrate up",
-			Err: processor.ErrNoAudit}
-	}
-	return m.Store.BeginAudit(ctx, e)
-}
-
-func TestWithoutTheTableActsGoOnAndOneLineSaysSo(t *testing.T) {
-	t.Parallel()
-	s := &missing{memstore.New(), true}
-	log, lines := logTo(s, "")
-	act := func(want int) {
-		t.Helper()
-		done := false
-		err := log.Do(t.Context(), audit.Act{Action: audit.PauseTag}, func(context.Context) error {
-			done = true
-			return nil
-		})
-		if n := strings.Count(lines.String(), "run: delaytask migrate up"); err != nil || !done || n != want {
-			t.Errorf("done: %t, %v, %d lines, want %d: %s", done, err, n, want, lines)
-		}
-	}
-	act(1)
-	act(1)
-	s.is = false
-	act(1)
-	newest(t, s)
-	s.is = true
-	act(2)
-}
-
 func TestPagesOfTheLog(t *testing.T) {
 	t.Parallel()
 	s := memstore.New()

@@ -29,7 +29,7 @@ type Store interface {
 // Read returns a page of the log. shown says whether the caller may see entries of a tag; nil: all. An entry that is
 // about all tags, several or none has the tag "".
 //
-// It returns [processor.ErrInvalidOption] for a negative Before or Limit, and [processor.ErrNoAudit].
+// It returns [processor.ErrInvalidOption] for a negative Before or Limit.
 func Read(ctx context.Context, s Store, f processor.AuditFilter, shown func(tag string) bool) (
 	page processor.AuditPage, err error) {
 	var now time.Time

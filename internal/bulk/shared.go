@@ -12,7 +12,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // ErrUnknown is returned for the id of no run.
@@ -64,7 +63,7 @@ func (r *Runs) Find(ctx context.Context, s audit.Store, id string) (State, error
 		return states[0], nil
 	case known:
 		return own, nil
-	case err == nil, errors.Is(err, processor.ErrNoAudit):
+	case err == nil:
 		return State{}, ErrUnknown
 	default:
 		return State{}, err
@@ -72,31 +71,28 @@ func (r *Runs) Find(ctx context.Context, s audit.Store, id string) (State, error
 }
 
 // List returns the newest 100 runs of all processes that are to be shown, the newest first. It looks at the newest 500
-// of each action. alone says that there is no audit log, and these are the runs of this process.
-func (r *Runs) List(ctx context.Context, s audit.Store, shown func(*State) bool) (list []State, alone bool, err error) {
+// of each action.
+func (r *Runs) List(ctx context.Context, s audit.Store, shown func(*State) bool) (list []State, err error) {
 	var entries []row.AuditEntry
 	for _, action := range actions {
 		found, err := s.AuditEntriesOf(ctx, string(action), math.MaxInt64, mostLooked)
-		switch {
-		case errors.Is(err, processor.ErrNoAudit):
-			alone = true
-		case err != nil:
-			return nil, false, err
+		if err != nil {
+			return nil, err
 		}
 		entries = append(entries, found...)
 	}
 	if list, err = r.states(ctx, s, entries); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for _, own := range r.All() {
 		is := func(s State) bool { return s.ID == own.ID }
-		if (alone || own.Alone || own.Ended.IsZero()) && !slices.ContainsFunc(list, is) {
+		if (own.Alone || own.Ended.IsZero()) && !slices.ContainsFunc(list, is) {
 			list = append(list, own)
 		}
 	}
 	list = slices.DeleteFunc(list, func(s State) bool { return !shown(&s) })
 	slices.SortStableFunc(list, func(a, b State) int { return b.Began.Compare(a.Began) })
-	return list[:min(len(list), mostListed)], alone, nil
+	return list[:min(len(list), mostListed)], nil
 }
 
 // states returns the runs of the entries. One that this process is at, it knows better.

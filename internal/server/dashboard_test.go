@@ -105,14 +105,6 @@ func TestPeopleSignInToTheDashboard(t *testing.T) {
 
 		leads(r.Want(303, "", "POST", "/ui/logout", "", append(session, "Origin", r.URL)...), "login")
 		leads(r.Want(303, "", "GET", "/ui/", "", session...), "login")
-
-		servertest.Exec(t, db.DSN, "DROP TABLE delay_task_session")
-		if a := signIn(503); !strings.Contains(a.Text, "delay_task_session: bring the schema up to date") &&
-			!strings.Contains(a.Text, "delay_task_session: run: delaytask migrate up") {
-			t.Errorf("without the table: %s", a.Text)
-		}
-		r.Want(200, "", "GET", "/v1/tasks", "", "Authorization", "Bearer "+secret)
-		leads(r.Want(303, "", "GET", "/ui/", "", session...), "login")
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 const (
@@ -25,32 +24,18 @@ var auditColumns = []string{
 func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error) {
 	query, args := s.own.beginAudit(e)
 	for range repeats {
-		err = s.onAudit(ctx, s.save, "begin an entry of the audit log",
-			func(ctx context.Context, conn *sql.Conn) error {
-				result, err := conn.ExecContext(ctx, query, args...)
-				if err == nil {
-					id, err = result.LastInsertId()
-				}
-				return err
-			})
+		err = s.save.do(ctx, "begin an entry of the audit log", func(ctx context.Context, conn *sql.Conn) error {
+			result, err := conn.ExecContext(ctx, query, args...)
+			if err == nil {
+				id, err = result.LastInsertId()
+			}
+			return err
+		})
 		if err == nil || ctx.Err() != nil || row.ClassOf(err) != row.ClassNotApplied {
 			break
 		}
 	}
 	return id, err
-}
-
-// onAudit runs f on a connection of the lane, and says what to do where there is no audit log.
-func (s *Store) onAudit(ctx context.Context, l *lane, op string, f func(context.Context, *sql.Conn) error) error {
-	why, err := onOptional(ctx, l, op, f)
-	if why != nil {
-		return withoutAudit(op, why)
-	}
-	return err
-}
-
-func withoutAudit(op string, err error) error {
-	return without(op, fmt.Errorf("%w: %w", processor.ErrNoAudit, err), auditTables)
 }
 
 func (d dialect) beginAudit(e row.AuditEntry) (string, []any) {
@@ -63,11 +48,8 @@ func (d dialect) beginAudit(e row.AuditEntry) (string, []any) {
 func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error {
 	query, args := s.own.endAudit(id, end)
 	return repeat(ctx, func() error {
-		return s.onAudit(ctx, s.save, "end an entry of the audit log",
-			func(ctx context.Context, conn *sql.Conn) error {
-				_, err := execute(ctx, conn, query, args)
-				return err
-			})
+		_, err := s.save.execute(ctx, "end an entry of the audit log", query, args)
+		return err
 	})
 }
 
@@ -80,7 +62,7 @@ func (d dialect) endAudit(id int64, end row.AuditEnd) (string, []any) {
 // ReportAudit implements [store.Auditor].
 func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (stop bool, err error) {
 	query, args := s.own.reportAudit(id, tasks, bulk)
-	err = s.onAudit(ctx, s.keep, "report a bulk change", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.keep.do(ctx, "report a bulk change", func(ctx context.Context, conn *sql.Conn) error {
 		if _, err := execute(ctx, conn, query, args); err != nil {
 			return err
 		}
@@ -107,10 +89,8 @@ func (d dialect) stopAsked(id int64) string {
 // StopAudit implements [store.Auditor].
 func (s *Store) StopAudit(ctx context.Context, id int64) error {
 	return repeat(ctx, func() error {
-		return s.onAudit(ctx, s.keep, "stop a bulk change", func(ctx context.Context, conn *sql.Conn) error {
-			_, err := execute(ctx, conn, s.own.stopAudit(id), nil)
-			return err
-		})
+		_, err := s.keep.execute(ctx, "stop a bulk change", s.own.stopAudit(id), nil)
+		return err
 	})
 }
 
@@ -174,28 +154,11 @@ func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, 
 }
 
 func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (found []row.AuditEntry, err error) {
-	var why error
-	err = onPool(ctx, s.db, func(conn *sql.Conn) error {
-		err := scan(ctx, conn, query, args, func(r *auditRecord) error {
-			found = append(found, r.entry())
-			return nil
-		})
-		if isWithout(err) || faultOf(err).hint == hintIndex {
-			why, err = err, nil
-		}
-		return err
+	err = scan(ctx, s.db, query, args, func(r *auditRecord) error {
+		found = append(found, r.entry())
+		return nil
 	})
-	switch {
-	case why == nil:
-		return found, classify(op, err)
-	case isWithout(why):
-		return nil, withoutAudit(op, why)
-	default: // the schema is older, or someone has dropped the index
-		return nil, &row.Error{
-			Class: row.ClassOperator, Op: op, Hint: Migrate + "; where that changes nothing, " + hintIndex,
-			Err: fmt.Errorf("%w: %w", processor.ErrNoAudit, why),
-		}
-	}
+	return found, classify(op, err)
 }
 
 func (d dialect) auditEntries(below int64, limit int) (string, []any) {
@@ -223,7 +186,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 	if limit <= 0 {
 		return 0, nil
 	}
-	_, err = onOptional(ctx, s.keep, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.keep.do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
 		var ids []int64
 		err := scan(ctx, conn, s.own.oldestAudit(limit), nil, func(r *auditRecord) error {
 			if e := r.entry(); e.ID > 0 && e.Begin < before {

@@ -114,18 +114,12 @@ var schema = map[string][]string{
 
 // The tables of the schema, in the order of the checks.
 var (
-	tables         = []string{table, nodeTable, tagTable}
-	scheduleTables = []string{scheduleTable, runTable}
-	rollupTables   = []string{rollupTable}
-	auditTables    = []string{auditTable}
-	serviceTables  = []string{requestTable, tokenTable, workerTable}
-	sessionTables  = []string{sessionTable}
+	tables        = []string{table, nodeTable, tagTable, scheduleTable, runTable, rollupTable, auditTable}
+	serviceTables = []string{requestTable, tokenTable, workerTable, sessionTable}
 )
 
 // Tables returns the names of all tables of the schema.
-func Tables() []string {
-	return slices.Concat(tables, scheduleTables, rollupTables, auditTables, serviceTables, sessionTables)
-}
+func Tables() []string { return slices.Concat(tables, serviceTables) }
 
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
@@ -134,6 +128,8 @@ func (s *Store) checkSchema(tables []string) check {
 			switch err := s.checkColumns(ctx, name); {
 			case isRefusal(err):
 				wrong = append(wrong, err)
+			case IsDenied(err):
+				return nil, refuse(grantOn(tables), "the user may not read %s: %w", name, err)
 			case err != nil:
 				return nil, err
 			}
@@ -163,7 +159,7 @@ func (s *Store) checkColumns(ctx context.Context, table string) error {
 		// A server hides a table from an account that has no privilege on it.
 		_, err := readTexts(ctx, s.db, "SELECT 1 AS one FROM "+table+" WHERE 1 = 0")
 		if IsDenied(err) {
-			return classify("look at the table "+table, err)
+			return err
 		}
 		return refuse(Migrate, "table %s is missing", table)
 	case len(missing) > 0:
@@ -188,70 +184,10 @@ func (s *Store) checkPrivileges(tables []string) check {
 	}
 }
 
-// checkSchedules checks the tables of schedules like the others, but only warns of missing privileges: an account that
-// was made before there were schedules goes on with its tasks.
-func (s *Store) checkSchedules(ctx context.Context) ([]Warning, error) {
-	for _, check := range []check{s.checkSchema(scheduleTables), s.checkPrivileges(scheduleTables)} {
-		switch _, err := check(ctx); {
-		case IsDenied(err):
-			return []Warning{{"schedules", "the user may not read and write the tables of schedules",
-				"the process runs no schedules", grantOn(scheduleTables)}}, nil
-		case err != nil:
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// checkRollups checks the table of lateness and results.
-func (s *Store) checkRollups(ctx context.Context) ([]Warning, error) {
-	warnings, err := s.checkOptional(ctx, "rollup", rollupTable, "lateness and results over time are not kept")
-	if len(warnings) > 0 {
-		s.rollupsRefused.Store(true)
-	}
-	return warnings, err
-}
-
-// checkAudit checks the table of the audit log.
-func (s *Store) checkAudit(ctx context.Context) ([]Warning, error) {
-	return s.checkOptional(ctx, "audit", auditTable,
-		"what people change is not recorded, or bulk changes are known to their processes alone")
-}
-
-// checkSessions checks the table of logins to the dashboard.
-func (s *Store) checkSessions(ctx context.Context) ([]Warning, error) {
-	return s.checkOptional(ctx, "session", sessionTable, "nobody can sign in to the dashboard")
-}
-
-// checkOptional checks a table like the others, but only warns of what is missing. Neither an older schema nor an older
-// account keeps a process from its tasks.
-func (s *Store) checkOptional(ctx context.Context, code, table, means string) ([]Warning, error) {
-	tables := []string{table}
-	for _, check := range []check{s.checkSchema(tables), s.checkPrivileges(tables)} {
-		_, err := check(ctx)
-		if err == nil {
-			continue
-		}
-		e, refused := errors.AsType[*row.Error](classify("check the database", err))
-		switch {
-		case IsDenied(err):
-			return []Warning{{code, "the user may not read and write " + table, means, grantOn(tables)}}, nil
-		case refused && e.Class == row.ClassOperator:
-			return []Warning{{code, fmt.Sprint(e.Err), means, e.Hint}}, nil
-		default:
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
 func grantOn(tables []string) string {
 	last := len(tables) - 1
-	list := "the table " + tables[last]
-	if last > 0 {
-		list = "the tables " + strings.Join(tables[:last], ", ") + " and " + tables[last]
-	}
-	return "grant the user SELECT, INSERT, UPDATE and DELETE on " + list
+	return "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
+		" and " + tables[last]
 }
 
 func (s *Store) tryWrites(ctx context.Context, table string) error {

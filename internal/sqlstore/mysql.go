@@ -49,17 +49,15 @@ var mysqlDialect = dialect{
 		return []StartCheck{
 			{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
 			{"collation", s.checkCollation(exactColumns)},
-			{"engine", s.checkEngine(slices.Concat(tables, scheduleTables, rollupTables, auditTables))},
-			{CheckPrivileges, s.checkPrivileges(tables)}, {"schedules", s.checkSchedules}, {"rollup", s.checkRollups},
-			{"audit", s.checkAudit}, {"time", s.checkTime}, {"counter", s.checkCounter},
+			{"engine", s.checkEngine(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
+			{"time", s.checkTime}, {"counter", s.checkCounter},
 		}
 	},
 	serviceChecks: func(s *Store) []StartCheck {
 		return []StartCheck{
 			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
 			{"collation", s.checkCollation(exactServiceColumns)},
-			{"engine", s.checkEngine(slices.Concat(serviceTables, sessionTables))},
-			{"session", s.checkSessions},
+			{"engine", s.checkEngine(serviceTables)},
 		}
 	},
 

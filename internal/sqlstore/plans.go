@@ -233,16 +233,13 @@ func (p Plan) Good() bool { return len(p.Entered) == 0 || slices.Equal(p.Entered
 // unusable is left out.
 func (i Inspector) Plans(ctx context.Context, unusable []Unusable) ([]Plan, error) {
 	var plans []Plan
-	younger := slices.Concat(plannedScheduleStatements(i.s.dialect), plannedRollupStatements(i.s.dialect),
-		plannedAuditStatements(i.s.dialect))
-	for n, p := range append(younger, plannedStatements(i.s.dialect)...) {
+	d := i.s.dialect
+	for _, p := range slices.Concat(plannedScheduleStatements(d), plannedRollupStatements(d), plannedAuditStatements(d),
+		plannedStatements(d)) {
 		if slices.ContainsFunc(unusable, func(u Unusable) bool { return u.Name == p.key }) {
 			continue
 		}
-		entered, _, err := i.s.dialect.explain(ctx, i.s.db, p)
-		if n < len(younger) && isWithout(err) {
-			continue // the account, or the schema, may be older than these tables
-		}
+		entered, _, err := d.explain(ctx, i.s.db, p)
 		if err != nil {
 			return nil, classify("explain the statement "+p.name, err)
 		}

@@ -24,54 +24,8 @@ func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
 		return nil
 	}
 	query, args := s.own.putRollups(rows)
-	refused, err := s.onRollups(ctx, "write rollups", func(ctx context.Context, conn *sql.Conn) error {
-		_, err := execute(ctx, conn, query, args)
-		return err
-	})
-	if refused && s.rollupsRefused.Swap(true) {
-		return nil
-	}
-	if err == nil {
-		s.rollupsRefused.Store(false)
-	}
+	_, err := s.keep.execute(ctx, "write rollups", query, args)
 	return err
-}
-
-// onRollups is onOptional for the table of rollups.
-func (s *Store) onRollups(ctx context.Context, op string, f func(context.Context, *sql.Conn) error) (
-	refused bool, err error) {
-	why, err := onOptional(ctx, s.keep, op, f)
-	if why != nil {
-		return true, without(op, why, rollupTables)
-	}
-	return false, err
-}
-
-// onOptional runs f on a connection of the lane. It returns why the account may not use the table, or that there is
-// none. Then it keeps the connection: it is as good as another one for everything else.
-func onOptional(ctx context.Context, l *lane, op string, f func(context.Context, *sql.Conn) error) (why, err error) {
-	err = l.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-		err := f(ctx, conn)
-		if isWithout(err) {
-			why, err = err, nil
-		}
-		return err
-	})
-	return why, err
-}
-
-// isWithout reports whether the account lacks privileges on a table, or the schema lacks the table.
-func isWithout(err error) bool {
-	return err != nil && (IsDenied(err) || faultOf(err).hint == hintMigrate)
-}
-
-// without classifies an error for which isWithout holds, and says what to do.
-func without(op string, err error, tables []string) error {
-	hint := Migrate
-	if IsDenied(err) {
-		hint = grantOn(tables)
-	}
-	return &row.Error{Class: row.ClassOperator, Op: op, Hint: hint, Err: err}
 }
 
 // putRollups replaces whole rows, so it is the same whether a row is there or not.
@@ -134,23 +88,13 @@ func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string,
 		return nil, nil
 	}
 	query, args := s.dialect.rollups(span, tags, from, to)
-	var denied error
-	err = onPool(ctx, s.db, func(conn *sql.Conn) error {
-		err := scan(ctx, conn, query, args, func(r *rollupRecord) error {
-			if len(found) == mostRollups {
-				return fmt.Errorf("there are more than %d rows: %w", mostRollups, context.DeadlineExceeded)
-			}
-			found = append(found, r.rollup(span))
-			return nil
-		})
-		if isWithout(err) {
-			denied, err = err, nil
+	err = scan(ctx, s.db, query, args, func(r *rollupRecord) error {
+		if len(found) == mostRollups {
+			return fmt.Errorf("there are more than %d rows: %w", mostRollups, context.DeadlineExceeded)
 		}
-		return err
+		found = append(found, r.rollup(span))
+		return nil
 	})
-	if denied != nil {
-		return nil, without(op, denied, rollupTables)
-	}
 	return found, classify(op, err)
 }
 
@@ -198,10 +142,10 @@ const trimBuckets = 60
 // key is looked up whatever the table holds, while MySQL scans an empty table for a range.
 func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (
 	deleted int, err error) {
-	if limit <= 0 || s.rollupsRefused.Load() {
+	if limit <= 0 {
 		return 0, nil
 	}
-	refused, err := s.onRollups(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.keep.do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
 		var buckets []row.Time
 		query, args := s.own.oldRollups(span, before, limit)
 		err := scan(ctx, conn, query, args, func(r *rollupRecord) error {
@@ -220,9 +164,6 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 		}
 		return err
 	})
-	if refused {
-		return 0, nil // the next write says so
-	}
 	return deleted, err
 }
 

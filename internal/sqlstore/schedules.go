@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -184,30 +183,9 @@ func (d dialect) trimRuns(old []row.ScheduleRun) (string, []any) {
 		strings.Join(each, " OR ") + ")", nil
 }
 
-// lookDeniedFor is how long Tags leaves schedules alone after it has met missing privileges.
-const lookDeniedFor = time.Minute
-
-// Tags implements [store.Nodes]. An account that was made before there were schedules may not read them. It goes on
-// with the tags alone.
-func (s *Store) Tags(ctx context.Context) ([]row.TagState, row.Time, error) {
-	now := time.Now()
-	at := s.lookDenied.Load()
-	known := at != nil && now.Sub(*at) < lookDeniedFor
-	if !known {
-		tags, look, err := s.readTags(ctx, s.dialect.tagsAndLook())
-		if !IsDenied(err) {
-			return tags, look, err
-		}
-	}
-	tags, _, err := s.readTags(ctx, s.dialect.tagsAlone())
-	if err == nil && !known {
-		s.lookDenied.Store(&now)
-	}
-	return tags, 0, err
-}
-
-func (s *Store) readTags(ctx context.Context, query string) (tags []row.TagState, look row.Time, err error) {
-	err = scan(ctx, s.db, query, nil, func(r *struct {
+// Tags implements [store.Nodes].
+func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
+	err = scan(ctx, s.db, s.dialect.tagsAndLook(), nil, func(r *struct {
 		Tag    *string `db:"tag"`    // NULL in the row of the schedules
 		Paused *string `db:"paused"` // any number by hand, which hides no other tag
 		Look   *string `db:"look_time"`
@@ -224,8 +202,6 @@ func (s *Store) readTags(ctx context.Context, query string) (tags []row.TagState
 	slices.SortFunc(tags, func(a, b row.TagState) int { return strings.Compare(a.Tag, b.Tag) })
 	return tags, look, classify("read tags", err)
 }
-
-func (d dialect) tagsAlone() string { return "SELECT " + d.text("tag") + ", paused FROM " + tagTable }
 
 // tagsAndLook reads the smallest look_time in a row of its own, so that it costs no further statement.
 func (d dialect) tagsAndLook() string {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,20 +12,18 @@ import (
 
 const sessionTable = "delay_task_session"
 
-// CreateSession stores a session that is over after so long by the database's clock. Its error says what to do where
-// the account lacks privileges on the table, or the schema lacks the table.
+// CreateSession stores a session that is over after so long by the database's clock.
 func (s *Store) CreateSession(ctx context.Context, r row.Session, life time.Duration) error {
-	const op = "store a session"
 	query, args := s.own.createSession(r, life)
-	return withoutSessions(op, repeat(ctx, func() error {
-		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+	return repeat(ctx, func() error {
+		return s.keep.do(ctx, "store a session", func(ctx context.Context, conn *sql.Conn) error {
 			_, err := conn.ExecContext(ctx, query, args...)
 			if isDuplicate(err) { // an insert whose reply was lost: the hash is of random bytes
 				return nil
 			}
 			return err
 		})
-	}))
+	})
 }
 
 func (d dialect) createSession(r row.Session, life time.Duration) (string, []any) {
@@ -38,7 +35,6 @@ func (d dialect) createSession(r row.Session, life time.Duration) (string, []any
 // Sessions returns those that are stored under the hashes of their cookies, at most 2,000, also ones that are over, and
 // the database's time if there is any.
 func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (found []row.Session, now row.Reading, err error) {
-	const op = "read sessions"
 	query, args := s.dialect.findSessions(hashes[:min(len(hashes), maxInsert)])
 	err = scan(ctx, s.db, query, args, func(c *struct {
 		DBTime   sql.RawBytes `db:"db_time"`
@@ -63,7 +59,7 @@ func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (found []row.Se
 		return nil
 	})
 	if err != nil {
-		return nil, row.Reading{}, withoutSessions(op, classify(op, err))
+		return nil, row.Reading{}, classify("read sessions", err)
 	}
 	return found, now, nil
 }
@@ -80,10 +76,9 @@ func (d dialect) findSessions(hashes [][32]byte) (string, []any) {
 
 // DeleteSession deletes a session. It does nothing when there is none.
 func (s *Store) DeleteSession(ctx context.Context, hash [32]byte) error {
-	const op = "delete a session"
 	query, args := s.own.deleteSession(hash)
-	_, err := s.keep.execute(ctx, op, query, args)
-	return withoutSessions(op, err)
+	_, err := s.keep.execute(ctx, "delete a session", query, args)
+	return err
 }
 
 func (d dialect) deleteSession(hash [32]byte) (string, []any) {
@@ -91,7 +86,7 @@ func (d dialect) deleteSession(hash [32]byte) (string, []any) {
 }
 
 // PurgeSessions deletes sessions that are over, the oldest first: at most limit, and at most 2,000. It returns how
-// many, and 0 where the account lacks privileges on the table, or the schema lacks the table.
+// many.
 func (s *Store) PurgeSessions(ctx context.Context, limit int) (n int, err error) {
 	const op = "purge sessions"
 	query, args := s.dialect.oldSessions(min(limit, maxInsert))
@@ -106,9 +101,6 @@ func (s *Store) PurgeSessions(ctx context.Context, limit int) (n int, err error)
 		query, args = s.own.purgeSessions(old)
 		n, err = s.keep.execute(ctx, op, query, args)
 	}
-	if isWithout(err) {
-		return 0, nil
-	}
 	return n, classify(op, err)
 }
 
@@ -122,15 +114,4 @@ func (d dialect) purgeSessions(hashes []string) (string, []any) {
 	slices.Sort(hashes)
 	return fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") +
 		") AND t.expire_time < " + d.now, anys(hashes)
-}
-
-// withoutSessions says what to do where sessions cannot be stored at all. It returns other errors as they are.
-func withoutSessions(op string, err error) error {
-	if !isWithout(err) {
-		return err
-	}
-	if e, ok := errors.AsType[*row.Error](err); ok {
-		err = e.Err
-	}
-	return without(op, err, sessionTables)
 }

@@ -1,13 +1,10 @@
 package sqlstore_test
 
 import (
-	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
@@ -65,46 +62,5 @@ func TestASessionIsThereUntilItIsDeletedOrPurged(t *testing.T) {
 		purges(1, 1)
 		purges(100, 1)
 		f(one, false, 0)
-	})
-}
-
-func TestWithoutTheTableOfSessionsTheErrorSaysWhatToDo(t *testing.T) {
-	refuses := func(t *testing.T, s *sqlstore.Store, hint string) {
-		t.Helper()
-		_, _, err := s.Sessions(t.Context(), [][32]byte{{}})
-		for _, err := range []error{
-			err, s.CreateSession(t.Context(), session(1, "a"), time.Hour), s.DeleteSession(t.Context(), [32]byte{}),
-		} {
-			if got := operatorsHint(t, err); !strings.Contains(got, hint) {
-				t.Errorf("%v: the hint is %q, want %q", err, got, hint)
-			}
-		}
-		if n, err := s.PurgeSessions(t.Context(), 5); n != 0 || err != nil {
-			t.Errorf("purged %d, %v", n, err)
-		}
-		must(t, s.CheckService(t.Context()))
-	}
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := openNew(t, d)
-		exec(t, pool.DB, "ALTER TABLE delay_task_session RENAME TO away")
-		refuses(t, s, "delaytask migrate up")
-		exec(t, pool.DB, "ALTER TABLE away RENAME TO delay_task_session")
-		must(t, s.CreateSession(t.Context(), session(1, "a"), time.Hour))
-	})
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		_, pool := open(t, d)
-		limited, _ := limitedUser(t, d, pool, "CREATE")
-		grant := func(table string) {
-			exec(t, pool.DB, "GRANT SELECT, INSERT, UPDATE, DELETE ON `"+config(t, d).DBName+"`.delay_task_"+table+
-				" TO "+limitedUserOf(t, limited))
-		}
-		for _, table := range []string{"request", "token", "worker"} {
-			grant(table)
-		}
-		s := sqlstore.New(limited, sqlstore.MySQL)
-		t.Cleanup(func() { _ = s.Close(context.Background()) })
-		refuses(t, s, "SELECT, INSERT, UPDATE and DELETE on the table delay_task_session")
-		grant("session")
-		must(t, s.CreateSession(t.Context(), session(2, "a"), time.Hour))
 	})
 }

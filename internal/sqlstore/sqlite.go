@@ -70,14 +70,12 @@ var sqliteDialect = dialect{
 	checks: func(s *Store, _ int) []StartCheck {
 		return []StartCheck{
 			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
-			{"schedules", s.checkSchedules}, {"rollup", s.checkRollups}, {"audit", s.checkAudit},
 			{"time", s.checkTime}, {"settings", s.checkSQLite}, {"counter", s.checkCounter},
 		}
 	},
 	serviceChecks: func(s *Store) []StartCheck {
 		return []StartCheck{
 			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
-			{"session", s.checkSessions},
 		}
 	},
 }

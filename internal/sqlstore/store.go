@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -32,10 +31,6 @@ type Store struct {
 	save, saveKeyed, claim, settle, renew, beat, lockCheck, decide, keep *lane
 
 	fileVersion fileVersion
-
-	lookDenied atomic.Pointer[time.Time] // when the account was last seen to lack privileges on schedules
-
-	rollupsRefused atomic.Bool // the caller was told that the account may not use the table, or that there is none
 
 	version atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }

@@ -212,12 +212,11 @@ type Forecaster interface {
 	EstimateDue(ctx context.Context, g row.DueGrid) (counts []row.DueCount, known bool, err error)
 
 	// Upcoming returns active schedules whose cursor is before the moment, at most limit, without what only their runs
-	// need. It leaves out those that cannot be decoded. An account that may not read schedules gets none.
+	// need. It leaves out those that cannot be decoded.
 	Upcoming(ctx context.Context, before row.Time, limit int) ([]row.Schedule, error)
 }
 
-// Rollups keeps lateness and results over time (delay_task_rollup). An account may lack privileges on the table, and an
-// older schema lacks the table. Then the writes are dropped, and the first says so with an error of row.ClassOperator.
+// Rollups keeps lateness and results over time (delay_task_rollup).
 type Rollups interface {
 	// PutRollups stores the rows, each in place of the one with its span, begin, tag and node.
 	PutRollups(ctx context.Context, rows []row.Rollup) error
@@ -231,9 +230,7 @@ type Rollups interface {
 	TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (deleted int, err error)
 }
 
-// Auditor keeps what people have done (delay_task_audit). An account may lack privileges on the table, and an older
-// schema lacks the table or its younger columns. Then all but PurgeAudit return processor.ErrNoAudit, of
-// row.ClassOperator, and PurgeAudit does nothing. BeginAudit and EndAudit need no younger column.
+// Auditor keeps what people have done (delay_task_audit).
 type Auditor interface {
 	// BeginAudit stores an entry without an end, at the database's time, and returns its id. On one server the id is
 	// greater than those of earlier entries. After row.ClassUnknown the entry may be there.

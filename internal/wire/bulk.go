@@ -82,6 +82,5 @@ type BulkSelection struct {
 
 // BulkList lists the runs of all processes.
 type BulkList struct {
-	Runs        []BulkRun `json:"runs" doc:"The newest first"`
-	ProcessOnly bool      `json:"process_only,omitempty" doc:"There is no audit log: these are the runs of the process that answers"`
+	Runs []BulkRun `json:"runs" doc:"The newest first"`
 }

@@ -89,10 +89,6 @@ const (
 	CodeScheduleBusy     = "schedule_busy"
 	CodeScheduleState    = "schedule_state"
 
-	// The database lacks something that an operator can add.
-	CodeNoSeries = "no_series"
-	CodeNoAudit  = "no_audit"
-
 	// It is about a bulk change.
 	CodeBulkNotFound       = "bulk_not_found"
 	CodeBulkUntold         = "bulk_untold" // it cannot be stopped from here

@@ -150,6 +150,12 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 				t.Errorf("after Stop: %v", err)
 			}
 		}
+		servertest.Exec(t, d.DSN, "DROP TABLE delay_task_audit")
+		_, err = delaytask.New(t.Context(), plain, delaytask.Config{Logger: silent})
+		const says = "table delay_task_audit is missing (run: delaytask migrate up)"
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("without one of the tables: got %v, want %s", err, says)
+		}
 	})
 }
 

@@ -3,13 +3,10 @@ package api
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
@@ -83,33 +80,4 @@ func TestSeriesRefusesTimesThatAreNone(t *testing.T) {
 			t.Errorf("%v, want %v", err, processor.ErrInvalidTag)
 		}
 	})
-}
-
-// A program may be newer than the schema. Only the series is missing then.
-func TestTasksRunWithoutTheTableOfSeries(t *testing.T) {
-	t.Parallel()
-	d := dbtest.New(t, dbtest.SQLite)
-	stop(t, open(t, d))
-	servertest.Exec(t, d.DSN, "DROP TABLE delay_task_rollup")
-	var log strings.Builder
-	s := open(t, d, func(c *delaytask.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	start(t, s, "a", nothing)
-	if got := settled(t, s, save(t, s, "a", 0)); got.Status != processor.Completed {
-		t.Errorf("the task is %+v", got)
-	}
-	for name, s := range map[string]processor.Scheduler{"library": s, "client": dial(t, serveOn(t, d))} {
-		_, err := s.Series(t.Context(), processor.SeriesFilter{})
-		if !errors.Is(err, processor.ErrNoSeries) || !strings.Contains(err.Error(), "delaytask doctor") ||
-			name == "library" != strings.Contains(err.Error(), "delaytask migrate up") {
-			t.Errorf("%s: %v does not say what to do, or too much", name, err)
-		}
-		o, err := s.Overview(t.Context())
-		if err != nil || len(o.Missing) != 1 || o.Missing[0].Part != processor.PartHistory {
-			t.Errorf("%s: the overview lacks %v, %v", name, o.Missing, err)
-		}
-	}
-	stop(t, s)
-	if n := strings.Count(log.String(), "delay_task_rollup"); n != 1 {
-		t.Errorf("the log says it %d times:\n%s", n, log.String())
-	}
 }

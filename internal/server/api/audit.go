@@ -51,9 +51,6 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 	page, err := audit.Read(ctx, bridge.Store(a.scheduler), f, func(tag string) bool {
 		return caller.May(access.Audit, tag)
 	})
-	if errors.Is(err, delaytask.ErrNoAudit) {
-		err = delaytask.ErrNoAudit // what the database says of it may name hosts and users
-	}
 	if err != nil {
 		return nil, a.problem(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
-	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -117,17 +116,5 @@ func TestWithoutAnEntryNothingIsChanged(t *testing.T) {
 	}
 	if tags := ok[wire.TagList](s, 200, "GET", "/v1/tags", ""); strings.Contains(fmt.Sprint(tags), "true") {
 		t.Errorf("a tag is paused: %+v", tags)
-	}
-}
-
-func TestWithoutTheTableChangesGoOn(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	servertest.Exec(t, s.dsn, "DROP TABLE delay_task_audit")
-	id := s.Save(`{"tag":"t","delay":"1h"}`).ID
-	s.Want(200, "", "DELETE", "/v1/tasks/"+id.String(), "")
-	if p := s.Want(501, wire.CodeNoAudit, "GET", "/v1/audit", ""); !strings.Contains(p.Detail, "delaytask doctor") ||
-		strings.Contains(p.Detail, "no such table") {
-		t.Errorf("got %s", p.Text)
 	}
 }

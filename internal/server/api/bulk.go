@@ -51,7 +51,7 @@ func (a *API) bulkOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath, "listBulkChanges",
 		"List the bulk changes of all processes",
 		"The newest 100 of tags that the token may read or change, also those by the dashboard and the command. "+
-			"Without an audit log it lists those of the process that answers, and says process_only.", groupTasks),
+			"One that is not in the audit log its process alone lists, and says process_only.", groupTasks),
 		a.listBulk)
 	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath+"/{id}", "getBulkChange",
 		"Tell how far a bulk change is",
@@ -170,13 +170,13 @@ func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error
 		return nil, a.problem(err)
 	}
 	caller := access.From(ctx)
-	runs, alone, err := bridge.Bulks(a.scheduler).List(ctx, bridge.Store(a.scheduler), func(run *bulk.State) bool {
+	runs, err := bridge.Bulks(a.scheduler).List(ctx, bridge.Store(a.scheduler), func(run *bulk.State) bool {
 		return bulkrun.Sees(caller, run)
 	})
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs)), ProcessOnly: alone}}
+	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs))}}
 	for i := range runs {
 		out.Body.Runs[i] = view.BulkRun(a.redactor, &runs[i])
 	}

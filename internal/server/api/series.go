@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -44,9 +43,6 @@ func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error
 		return nil, a.problem(err)
 	}
 	series, err := a.scheduler.Series(ctx, filter)
-	if errors.Is(err, delaytask.ErrNoSeries) {
-		err = delaytask.ErrNoSeries // what the database says of it may name hosts and users
-	}
 	if err != nil {
 		return nil, a.problem(err)
 	}

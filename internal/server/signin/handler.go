@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
@@ -143,10 +142,6 @@ func (h *Handler) caller(r *http.Request) (access.Caller, error) {
 	}
 	s, err := h.sessions.find(r.Context(), cookies[0].Value)
 	if err != nil {
-		// The login says what is to be done where sessions cannot be stored.
-		if row.ClassOf(err) == row.ClassOperator {
-			err = fmt.Errorf("%w: %w", errNoSession, err)
-		}
 		return access.Caller{}, err
 	}
 	caller, err := h.tokens.Holder(r.Context(), s.Token, s.TokenHash)
@@ -243,7 +238,7 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 	cookie, err := h.replace(ctx, r.CookiesNamed(Cookie), caller.Name(), sha256.Sum256([]byte(token)))
 	if err != nil {
 		h.log.Error("a session cannot be stored", "err", err)
-		p.Problem = t.Unstored + " " + mend(err, t)
+		p.Problem = t.Unstored + " " + t.Unavailable
 		p.write(w, r, http.StatusServiceUnavailable)
 		return
 	}
@@ -261,14 +256,6 @@ func (h *Handler) replace(ctx context.Context, former []*http.Cookie, token stri
 		}
 	}
 	return h.sessions.begin(ctx, token, hash)
-}
-
-// mend says what to do about an error of the table of sessions.
-func mend(err error, t texts) string {
-	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator && e.Hint != "" {
-		return fmt.Sprintf("delay_task_session: %s.", e.Hint)
-	}
-	return t.Unavailable
 }
 
 func cookieOf(value string) *http.Cookie {

@@ -549,8 +549,8 @@ func TestALoginThatIsRefused(t *testing.T) {
 			t.Errorf("a token in the address: %d", res.StatusCode)
 		}
 		servertest.OK(t, one(s.handler.tokens.Check(t.Context(), s.secret)))
-		s.set(func() { s.err = &row.Error{Class: row.ClassOperator, Op: "store", Hint: "run: delaytask migrate up"} })
-		f(503, "delay_task_session: run: delaytask migrate up.", form(s.secret, ""))
+		s.set(func() { s.err = errAway })
+		f(503, "The session cannot be stored. The database does not answer.", form(s.secret, ""))
 		if strings.Contains(s.logged.String(), wrong) || strings.Contains(s.logged.String(), s.secret) {
 			t.Errorf("a token is logged:\n%s", s.logged)
 		}

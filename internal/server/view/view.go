@@ -205,8 +205,6 @@ var problems = []struct {
 	{delaytask.ErrScheduleOwned, http.StatusConflict, wire.CodeScheduleOwned},
 	{delaytask.ErrScheduleBusy, http.StatusConflict, wire.CodeScheduleBusy},
 	{delaytask.ErrScheduleState, http.StatusConflict, wire.CodeScheduleState},
-	{delaytask.ErrNoSeries, http.StatusNotImplemented, wire.CodeNoSeries},
-	{delaytask.ErrNoAudit, http.StatusNotImplemented, wire.CodeNoAudit},
 	{delaytask.ErrNotRecorded, http.StatusServiceUnavailable, wire.CodeNotRecorded},
 	{bulk.ErrUnknown, http.StatusNotFound, wire.CodeBulkNotFound},
 	{bulk.ErrUntold, http.StatusConflict, wire.CodeBulkUntold},

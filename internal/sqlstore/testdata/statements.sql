@@ -64,7 +64,6 @@ SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS 
 SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS BINARY) AS node, completed, retried, failed, lost, CAST(late AS BINARY) AS late, late_max, CAST(mark AS BINARY) AS mark FROM delay_task_rollup AS t FORCE INDEX (PRIMARY) WHERE t.span = 1 AND t.bucket IN ('2026-11-01 00:00:00.000000') AND t.tag IN (CONVERT(CAST(? AS BINARY) USING utf8mb4) COLLATE utf8mb4_bin) ORDER BY t.span, t.bucket, t.tag, t.node LIMIT 200001;
 SELECT CAST(tag AS BINARY) AS tag, CAST(execution_time AS CHAR) AS execution_time, CAST(expected_time AS CHAR) AS expected_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 1 AND tag = ? AND tag NOT LIKE '% ' AND due_time >= ? AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT 5;
 SELECT CAST(tag AS BINARY) AS tag, CAST(execution_time AS CHAR) AS execution_time, CAST(expected_time AS CHAR) AS expected_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 1 AND tag = ? AND tag NOT LIKE '% ' AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT 5;
-SELECT CAST(tag AS BINARY) AS tag, paused FROM delay_task_tag;
 SELECT CAST(tag AS BINARY) AS tag, paused, NULL AS look_time FROM delay_task_tag UNION ALL SELECT NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM delay_task_schedule;
 SELECT COUNT(*) AS n FROM delay_task_worker;
 SELECT HEX(content) AS content, task_id, saved, duplicate FROM delay_task_request AS t WHERE t.hash = UNHEX(?);
