@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 )
 
@@ -31,16 +30,17 @@ type shownBody struct {
 // reveal returns a body as it may be shown: the beginning, unless the form asks for all. It is for a POST, because the
 // audit log has who has seen what.
 func (v *view) reveal(ctx context.Context, a audit.Act, body []byte) (shown shownBody, err error) {
-	text := v.Redacted(a.Tag, string(body))
 	a.Who, a.Via = v.Caller.Name(), audit.Dashboard
 	entry, err := v.audit.Begin(ctx, a)
 	if err != nil {
 		return shown, err
 	}
 	entry.End(ctx, 0, nil)
-	shown = shownBody{Text: text, All: true, Bytes: len(body), Recorded: entry != nil}
-	if len(text) > firstOfBody && v.r.PostForm.Get("all") == "" {
-		shown.Text, shown.All = row.Clip(text, firstOfBody), false
+	shown = shownBody{All: true, Bytes: len(body), Recorded: entry != nil}
+	if len(body) > firstOfBody && v.r.PostForm.Get("all") == "" {
+		shown.Text, shown.All = v.beginning(a.Tag, string(body), firstOfBody), false
+	} else {
+		shown.Text = v.Redacted(a.Tag, string(body))
 	}
 	return shown, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -39,6 +40,9 @@ type Options struct {
 	// with its name and value. Default: values of members named like password, token or secret, and credentials in
 	// texts, are masked.
 	Redact func(tag, text string) string
+	// RedactBeginning returns the beginning of such a text, of about as many bytes. It spares pages the rest of long
+	// texts. Default: the beginning of what Redact returns.
+	RedactBeginning func(tag, text string, bytes int) string
 	// Check returns why a task of the tag cannot have the body that a user gives it. Its text is shown to the user.
 	// Default: there are no rules besides those of a save.
 	Check func(tag string, body []byte) error
@@ -86,9 +90,7 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	if d.log == nil {
 		d.log = slog.Default()
 	}
-	if d.o.Redact == nil {
-		d.o.Redact = redact.Text
-	}
+	d.o.mask()
 	if !o.NoAudit {
 		d.audit = audit.New(audit.Config{Store: d.store, Log: d.log})
 	}
@@ -105,6 +107,18 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	}
 	d.handler = d.routes()
 	return d, nil
+}
+
+// mask completes the functions that mask.
+func (o *Options) mask() {
+	switch {
+	case o.Redact == nil:
+		o.Redact, o.RedactBeginning = redact.Text, new(redact.Redactor).Beginning
+	case o.RedactBeginning == nil:
+		o.RedactBeginning = func(tag, text string, bytes int) string {
+			return row.Shorten(o.Redact(tag, text), bytes)
+		}
+	}
 }
 
 func (d *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }

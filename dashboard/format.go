@@ -153,6 +153,12 @@ func (*view) Shape(status any) string {
 // Redacted is a text of a task of the tag without what looks like a secret.
 func (v *view) Redacted(tag, text string) string { return v.o.Redact(tag, text) }
 
+// beginning is the same for the first bytes of a text. Only what is shown is masked, so that a list of long texts is
+// there at once.
+func (v *view) beginning(tag, text string, limit int) string {
+	return strings.ToValidUTF8(v.o.RedactBeginning(tag, text, limit), "�")
+}
+
 // visible writes out what a browser would not show or would show elsewhere: controls, invalid UTF-8, and what turns the
 // direction of text. It works on a whole page, so no text of a task can be forgotten.
 func visible(html []byte) []byte {

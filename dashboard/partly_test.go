@@ -168,6 +168,57 @@ func TestHeadersOfSecretsAreHidden(t *testing.T) {
 	}
 }
 
+// Where a page cuts a text, neither what stands before the cut nor what follows it tells of a secret.
+func TestNoSecretSlipsThroughACut(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.save("a")
+	for before := 3900; before < 4200; before += 20 {
+		body := `{"a":"` + strings.Repeat("x", before) + `","password":"canary canary","dsn":"u:canary@tcp(h)/"}`
+		failure := strings.Repeat("x", before-3890) + " u:canary" + strings.Repeat("canary", 100) + "@tcp(h)/ secret"
+		servertest.Exec(t, s.dsn, `UPDATE delay_task_message SET status = 2, message_body = '`+body+
+			`', error_stack = '`+failure+`'`)
+		for _, a := range []answer{
+			s.get("/tasks?status=failed"), s.get("/failures"), s.post(fmt.Sprintf("/tasks/%d/show", id), nil),
+		} {
+			if a.has(t, http.StatusOK, "xxx"); strings.Contains(a.body, "canary") {
+				t.Fatalf("after %d bytes it shows %s", before, a.body)
+			}
+		}
+	}
+}
+
+// A page masks what it shows, however long the texts are.
+func TestAPageMasksWhatItShows(t *testing.T) {
+	t.Parallel()
+	var masked atomic.Int64
+	s := open(t, func(o *dashboard.Options) {
+		o.Redact = func(_, text string) string {
+			masked.Add(int64(len(text)))
+			return text
+		}
+		o.RedactBeginning = func(_, text string, bytes int) string {
+			masked.Add(int64(bytes))
+			return text[:min(bytes, len(text))]
+		}
+	})
+	for range 30 {
+		s.save("a")
+	}
+	servertest.Exec(t, s.dsn, `UPDATE delay_task_message SET status = 2, message_body = '`+strings.Repeat("x", 1<<20)+
+		`', error_stack = '`+strings.Repeat("x", 1<<20)+`'`)
+	for _, path := range []string{"/tasks?status=failed", "/failures", "/"} {
+		masked.Store(0)
+		if s.get(path).has(t, http.StatusOK); masked.Load() > 30<<10 {
+			t.Errorf("%s masks %d bytes", path, masked.Load())
+		}
+	}
+	masked.Store(0)
+	if s.post("/tasks/1/show", nil); masked.Load() > 8<<10 {
+		t.Errorf("the beginning of a body masks %d bytes", masked.Load())
+	}
+}
+
 // A body with a mask would replace the secret by it.
 func TestAMaskIsNoBody(t *testing.T) {
 	t.Parallel()

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -128,8 +128,8 @@ func (v *view) allTagsOf(verb access.Verb, tags []string) bool {
 
 func (v *view) receiverOf(w row.Receiver, now row.Time) receiver {
 	one := receiver{
-		ID: w.ID, App: w.App, Address: withoutSecrets(w.Address), Tags: w.Tags, Signed: w.Secret != nil, TTL: w.TTL,
-		Created: w.Created.Std(), Expires: w.Expires.Std(), Live: w.Expires > now,
+		ID: w.ID, App: w.App, Address: redact.Address(w.Address, redact.Mask), Tags: w.Tags,
+		Signed: w.Secret != nil, TTL: w.TTL, Created: w.Created.Std(), Expires: w.Expires.Std(), Live: w.Expires > now,
 	}
 	if v.o.Down != nil {
 		var again time.Time
@@ -137,19 +137,6 @@ func (v *view) receiverOf(w row.Receiver, now row.Time) receiver {
 		one.Again = v.Now.Add(time.Until(again)) // by the database's clock, as all times of a page
 	}
 	return one
-}
-
-// withoutSecrets leaves out of an address what often is one.
-func withoutSecrets(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	short := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	if u.RawQuery != "" {
-		short += "?…"
-	}
-	return short
 }
 
 // receiverPage is one receiver.
@@ -210,7 +197,7 @@ func (v *view) removeReceiver() (result, error) {
 		return result{}, err
 	}
 	a := audit.Act{
-		Action: audit.DeleteReceiver, Target: strings.TrimSpace(w.App + " " + withoutSecrets(w.Address)),
+		Action: audit.DeleteReceiver, Target: strings.TrimSpace(w.App + " " + redact.Address(w.Address, redact.Mask)),
 	}
 	if len(w.Tags) == 1 {
 		a.Tag = w.Tags[0]

@@ -18,14 +18,14 @@ func TestReceiversAreShownWithoutTheirSecrets(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *dashboard.Options) {
 		o.Down = func(address string) (time.Time, bool) {
-			return time.Now().Add(time.Hour), address == "https://shop.example/hook?key=hunter2"
+			return time.Now().Add(time.Hour), address == "https://shop.example/hook/hunter2hunter2?key=hunter2"
 		}
 	})
 	s.get("/receivers").has(t, http.StatusOK, "No receiver is registered")
 	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
 	register := func(app string, ttl time.Duration, tags ...string) string {
 		w, err := stored.SaveReceiver(t.Context(), row.Receiver{App: app, Tags: tags, TTL: ttl,
-			Address: "https://" + app + ".example/hook?key=hunter2", Secret: []byte("a sealed secret")})
+			Address: "https://" + app + ".example/hook/hunter2hunter2?key=hunter2", Secret: []byte("a sealed secret")})
 		servertest.OK(t, err)
 		return fmt.Sprintf("/receivers/%d", w.ID)
 	}
@@ -33,7 +33,8 @@ func TestReceiversAreShownWithoutTheirSecrets(t *testing.T) {
 	both := register("both", time.Hour, "order.close", "mail.send")
 	gone := register("gone", -time.Second, "order.close")
 	a := s.get("/receivers")
-	a.has(t, http.StatusOK, "2 live receivers", "https://shop.example/hook?…", "does not answer", "!</span> expired")
+	a.has(t, http.StatusOK, "2 live receivers",
+		"https://shop.example/hook/[delaytask-redacted]?key=[delaytask-redacted]", "does not answer", "!</span> expired")
 	a.body += s.get(shop).body + s.get(gone).body
 	for _, secret := range []string{"hunter2", "sealed", "612073"} {
 		if strings.Contains(a.body, secret) {

@@ -151,7 +151,7 @@ func (v *view) lastRuns(all []listedSchedule) error {
 }
 
 // ShortReason is the beginning of why a schedule of the tag is paused or has ended.
-func (v *view) ShortReason(tag, reason string) string { return row.Clip(v.Redacted(tag, reason), 80) }
+func (v *view) ShortReason(tag, reason string) string { return v.beginning(tag, reason, 80) }
 
 // SpecZone is the zone of a spec.
 func (*view) SpecZone(s delaytask.Spec) string {

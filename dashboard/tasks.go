@@ -162,7 +162,12 @@ func (v *view) FirstLine(t delaytask.TaskRow) string { return v.Line(t.Tag, t.La
 // Line is the beginning of an error of a task of the tag.
 func (v *view) Line(tag, text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return row.Clip(v.Redacted(tag, line), 160)
+	return v.beginning(tag, line, 160)
+}
+
+// Common is what failed tasks of a group have in common: the beginning of the error of one tells it.
+func (v *view) Common(tag, example string) string {
+	return listing.Masked(row.Failure{Tag: tag, Error: example}, v.Redacted)
 }
 
 // Group is the id of the group of failures that a failed task belongs to.

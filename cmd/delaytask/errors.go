@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -161,10 +162,11 @@ func (a *app) printError(cmd *cobra.Command, err error) {
 	}
 }
 
-// sentence drops the prefix of the library's errors: the line begins with the same word.
+// sentence is an error without secrets, and without the prefix of the library's errors: the line begins with the same
+// word.
 func sentence(err error) string {
 	text := strings.TrimPrefix(strings.TrimSpace(err.Error()), "delaytask: ")
-	text = strings.ReplaceAll(text, ": delaytask: ", ": ")
+	text = redact.Text("", strings.ReplaceAll(text, ": delaytask: ", ": "))
 	for _, hint := range advice {
 		if errors.Is(err, hint.about) {
 			return text + "; " + hint.next

@@ -73,7 +73,7 @@ func (a *app) getCommand() *cobra.Command {
 // printBody prints nothing but the body. Its bytes are escaped for a terminal alone: another program needs all of them.
 func (a *app) printBody(t *delaytask.TaskRow) error {
 	if t.Broken != "" {
-		return fmt.Errorf("%w: %s", delaytask.ErrBroken, t.Broken)
+		return fmt.Errorf("%w: %s", delaytask.ErrBroken, a.shower().Text(t.Tag, t.Broken))
 	}
 	body, redacted := view.RedactedBody(a.shower(), t.Tag, t.Body)
 	text := string(body)

@@ -132,7 +132,7 @@ const commandNode = "delaytask command"
 // schedulerConfig returns the settings of a scheduler that saves, changes and explains tasks.
 func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 	return delaytask.Config{
-		Logger:          a.logger(c.Log),
+		Logger:          a.maskedLogger(c.Log),
 		TTR:             c.TTR,
 		MaxAttempts:     c.MaxAttempts,
 		BodyLimit:       c.BodyLimit,
@@ -180,6 +180,11 @@ func (a *app) logger(c config.Log) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.stderr, inZone(time.Time.UTC)))
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, inZone(time.Time.Local)))
+}
+
+// maskedLogger keeps secrets out of the log, unless they are asked for. A service does so by itself.
+func (a *app) maskedLogger(c config.Log) *slog.Logger {
+	return slog.New(a.shower().Handler(a.logger(c).Handler()))
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +72,16 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 	}
 	if got := failureOf(processor.ErrRedacted).Code; got != "redacted" {
 		t.Errorf("the code is %s", got)
+	}
+	broken := s.save("mail", "{}")
+	s.exec(`UPDATE delay_task_message SET headers = '{"token":"`+hidden+`"' WHERE id = ?`, broken)
+	for _, args := range [][]string{{"list"}, {"get", broken}, {"get", broken, "--body"}, {"list", "--json"}} {
+		if r := s.run(args...); strings.Contains(r.stdout+r.stderr, hidden) {
+			t.Errorf("%v shows %s%s", args, r.stdout, r.stderr)
+		}
+	}
+	if got := sentence(errors.New("dial root:" + hidden + "@tcp(db:3306)/app: refused")); strings.Contains(got, hidden) {
+		t.Errorf("the command says %s", got)
 	}
 	s.environ = []string{"DELAYTASK_SERVER_REDACT_NAMES=card_number"}
 	contains(t, s.ok("get", s.save("mail", `{"cardNumber":"4111"}`)), `{"cardNumber":"`+redact.Mask+`"}`)

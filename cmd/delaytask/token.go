@@ -43,7 +43,7 @@ func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlst
 		if err != nil {
 			return err
 		}
-		a.acts = audit.New(audit.Config{Store: s, Log: a.logger(c.Log)})
+		a.acts = audit.New(audit.Config{Store: s, Log: a.maskedLogger(c.Log)})
 		return f(ctx, s)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/redact"
 )
 
 // checkReceivers looks for addresses that have gone silent or answer with errors, by a sample of the newest tasks.
@@ -19,7 +21,7 @@ func checkReceivers(ctx context.Context, s *Subject) (found []Finding, err error
 	}
 	var addresses []string
 	for _, w := range silent {
-		addresses = append(addresses, w.Address)
+		addresses = append(addresses, redact.Address(w.Address, redact.Mask))
 	}
 	if len(addresses) > 0 {
 		found = append(found, Finding{"receivers_silent", Warning,
@@ -45,7 +47,7 @@ func checkReceivers(ctx context.Context, s *Subject) (found []Finding, err error
 		last, _, _ := strings.Cut(failed[0], "\n")
 		found = append(found, Finding{"receiver_fails", Warning,
 			fmt.Sprintf("calls with %s of tag %s have failed within the last hour: %s", atLeast(len(failed)), tag,
-				strings.TrimPrefix(last, failedCall)),
+				redact.Text(tag, strings.TrimPrefix(last, failedCall))),
 			"the tasks are tried again until their attempts are used up; the log of the receiver says why it fails",
 			"repair the receiver, then run those that failed for good again: delaytask retry --tag " + tag})
 	}

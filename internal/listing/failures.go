@@ -17,7 +17,7 @@ import (
 type Group struct {
 	ID          string // of the tag and the error
 	Tag         string
-	Error       string // the first line without secrets, with * for what differs; of a long one the beginning
+	Error       string // the first line, with * for what differs; of a long one the beginning
 	Tasks       int
 	First, Last row.Time // when these tasks failed
 	Example     row.Failure
@@ -62,7 +62,7 @@ func GroupOf(failures []row.Failure) (groups []Group) {
 		id := GroupID(f)
 		g := byID[id]
 		if g == nil {
-			g = &Group{ID: id, Tag: f.Tag, Error: shown(f), First: f.At, Last: f.At, Example: f}
+			g = &Group{ID: id, Tag: f.Tag, Error: common(firstLine(f)), First: f.At, Last: f.At, Example: f}
 			byID[id] = g
 		}
 		g.Tasks++
@@ -100,13 +100,14 @@ func GroupID(f row.Failure) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// shown is what the failure has in common with others, without secrets. With * in them they were not recognised.
-func shown(f row.Failure) string {
+// Masked is what the failure has in common with others, without secrets: with * in them they are not recognised. mask
+// masks those of a text of the tag.
+func Masked(f row.Failure, mask func(tag, text string) string) string {
 	line, isCut := firstLine(f)
 	if !isCut {
-		return common(redact.Text(f.Tag, line), false)
+		return common(mask(f.Tag, line), false)
 	}
-	return common(strings.TrimSuffix(redact.Text(f.Tag, line+redact.Cut), redact.Cut), true)
+	return common(strings.TrimSuffix(mask(f.Tag, line+redact.Cut), redact.Cut), true)
 }
 
 // firstLine returns the first line of the error of a failure, and whether its end is missing.

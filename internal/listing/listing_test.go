@@ -14,6 +14,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -396,8 +397,11 @@ func TestGroupsShowNoSecrets(t *testing.T) {
 			r.Status, r.Due, r.ErrorStack = row.Failed, at(i), fmt.Sprintf(format, i)
 		})
 		found, err := listing.ReadGroups(t.Context(), s, "a")
-		if err != nil || len(found.Groups) != 1 || found.Groups[0].Error != want {
-			t.Errorf("%.40s: %+v, %v", format, found, err)
+		if err != nil || len(found.Groups) != 1 {
+			t.Fatalf("%.40s: %+v, %v", format, found, err)
+		}
+		if got := listing.Masked(found.Groups[0].Example, redact.Text); got != want {
+			t.Errorf("%.40s is shown as %s", format, got)
 		}
 	}
 }

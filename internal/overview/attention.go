@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/processor"
@@ -249,7 +251,7 @@ func (v *view) addError(f *finding, of *failures) {
 	if of == nil || of.group == nil || v.filter.Errors != nil && !v.filter.Errors(f.Tag) {
 		return
 	}
-	f.Error, f.Task = of.group.Error, of.group.Example.ID
+	f.Error, f.Task = listing.Masked(of.group.Example, redact.Text), of.group.Example.ID
 	if f.Code == processor.FindingFailing {
 		f.Group = of.group.ID
 	}

@@ -41,9 +41,9 @@ func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 func (p *parts) pages() Pages {
 	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
 		o := dashboard.Options{
-			Who: userOf, ReadOnly: readOnly, Redact: p.redactor.Text, Down: p.client.Down, Log: p.log,
-			NoAudit: p.cfg.Server.Audit == string(audit.Off),
-			Check:   p.check,
+			Who: userOf, ReadOnly: readOnly, Redact: p.redactor.Text, RedactBeginning: p.redactor.Beginning,
+			Down: p.client.Down, Log: p.log, NoAudit: p.cfg.Server.Audit == string(audit.Off),
+			Check: p.check,
 		}
 		if p.tokens != nil {
 			o.SignOut = "logout"

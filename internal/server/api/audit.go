@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -79,20 +79,11 @@ func recorded(err error) error {
 func (a *API) onReceivers(
 	ctx context.Context, action audit.Action, app, address string, tags []string, do func(context.Context) error,
 ) error {
-	act := audit.Act{Action: action, Target: strings.TrimSpace(app + " " + withoutSecrets(address))}
+	act := audit.Act{Action: action, Target: strings.TrimSpace(app + " " + redact.Address(address, redact.Mask))}
 	if len(tags) == 1 {
 		act.Tag = tags[0]
 	} else {
 		act.Detail = "tags=" + strings.Join(tags, ",")
 	}
 	return a.audited(ctx, act, do)
-}
-
-// withoutSecrets leaves out of an address what often is one.
-func withoutSecrets(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

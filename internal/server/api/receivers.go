@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -107,7 +109,7 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput,
 	out := &receiversOutput{wire.ReceiverList{Receivers: []wire.Receiver{}}}
 	for _, w := range all {
 		if mayServe(ctx, access.Register, w) || mayServe(ctx, access.Observe, w) {
-			out.Body.Receivers = append(out.Body.Receivers, w)
+			out.Body.Receivers = append(out.Body.Receivers, a.hidden(w))
 		}
 	}
 	return out, nil
@@ -128,7 +130,15 @@ func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*receiverOut
 	case !mayServe(ctx, access.Register, receiver) && !mayServe(ctx, access.Observe, receiver):
 		return nil, push.NotFound()
 	}
-	return &receiverOutput{receiver}, nil
+	return &receiverOutput{a.hidden(receiver)}, nil
+}
+
+// hidden is a receiver without what often is secret in its address. Who registers it knows that.
+func (a *API) hidden(w wire.Receiver) wire.Receiver {
+	if a.redactor != nil {
+		w.Address = cmp.Or(redact.Address(w.Address, redact.Mask), redact.Mask)
+	}
+	return w
 }
 
 // onReceiver finds the named receiver, if the caller may register its tags.
@@ -152,7 +162,7 @@ func (a *API) onReceiver(
 	if receiver, err = do(ctx, receiver); err != nil {
 		return nil, a.problem(err)
 	}
-	return &receiverOutput{receiver}, nil
+	return &receiverOutput{a.hidden(receiver)}, nil
 }
 
 // seeReceivers allows who registers receivers of some tags, or observes these.

@@ -165,3 +165,22 @@ func TestWithoutARedactorSecretsAreShown(t *testing.T) {
 		t.Errorf("%d %s", got.Status, got.Text)
 	}
 }
+
+func TestAddressesOfReceiversAreMasked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const address = "http://127.0.0.1:9/hooks/s3cr3ts3cr3t?key=s3cr3t&s3cr3t"
+	made := ok[wire.Receiver](s, 201, "POST", "/v1/receivers", `{"app":"shop","address":"`+address+`","tags":["a"]}`)
+	if made.Address != address {
+		t.Errorf("its program is told %s", made.Address)
+	}
+	path := "/v1/receivers/" + made.ID.String()
+	for _, call := range [][2]string{
+		{"GET", "/v1/receivers"}, {"GET", path}, {"POST", path + "/heartbeat"}, {"DELETE", path}, {"GET", "/v1/audit"},
+	} {
+		a := s.Call(call[0], call[1], "")
+		if strings.Contains(a.Text, "s3cr3t") || a.Text != "" && !strings.Contains(a.Text, ":9/hooks/"+redact.Mask) {
+			t.Errorf("%s %s: %d %s", call[0], call[1], a.Status, a.Text)
+		}
+	}
+}

@@ -1,23 +1,26 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 
+	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // masked stands where a secret would.
 const masked = "***"
 
-// Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and the users
-// and query values of receivers' addresses masked.
+// Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and what often
+// is secret in receivers' addresses masked.
 func (c Config) Print(w io.Writer) error {
 	_, err := io.WriteString(w, c.String())
 	return err
@@ -117,47 +120,30 @@ func plain(value any) any {
 }
 
 // MaskDSN hides the password of a DSN in each of its forms. A password may contain the characters that end it, so
-// everything from the first colon to the last @ is hidden; that may hide too much, never too little.
+// everything from the first colon to the last @ is hidden; that may hide too much, never too little. An invalid DSN may
+// hold its password anywhere: unless an address follows the @, all of it is hidden.
 func MaskDSN(dsn string) string {
-	if strings.HasPrefix(dsn, "sqlite:") {
+	if dsn == "" || strings.HasPrefix(dsn, "sqlite:") {
 		return dsn
 	}
+	_, err := sqlstore.ParseDSN(dsn)
 	scheme, rest := "", dsn
 	if after, ok := strings.CutPrefix(dsn, "mysql://"); ok {
 		scheme, rest = "mysql://", after
 	}
 	at := strings.LastIndexByte(rest, '@')
-	if at < 0 {
-		return dsn
-	}
-	user, _, hasPassword := strings.Cut(rest[:at], ":")
-	if !hasPassword {
+	user, _, hasPassword := strings.Cut(rest[:max(at, 0)], ":")
+	switch {
+	case err != nil && (!hasPassword || !beginsAddress.MatchString(rest[at+1:])):
+		return masked
+	case !hasPassword:
 		return dsn
 	}
 	return scheme + user + ":***" + rest[at:]
 }
 
-// maskURL hides the user and the values of the query, where addresses carry their keys. Host, path and the names in the
-// query stay, so that the address can be recognised. A malformed URL is hidden as a whole.
-func maskURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return masked
-	}
-	user := ""
-	if u.User != nil {
-		user = masked + "@"
-	}
-	shown := u.Scheme + "://" + user + u.Host + u.EscapedPath()
-	if u.RawQuery == "" {
-		return shown
-	}
-	pairs := strings.FieldsFunc(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' })
-	for i, pair := range pairs {
-		name, _, hasValue := strings.Cut(pair, "=")
-		if pairs[i] = masked; hasValue {
-			pairs[i] = name + "=" + masked
-		}
-	}
-	return shown + "?" + strings.Join(pairs, "&")
-}
+// beginsAddress tells what may follow the user of a DSN.
+var beginsAddress = regexp.MustCompile(`^(?:\w+\(|[\w.-]+:\d+/|/)`)
+
+// maskURL hides what often is secret in an address. A malformed URL is hidden as a whole.
+func maskURL(text string) string { return cmp.Or(redact.Address(text, masked), masked) }

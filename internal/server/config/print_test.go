@@ -68,7 +68,8 @@ func TestKeysInAddressesOfReceiversAreMasked(t *testing.T) {
 		"https://example.com:8443/a/b":            "https://example.com:8443/a/b",
 		"https://u:p@example.com/a":               "https://***@example.com/a",
 		"https://u@example.com":                   "https://***@example.com",
-		"https://u:p@q@example.com/a@b":           "https://***@example.com/a@b",
+		"https://u:p@q@example.com/a@b":           "https://***@example.com/***",
+		"https://h/v1/hooks/T024BE7LD/Zq3cXw9Zq":  "https://h/v1/hooks/***/***",
 		"https://example.com/a?key=k&k2=a=b&flag": "https://example.com/a?key=***&k2=***&***",
 		"https://example.com/a?a=1;b=2":           "https://example.com/a?a=***&b=***",
 		"https://example.com/a?":                  "https://example.com/a",
@@ -97,7 +98,11 @@ func TestPasswordsOfDSNsAreMasked(t *testing.T) {
 		"u:a://b@tcp(h)/db":                "u:***@tcp(h)/db",
 		"u://b@tcp(h)/db":                  "u:***@tcp(h)/db",
 		"u:p@tcp(h)/db?x=secret@elsewhere": "u:***@elsewhere",
+		"u:p@h:3306/db":                    "u:***@h:3306/db", // no DSN, but the password is clear
 		"":                                 "",
+		// These are no DSNs.
+		"root:p@ss": "***", "root:p": "***", "p": "***", "u:p@h/db": "***", "postgres://u:p@h/db": "***",
+		"mysql://u:%zz@h/db": "***", "u/p@tcp(h)/": "***",
 	} {
 		if got := MaskDSN(dsn); got != want {
 			t.Errorf("MaskDSN(%q) = %q, want %q", dsn, got, want)

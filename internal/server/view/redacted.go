@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // masking masks texts of one tag, and notes whether one held a secret.
@@ -102,9 +104,13 @@ func RedactedOverview(r *redact.Redactor, o *delaytask.Overview) *delaytask.Over
 
 // RedactedFailures masks the secrets of the errors of groups, in place.
 func RedactedFailures(r *redact.Redactor, f delaytask.Failures) delaytask.Failures {
+	if r == nil {
+		return f
+	}
 	for i := range f.Groups {
 		g := &f.Groups[i]
-		g.Error, g.Example = r.Text(g.Tag, g.Error), r.Text(g.Tag, g.Example)
+		of := row.Failure{Tag: g.Tag, Error: g.Example}
+		g.Error, g.Example = listing.Masked(of, r.Text), r.Beginning(g.Tag, g.Example, row.FailureSize-len(redact.Cut))
 	}
 	return f
 }

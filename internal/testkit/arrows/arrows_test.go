@@ -70,8 +70,8 @@ var own = map[string][]string{
 	"internal/spec":            {},
 	"internal/schedule":        {"internal/row", "internal/spec", "processor"},
 	"internal/forecast":        {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
-	"internal/overview": {"internal/cluster", "internal/forecast", "internal/listing", "internal/rollup",
-		"internal/row", "internal/sentence", "internal/store", "processor"},
+	"internal/overview": {"internal/cluster", "internal/forecast", "internal/listing", "internal/redact",
+		"internal/rollup", "internal/row", "internal/sentence", "internal/store", "processor"},
 	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/server/browser":   {},
 	"internal/server/encrypted": {},
@@ -81,7 +81,7 @@ var own = map[string][]string{
 	"internal/server/traces":    {},
 	"processor/webhook":         {"processor"},
 	"scanner":                   {"internal/row", "processor"},
-	// Of redact: how secrets are masked, before * stand for their digits.
+	// Of redact: how secrets are masked before * stand for their digits.
 	"internal/listing": {"internal/redact", "internal/row", "internal/store"},
 	"internal/audit":   {"internal/row", "internal/store", "processor"},
 	"internal/wake":    {"internal/metrics", "internal/row", "processor"},
