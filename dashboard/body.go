@@ -2,15 +2,12 @@ package dashboard
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/server/access"
 )
 
 const (
@@ -27,22 +24,16 @@ type shownBody struct {
 	Recorded bool // that it was shown, in the audit log
 }
 
-// reveal returns a body as it may be shown: the beginning, unless the form asks for all. It is for a POST, because the
-// audit log has who has seen what.
-func (v *view) reveal(ctx context.Context, a audit.Act, body []byte) (shown shownBody, err error) {
-	a.Who, a.Via = v.Caller.Name(), audit.Dashboard
-	entry, err := v.audit.Begin(ctx, a)
-	if err != nil {
-		return shown, err
-	}
-	entry.End(ctx, 0, nil)
-	shown = shownBody{All: true, Bytes: len(body), Recorded: entry != nil}
+// shownBody returns a body as it may be shown: the beginning, unless the form asks for all. It is for a POST, because
+// the audit log has who has seen what.
+func (v *view) shownBody(tag string, body []byte, recorded bool) shownBody {
+	shown := shownBody{All: true, Bytes: len(body), Recorded: recorded}
 	if len(body) > firstOfBody && v.r.PostForm.Get("all") == "" {
-		shown.Text, shown.All = v.beginning(a.Tag, string(body), firstOfBody), false
+		shown.Text, shown.All = v.beginning(tag, string(body), firstOfBody), false
 	} else {
-		shown.Text = v.Redacted(a.Tag, string(body))
+		shown.Text = v.Redacted(tag, string(body))
 	}
-	return shown, nil
+	return shown
 }
 
 // taskBody is the body of a task.
@@ -54,19 +45,15 @@ type taskBody struct {
 
 // showTaskBody shows the body of a task.
 func (v *view) showTaskBody(id int64) (result, error) {
-	task, err := v.scheduler.Get(v.r.Context(), delaytask.ID(id))
+	task, recorded, err := v.operator.RevealBody(v.r.Context(), v.by(), delaytask.ID(id))
 	if err != nil {
 		return result{}, err
 	}
-	if err := v.seen(access.Bodies, task.Tag); err != nil {
-		return result{}, err
-	}
-	a := audit.Act{Action: audit.RevealBody, Target: strconv.FormatInt(id, 10), Tag: task.Tag}
-	body, err := v.reveal(v.r.Context(), a, task.Body)
+	body := v.shownBody(task.Tag, task.Body, recorded)
 	shown := taskBody{shownBody: body, Task: task}
 	shown.Edit = body.All && editable(body.Text, task.Body) && task.Status == delaytask.Pending &&
 		v.by().MayChangeBody(task.Tag)
-	return result{template: "body", shown: shown}, err
+	return result{template: "body", shown: shown}, nil
 }
 
 // editable reports whether a field of a form gives back a body as it is.
@@ -107,11 +94,7 @@ type scheduleBody struct {
 
 // showScheduleBody shows the body of a schedule's runs.
 func (v *view) showScheduleBody(name string) (result, error) {
-	ctx := v.onSchedule(access.Bodies)
-	s, err := v.scheduler.GetSchedule(ctx, name)
-	if err != nil {
-		return result{}, err
-	}
-	body, err := v.reveal(ctx, audit.Act{Action: audit.RevealSchedule, Target: name, Tag: s.Tag}, s.Body)
-	return result{template: "schedulebody", shown: scheduleBody{body, name, quoted(name)}}, err
+	s, recorded, err := v.operator.RevealScheduleBody(v.r.Context(), v.by(), name)
+	shown := scheduleBody{v.shownBody(s.Tag, s.Body, recorded), name, quoted(name)}
+	return result{template: "schedulebody", shown: shown}, err
 }

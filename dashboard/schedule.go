@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -52,14 +52,14 @@ const (
 	barHeight    = 24
 )
 
-// onSchedule returns a context in which a schedule is read or changed only if the user may do it. One of a tag that the
-// user does not read is not there. The check is made with what is read or changed, not before.
-func (v *view) onSchedule(verb access.Verb) context.Context {
+// seeSchedule returns a context in which a schedule of a tag that the user does not read is not there. The check is
+// made with what is read, not before.
+func (v *view) seeSchedule() context.Context {
 	return planner.WithGuard(v.r.Context(), func(tag string) error {
 		if !v.Caller.May(access.Read, tag) {
 			return delaytask.ErrScheduleNotFound
 		}
-		return v.allow(verb, tag)
+		return nil
 	})
 }
 
@@ -86,7 +86,7 @@ func (v *view) schedule() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := v.onSchedule(access.Read)
+	ctx := v.seeSchedule()
 	s, err := v.scheduler.GetSchedule(ctx, name)
 	if err != nil {
 		return nil, err
@@ -208,94 +208,49 @@ func (v *view) changeSchedule() (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	verb, needs := v.r.PathValue("verb"), access.Operate
+	ctx, form, verb := v.r.Context(), v.r.PostForm, v.r.PathValue("verb")
+	to := schedulePath(name) + "?did=" + verb
 	switch verb {
 	case verbShow:
 		return v.showScheduleBody(name)
-	case verbDelete:
-		needs = access.Schedule
-	}
-	do, detail, err := v.scheduleAct(name, verb)
-	if err != nil {
-		return result{}, err
-	}
-	ctx := v.onSchedule(needs)
-	s, err := v.scheduler.GetSchedule(ctx, name)
-	if err != nil {
-		return result{}, err
-	}
-	to := result{to: schedulePath(name) + "?did=" + verb}
-	a := audit.Act{Action: audit.Action("schedule." + verb), Target: name, Tag: s.Tag, Detail: detail}
-	err = v.audited(ctx, a, func(ctx context.Context) (int, error) {
-		more, err := do(ctx)
-		if more != "" {
-			to.to = more
-		}
-		return 0, err
-	})
-	return to, err
-}
-
-// scheduleAct returns what an action does, and the detail of it that the audit log has. What is done returns the page
-// to go to, "" for that of the schedule.
-func (v *view) scheduleAct(name, verb string) (do func(context.Context) (string, error), detail string, err error) {
-	plain := func(change func(context.Context, string) error) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) { return "", change(ctx, name) }
-	}
-	form := v.r.PostForm
-	switch verb {
 	case "pause":
-		reason := form.Get("reason")
-		return func(ctx context.Context) (string, error) {
-			return "", v.scheduler.PauseSchedule(ctx, name, reason)
-		}, reason, nil
+		err = v.operator.PauseSchedule(ctx, v.by(), name, operate.Reason(form.Get("reason")))
 	case "resume":
-		return plain(v.scheduler.ResumeSchedule), "", nil
+		err = v.operator.ResumeSchedule(ctx, v.by(), name)
 	case "reset":
-		return plain(v.scheduler.ResetSchedule), "", nil
+		err = v.operator.ResetSchedule(ctx, v.by(), name)
 	case "skip":
-		return plain(func(ctx context.Context, name string) error {
-			_, err := v.scheduler.SkipTick(ctx, name)
-			return err
-		}), "", nil
+		_, err = v.operator.SkipTick(ctx, v.by(), name)
 	case "run":
-		beside := form.Get("beside") != ""
-		if beside {
-			detail = "beside"
-		}
-		return func(ctx context.Context) (string, error) {
-			id, err := v.scheduler.TriggerSchedule(ctx, name, beside)
-			return fmt.Sprintf("%s?did=run&run=%d", schedulePath(name), id), err
-		}, detail, nil
+		var id int64
+		id, err = v.operator.TriggerSchedule(ctx, v.by(), name, form.Get("beside") != "")
+		to += fmt.Sprint("&run=", id)
 	case "backfill":
-		return v.backfill(name)
+		name, err = v.backfill(name)
+		to = schedulePath(name) + "?did=" + verb
 	case verbDelete:
-		return func(ctx context.Context) (string, error) {
-			return "schedules?deleted=1", v.scheduler.DeleteSchedule(ctx, name)
-		}, "", nil
+		err = v.operator.DeleteSchedule(ctx, v.by(), name)
+		to = "schedules?deleted=1"
 	default:
-		return nil, "", errNoPage
+		err = errNoPage
 	}
+	return result{to: to}, err
 }
 
-// backfill reads the range of the form.
-func (v *view) backfill(name string) (do func(context.Context) (string, error), detail string, err error) {
+// backfill runs the ticks of the form's range, and returns the name of their schedule.
+func (v *view) backfill(name string) (string, error) {
 	form := v.r.PostForm
 	from, err := v.timeOf("from", form.Get("from"))
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	to, err := v.timeOf("to", form.Get("to"))
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	atOnce, err := strconv.Atoi(form.Get("at_once"))
 	if err != nil {
-		return nil, "", invalid{field: "at_once", want: "want.number"}
+		return "", invalid{field: "at_once", want: "want.number"}
 	}
-	detail = from.UTC().Format(time.RFC3339) + " to " + to.UTC().Format(time.RFC3339)
-	return func(ctx context.Context) (string, error) {
-		child, err := v.scheduler.Backfill(ctx, name, from, to, atOnce)
-		return schedulePath(child) + "?did=backfill", err
-	}, detail, nil
+	return v.operator.Backfill(v.r.Context(), v.by(), name, from, to, atOnce)
 }

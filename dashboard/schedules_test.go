@@ -104,7 +104,6 @@ func TestEveryActionOnAScheduleAsksForItsRight(t *testing.T) {
 		before := s.state("a/b").Version
 		for _, user := range []dashboard.User{
 			{Role: dashboard.Viewer, Tags: []string{"order.*"}}, {Role: dashboard.Admin, Tags: []string{"mail.*"}},
-			{Verbs: []string{"operate", "schedule"}, Tags: []string{"order.*"}},
 			{Verbs: []string{"read"}, Tags: []string{"*"}},
 		} {
 			s.user = user

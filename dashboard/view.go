@@ -38,6 +38,9 @@ func (v *view) May(verb, tag string) bool {
 	return v.allow(access.Verb(verb), tag) == nil
 }
 
+// MayDelete reports whether the user may delete a schedule of the tag, for a template that offers it.
+func (v *view) MayDelete(tag string) bool { return v.by().MaySchedule(tag) }
+
 // readingVerbs change nothing.
 var readingVerbs = map[access.Verb]bool{
 	access.Read: true, access.Observe: true, access.Bodies: true, access.Audit: true,

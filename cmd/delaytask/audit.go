@@ -40,18 +40,6 @@ func (a *app) audited(ctx context.Context, act audit.Act, do func(context.Contex
 	return a.acts.Do(ctx, act, do)
 }
 
-// onNamed is audited for a change of one schedule.
-func (a *app) onNamed(
-	ctx context.Context, s *delaytask.Scheduler, action audit.Action, name, detail string,
-	do func(context.Context) error,
-) error {
-	act := audit.Act{Action: action, Target: name, Detail: detail}
-	if is, err := s.GetSchedule(ctx, name); err == nil {
-		act.Tag = is.Tag
-	}
-	return a.audited(ctx, act, do)
-}
-
 func (a *app) auditCommand() *cobra.Command {
 	var f delaytask.AuditFilter
 	cmd := &cobra.Command{

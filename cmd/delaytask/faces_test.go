@@ -24,7 +24,7 @@ import (
 )
 
 // act is one change that people make, and how each face that has it is asked for it. {id} is a pending task, {failed} a
-// failed one, {keyed} a pending one with the key {key}.
+// failed one, {keyed} a pending one with the key {key}, {s} a schedule, {paused} one that is paused.
 type act struct {
 	needs []access.Verb
 	tag   string    // of the task; default t
@@ -92,6 +92,87 @@ var acts = []act{
 		api: [3]string{"POST", "/v1/tasks/batch", `[{"tag":"t","delay":"3h"},
 			{"tag":"t","key":"{key}","body":2,"delay":"3h","on_conflict":"replace_time_and_body"}]`},
 		entry: "task.reschedule  t done 1 1 saves with on_conflict=replace_time_and_body",
+	},
+	{
+		needs: []access.Verb{access.Read, access.Bodies},
+		page:  [2]string{"/tasks/{id}/show"},
+		entry: "task.reveal {id} t done 0 ",
+	},
+
+	{
+		needs: []access.Verb{access.Schedule},
+		api:   [3]string{"PUT", "/v1/schedules/{s}", `{"lines":["@daily"],"zone":"UTC","tag":"t"}`},
+		cmd:   "schedule update {s} @daily",
+		entry: "schedule.save {s} t done 0 @daily in UTC",
+	},
+	{
+		needs: []access.Verb{access.Schedule, access.SaveHTTP}, tag: "http",
+		api: [3]string{"PUT", "/v1/schedules/{s}",
+			`{"lines":["@daily"],"zone":"UTC","tag":"http","body":{"url":"https://example.com/"}}`},
+		cmd:   "schedule update {s} @daily",
+		entry: "schedule.save {s} http done 0 @daily in UTC",
+	},
+	{
+		needs: []access.Verb{access.Schedule},
+		api:   [3]string{"DELETE", "/v1/schedules/{s}"},
+		page:  [2]string{"/schedules/{s}/delete"},
+		cmd:   "schedule delete {s} --yes",
+		entry: "schedule.delete {s} t done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Schedule, access.SaveHTTP}, tag: "http",
+		api:   [3]string{"DELETE", "/v1/schedules/{s}"},
+		page:  [2]string{"/schedules/{s}/delete"},
+		cmd:   "schedule delete {s} --yes",
+		entry: "schedule.delete {s} http done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/schedules/{s}/pause", `{"reason":"moves"}`},
+		page:  [2]string{"/schedules/{s}/pause", "reason=moves"},
+		cmd:   "schedule pause {s} --reason moves",
+		entry: "schedule.pause {s} t done 0 moves",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/schedules/{paused}/resume"},
+		page:  [2]string{"/schedules/{paused}/resume"},
+		cmd:   "schedule resume {paused}",
+		entry: "schedule.resume {paused} t done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/schedules/{s}/reset"},
+		page:  [2]string{"/schedules/{s}/reset"},
+		cmd:   "schedule reset {s}",
+		entry: "schedule.reset {s} t done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/schedules/{s}/skip"},
+		page:  [2]string{"/schedules/{s}/skip"},
+		cmd:   "schedule skip {s}",
+		entry: "schedule.skip {s} t done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/schedules/{s}/trigger", `{"beside":true}`},
+		page:  [2]string{"/schedules/{s}/run", "beside=1"},
+		cmd:   "schedule trigger {s} --beside",
+		entry: "schedule.run {s} t done 0 beside",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api: [3]string{"POST", "/v1/schedules/{s}/backfill",
+			`{"from":"2024-12-31T00:00:00Z","to":"2025-12-31T00:00:00Z"}`},
+		page:  [2]string{"/schedules/{s}/backfill", "from=2024-12-31T00:00:00Z&to=2025-12-31T00:00:00Z&at_once=1"},
+		cmd:   "schedule backfill {s} --from 2024-12-31T00:00:00Z --to 2025-12-31T00:00:00Z",
+		entry: "schedule.backfill {s} t done 0 from=2024-12-31T00:00:00Z to=2025-12-31T00:00:00Z",
+	},
+	{
+		needs: []access.Verb{access.Read, access.Bodies},
+		page:  [2]string{"/schedules/{s}/show"},
+		entry: "schedule.reveal {s} t done 0 ",
 	},
 }
 
@@ -209,6 +290,18 @@ func (f *faces) on(a act) act {
 			servertest.Exec(f.t, f.dsn, "UPDATE delay_task_message SET status = ? WHERE id = ?", row.Failed, id)
 		}
 		names = append(names, name, strconv.FormatInt(id, 10))
+	}
+	for _, name := range []string{"{s}", "{paused}"} {
+		if !strings.Contains(a.entry, name) {
+			continue
+		}
+		s, err := f.tasks.SaveSchedule(f.t.Context(), fmt.Sprint("s", f.keys), delaytask.Cron("@yearly", ""),
+			a.may().tag, `{"url":"https://example.com/"}`)
+		servertest.OK(f.t, err)
+		if name == "{paused}" {
+			servertest.OK(f.t, f.tasks.PauseSchedule(f.t.Context(), s.Name, ""))
+		}
+		names = append(names, name, s.Name)
 	}
 	r := strings.NewReplacer(names...)
 	for _, text := range []*string{&a.api[1], &a.api[2], &a.page[0], &a.page[1], &a.cmd, &a.entry} {

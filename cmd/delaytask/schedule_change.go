@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -68,10 +68,8 @@ func (a *app) schedulePauseCommand() *cobra.Command {
 		Long: `Pause a schedule until it is resumed. A run that has not begun is withdrawn, and one that executes goes on. Ticks of
 the pause do not count as missed.`,
 		Example: "  delaytask schedule pause report.daily --reason 'the warehouse moves'",
-	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		err := a.onNamed(ctx, s, audit.PauseSchedule, to.Name, reason, func(ctx context.Context) error {
-			return s.PauseSchedule(ctx, to.Name, reason)
-		})
+	}, func(ctx context.Context, _ *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		err := a.operator.PauseSchedule(ctx, by(), to.Name, operate.Reason(reason))
 		return fmt.Sprintf("Paused %s.", to.Name), err
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")
@@ -86,10 +84,7 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 		Long:    "End the pause of a schedule. It goes on with the first tick that is to come.",
 		Example: "  delaytask schedule resume report.daily",
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		err := a.onNamed(ctx, s, audit.ResumeSchedule, to.Name, "", func(ctx context.Context) error {
-			return s.ResumeSchedule(ctx, to.Name)
-		})
-		if err != nil {
+		if err := a.operator.ResumeSchedule(ctx, by(), to.Name); err != nil {
 			return "", err
 		}
 		return nextOf(ctx, s, "Resumed", to.Name)
@@ -104,10 +99,7 @@ func (a *app) scheduleResetCommand() *cobra.Command {
 ticks that are decided do not run again by themselves.`,
 		Example: "  delaytask schedule reset report.daily",
 	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		err := a.onNamed(ctx, s, audit.ResetSchedule, to.Name, "", func(ctx context.Context) error {
-			return s.ResetSchedule(ctx, to.Name)
-		})
-		if err != nil {
+		if err := a.operator.ResetSchedule(ctx, by(), to.Name); err != nil {
 			return "", err
 		}
 		return nextOf(ctx, s, "Reset", to.Name)
@@ -120,12 +112,8 @@ func (a *app) scheduleSkipCommand() *cobra.Command {
 		Short:   "Leave out the next tick of a schedule",
 		Long:    "Decide that the next tick of a schedule does not run, and print it.",
 		Example: "  delaytask schedule skip report.daily",
-	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		var tick time.Time
-		err := a.onNamed(ctx, s, audit.SkipTick, to.Name, "", func(ctx context.Context) (err error) {
-			tick, err = s.SkipTick(ctx, to.Name)
-			return err
-		})
+	}, func(ctx context.Context, _ *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		tick, err := a.operator.SkipTick(ctx, by(), to.Name)
 		to.Tick = wire.Time(tick)
 		return fmt.Sprintf("The tick of %s does not run.", moment(tick)), err
 	})
@@ -140,16 +128,8 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 executes, it is refused without --beside.`,
 		Example: `  delaytask schedule trigger report.daily
   delaytask get $(delaytask schedule trigger report.daily) --wait 5m`,
-	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
-		var number int64
-		detail := ""
-		if beside {
-			detail = "beside"
-		}
-		err := a.onNamed(ctx, s, audit.RunSchedule, to.Name, detail, func(ctx context.Context) (err error) {
-			number, err = s.TriggerSchedule(ctx, to.Name, beside)
-			return err
-		})
+	}, func(ctx context.Context, _ *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+		number, err := a.operator.TriggerSchedule(ctx, by(), to.Name, beside)
 		to.TaskID = wire.ID(number)
 		return id(number), err
 	})
@@ -168,12 +148,8 @@ func (a *app) scheduleBackfillCommand() *cobra.Command {
 priority. The runs are those of a schedule of their own, whose name is printed. It can be paused, resumed and deleted.`,
 		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
 			"--at-once 4",
-	}, func(ctx context.Context, s *delaytask.Scheduler, changed *scheduleChanged) (_ string, err error) {
-		err = a.onNamed(ctx, s, audit.BackfillSchedule, changed.Name, audit.RangeText(first, last),
-			func(ctx context.Context) (err error) {
-				changed.Backfill, err = s.Backfill(ctx, changed.Name, first, last, atOnce)
-				return err
-			})
+	}, func(ctx context.Context, _ *delaytask.Scheduler, changed *scheduleChanged) (_ string, err error) {
+		changed.Backfill, err = a.operator.Backfill(ctx, by(), changed.Name, first, last, atOnce)
 		return changed.Backfill, err
 	})
 	run := cmd.RunE
@@ -213,9 +189,7 @@ terminal it wants --yes. A schedule that a program declares is refused: change t
 				return "", err
 			}
 		}
-		err := a.onNamed(ctx, s, audit.DeleteSchedule, to.Name, "", func(ctx context.Context) error {
-			return s.DeleteSchedule(ctx, to.Name)
-		})
+		err := a.operator.DeleteSchedule(ctx, by(), to.Name)
 		return fmt.Sprintf("Deleted %s.", to.Name), err
 	})
 	run := cmd.RunE

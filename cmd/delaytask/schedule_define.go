@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -128,12 +127,7 @@ const shownTicks = 3
 func (a *app) saveSchedule(
 	ctx context.Context, s *delaytask.Scheduler, name, done string, d *definition,
 ) error {
-	act := audit.Act{Action: audit.SaveSchedule, Target: name, Tag: d.Tag, Detail: audit.SpecText(d.Spec)}
-	var stored delaytask.Schedule
-	err := a.audited(ctx, act, func(ctx context.Context) (err error) {
-		stored, err = s.SaveSchedule(ctx, name, d.Spec, d.Tag, d.Body, d.options()...)
-		return err
-	})
+	stored, err := a.operator.SaveSchedule(ctx, by(), name, d.Spec, d.Tag, d.Body, d.options()...)
 	if err != nil {
 		return err
 	}

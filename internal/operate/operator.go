@@ -61,22 +61,44 @@ type act struct {
 	do     func(context.Context, target) (tasks int64, err error)
 }
 
-// do makes a change: once the caller may, and with an entry in the audit log. A target of another tag answers like one
-// that is not there. So the first right is asked for before anything is read: its lack must not tell what there is.
+// do makes a change: once the caller may, and with an entry in the audit log.
 //
 // It returns [access.ErrForbidden], [delaytask.ErrNotRecorded], the error of find, for a target that the caller may not
 // know of its hidden error, and the error of the change.
 func (o *Operator) do(ctx context.Context, by By, a act) error {
-	for _, verb := range a.needs(a.tag) {
-		if err := by.Allow(verb, a.tag); err != nil {
-			return err
-		}
-	}
-	t, err := o.found(ctx, a.find)
+	t, err := o.admit(ctx, by, a)
 	if err != nil {
 		return err
 	}
-	for i, verb := range a.needs(t.tag) {
+	return recorded(by, o.Audit.DoAll(ctx, by.act(a.action, t, a.detail), func(ctx context.Context) (int64, error) {
+		return a.do(ctx, t)
+	}))
+}
+
+// admit finds the target, once the caller may. A target of another tag answers like one that is not there. So rights
+// are asked for before anything is read, too: what their lack answers must not tell what there is.
+func (o *Operator) admit(ctx context.Context, by By, a act) (t target, err error) {
+	for _, verb := range a.needs(a.tag) {
+		if err := by.Allow(verb, a.tag); err != nil {
+			return t, err
+		}
+	}
+	if t, err = o.found(ctx, a.find); err != nil {
+		return t, err
+	}
+	if err := by.lacks(a.needs(t.tag), t); err != nil {
+		return t, err
+	}
+	if a.check != nil {
+		err = a.check(t)
+	}
+	return t, err
+}
+
+// lacks returns an error when the caller lacks one of the rights to a target. Without the first it may not know of the
+// target.
+func (by By) lacks(needs []access.Verb, t target) error {
+	for i, verb := range needs {
 		switch {
 		case by.May(verb, t.tag):
 		case i == 0 && t.hidden != nil:
@@ -85,14 +107,7 @@ func (o *Operator) do(ctx context.Context, by By, a act) error {
 			return access.Forbidden(verb, t.tag)
 		}
 	}
-	if a.check != nil {
-		if err := a.check(t); err != nil {
-			return err
-		}
-	}
-	return recorded(by, o.Audit.DoAll(ctx, by.act(a.action, t, a.detail), func(ctx context.Context) (int64, error) {
-		return a.do(ctx, t)
-	}))
+	return nil
 }
 
 func (o *Operator) found(ctx context.Context, find func(context.Context) (target, error)) (target, error) {

@@ -87,12 +87,7 @@ func toChange(string) []access.Verb { return []access.Verb{access.Change} }
 
 // MayChangeBody reports whether the caller may change the body of a task of the tag.
 func (by By) MayChangeBody(tag string) bool {
-	for _, verb := range toChangeBody(tag) {
-		if !by.May(verb, tag) {
-			return false
-		}
-	}
-	return true
+	return by.lacks(toChangeBody(tag), target{tag: tag}) == nil
 }
 
 // withBody is the act with the rights and the rules of another body.
@@ -137,15 +132,13 @@ func (o *Operator) onTask(
 }
 
 // task finds a task by its id, without its body, or by its key.
-func (o *Operator) task(ctx context.Context, ref delaytask.Ref, id int64) (t target, err error) {
-	t.hidden = fmt.Errorf("get %v: %w", ref, delaytask.ErrNotFound)
+func (o *Operator) task(ctx context.Context, ref delaytask.Ref, id int64) (target, error) {
 	if id == 0 {
 		found, err := o.Scheduler.Get(ctx, ref)
-		t.task, t.tag, t.name = found.ID, found.Tag, strconv.FormatInt(found.ID, 10)
-		return t, err
+		return taskTarget(ref, found.ID, found.Tag), err
 	}
-	t.task, t.name = id, strconv.FormatInt(id, 10)
 	states, err := o.store.States(ctx, []int64{id})
+	t := taskTarget(ref, id, "")
 	switch {
 	case err != nil:
 		return t, err
@@ -154,4 +147,11 @@ func (o *Operator) task(ctx context.Context, ref delaytask.Ref, id int64) (t tar
 	}
 	t.tag = states[0].Tag
 	return t, nil
+}
+
+func taskTarget(ref delaytask.Ref, id int64, tag string) target {
+	return target{
+		name: strconv.FormatInt(id, 10), tag: tag, task: id,
+		hidden: fmt.Errorf("get %v: %w", ref, delaytask.ErrNotFound),
+	}
 }

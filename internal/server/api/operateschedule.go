@@ -9,8 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -47,10 +46,10 @@ func (a *API) operateScheduleOperations() {
 		a.pauseSchedule)
 	huma.Register(a.spec, operation("resume", "resumeSchedule", "End the pause of a schedule",
 		"It goes on with the first tick that is to come.", http.StatusNoContent),
-		a.operateSchedule(audit.ResumeSchedule, a.scheduler.ResumeSchedule))
+		a.onSchedule(a.operator.ResumeSchedule))
 	huma.Register(a.spec, operation("reset", "resetSchedule", "Set a schedule to its first tick that is to come",
 		"For a database whose clock was ahead.", http.StatusNoContent),
-		a.operateSchedule(audit.ResetSchedule, a.scheduler.ResetSchedule))
+		a.onSchedule(a.operator.ResetSchedule))
 	huma.Register(a.spec, operation("skip", "skipTick", "Leave out the next tick of a schedule",
 		"Answers the tick.", http.StatusOK), a.skipTick)
 	huma.Register(a.spec, operation("trigger", "triggerSchedule", "Run a schedule once, now",
@@ -61,38 +60,12 @@ func (a *API) operateScheduleOperations() {
 			"of a schedule of their own.", http.StatusCreated), a.backfillSchedule)
 }
 
-// operated does something to a schedule, if the caller has the right to.
-func (a *API) operated(
-	ctx context.Context, action audit.Action, name, detail string, do func(context.Context) error,
-) error {
-	return a.changeSchedule(ctx, access.Operate, action, name, detail, do)
-}
-
-// changeSchedule does something to a schedule, if the caller has this right to its tag. The tag is read before, for the
-// audit log; the right is checked again with the change.
-func (a *API) changeSchedule(
-	ctx context.Context, verb access.Verb, action audit.Action, name, detail string, do func(context.Context) error,
-) error {
-	ctx, err := onSchedule(ctx, verb, name)
-	if err != nil {
-		return a.problem(err)
-	}
-	s, err := a.scheduler.GetSchedule(ctx, name)
-	if err != nil {
-		return a.problem(err)
-	}
-	err = a.audited(ctx, audit.Act{Action: action, Target: name, Tag: s.Tag, Detail: detail}, do)
-	if err != nil {
-		return a.problem(err)
-	}
-	return nil
-}
-
-func (a *API) operateSchedule(
-	action audit.Action, do func(context.Context, string) error,
+// onSchedule serves what is done to a schedule without an answer.
+func (a *API) onSchedule(
+	do func(context.Context, operate.By, string) error,
 ) func(context.Context, *ScheduleInput) (*struct{}, error) {
 	return func(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
-		return nil, a.operated(ctx, action, in.Name, "", func(ctx context.Context) error { return do(ctx, in.Name) })
+		return nil, a.problem(do(ctx, by(ctx), in.Name))
 	}
 }
 
@@ -101,48 +74,24 @@ func (a *API) pauseSchedule(ctx context.Context, in *schedulePauseInput) (*struc
 	if in.Body != nil {
 		reason = in.Body.Reason
 	}
-	return nil, a.operated(ctx, audit.PauseSchedule, in.Name, reason, func(ctx context.Context) error {
-		return a.scheduler.PauseSchedule(ctx, in.Name, reason)
-	})
+	return nil, a.problem(a.operator.PauseSchedule(ctx, by(ctx), in.Name, operate.Reason(reason)))
 }
 
-func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (out *scheduleSkippedOutput, err error) {
-	err = a.operated(ctx, audit.SkipTick, in.Name, "", func(ctx context.Context) error {
-		tick, err := a.scheduler.SkipTick(ctx, in.Name)
-		out = &scheduleSkippedOutput{wire.ScheduleSkipped{Tick: wire.Time(tick)}}
-		return err
-	})
-	return out, err
+func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (*scheduleSkippedOutput, error) {
+	tick, err := a.operator.SkipTick(ctx, by(ctx), in.Name)
+	return &scheduleSkippedOutput{wire.ScheduleSkipped{Tick: wire.Time(tick)}}, a.problem(err)
 }
 
-func (a *API) triggerSchedule(
-	ctx context.Context, in *scheduleTriggerInput,
-) (out *scheduleTriggeredOutput, err error) {
-	beside := in.Body != nil && in.Body.Beside
-	detail := ""
-	if beside {
-		detail = "beside"
-	}
-	err = a.operated(ctx, audit.RunSchedule, in.Name, detail, func(ctx context.Context) error {
-		id, err := a.scheduler.TriggerSchedule(ctx, in.Name, beside)
-		out = &scheduleTriggeredOutput{wire.ScheduleTriggered{ID: wire.ID(id)}}
-		return err
-	})
-	return out, err
+func (a *API) triggerSchedule(ctx context.Context, in *scheduleTriggerInput) (*scheduleTriggeredOutput, error) {
+	id, err := a.operator.TriggerSchedule(ctx, by(ctx), in.Name, in.Body != nil && in.Body.Beside)
+	return &scheduleTriggeredOutput{wire.ScheduleTriggered{ID: wire.ID(id)}}, a.problem(err)
 }
 
-func (a *API) backfillSchedule(
-	ctx context.Context, in *scheduleBackfillInput,
-) (out *scheduleBackfilledOutput, err error) {
+func (a *API) backfillSchedule(ctx context.Context, in *scheduleBackfillInput) (*scheduleBackfilledOutput, error) {
 	if in.Body.From == nil || in.Body.To == nil {
 		return nil, a.problem(fmt.Errorf("%w: send from and to", delaytask.ErrInvalidRange))
 	}
-	detail := audit.RangeText(in.Body.From.Std(), in.Body.To.Std())
-	err = a.operated(ctx, audit.BackfillSchedule, in.Name, detail, func(ctx context.Context) error {
-		name, err := a.scheduler.Backfill(ctx, in.Name, in.Body.From.Std(), in.Body.To.Std(),
-			cmp.Or(in.Body.AtOnce, 1))
-		out = &scheduleBackfilledOutput{wire.ScheduleBackfilled{Name: name}}
-		return err
-	})
-	return out, err
+	name, err := a.operator.Backfill(ctx, by(ctx), in.Name, in.Body.From.Std(), in.Body.To.Std(),
+		cmp.Or(in.Body.AtOnce, 1))
+	return &scheduleBackfilledOutput{wire.ScheduleBackfilled{Name: name}}, a.problem(err)
 }

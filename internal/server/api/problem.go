@@ -14,9 +14,12 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// problem is an error as the answer to a request. An unknown error comes from the database. Its text may name hosts and
-// users, so it goes to the log and not to the caller.
+// problem is an error as the answer to a request, nil for none. An unknown error comes from the database. Its text may
+// name hosts and users, so it goes to the log and not to the caller.
 func (a *API) problem(err error) error {
+	if err == nil {
+		return nil
+	}
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
@@ -65,9 +64,10 @@ func (a *API) savedScheduleOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath, "getSchedule", "Show a schedule",
 		"Its definition and its state.", groupSchedules), a.getSchedule)
 	remove := a.operation(http.MethodDelete, schedulePath, "deleteSchedule", "Delete a schedule",
-		"With its history and its backfills. A run that executes goes on. It needs the verb schedule.", groupSchedules)
+		"With its history and its backfills. A run that executes goes on. It needs the verb schedule; for the tag "+
+			"http also save_http.", groupSchedules)
 	remove.DefaultStatus = http.StatusNoContent
-	huma.Register(a.spec, remove, a.deleteSchedule)
+	huma.Register(a.spec, remove, a.onSchedule(a.operator.DeleteSchedule))
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath+"/ticks", "listScheduleTicks",
 		"List what became of the ticks of a schedule", "The newest first.", groupSchedules), a.scheduleTicks)
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath+"/explain", "explainSchedule",
@@ -84,19 +84,7 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if ctx, err = allowSchedule(ctx, in.Name, in.Body.Tag); err != nil {
-		return nil, a.problem(err)
-	}
-	if err := a.check(in.Body.Tag, body); err != nil {
-		return nil, a.problem(err)
-	}
-	var s delaytask.Schedule
-	spec := view.Spec(&in.Body.Spec)
-	act := audit.Act{Action: audit.SaveSchedule, Target: in.Name, Tag: in.Body.Tag, Detail: audit.SpecText(spec)}
-	err = a.audited(ctx, act, func(ctx context.Context) (err error) {
-		s, err = a.scheduler.SaveSchedule(ctx, in.Name, spec, in.Body.Tag, body, options...)
-		return err
-	})
+	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, view.Spec(&in.Body.Spec), in.Body.Tag, body, options...)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -106,30 +94,6 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 			Spec: in.Body.Spec, NextTick: wire.Time(s.NextTick), NextDue: wire.Time(s.NextDue)}}, nil
 	}
 	return &scheduleOutput{view.Schedule(&s)}, nil
-}
-
-// allowSchedule refuses a caller that may not give the schedule of a name the tag. In the context that it returns the
-// one of the name that is there is not replaced either, unless the caller may.
-func allowSchedule(ctx context.Context, name, tag string) (context.Context, error) {
-	if !processor.ValidScheduleName(name) {
-		return nil, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidScheduleName, name)
-	}
-	if err := allow(ctx, access.Schedule, tag); err != nil {
-		return nil, err
-	}
-	if tag == access.HTTPTag {
-		// The body names the address to call, which is a right of its own.
-		if err := allow(ctx, access.SaveHTTP, tag); err != nil {
-			return nil, err
-		}
-	}
-	return planner.WithGuard(ctx, func(old string) error {
-		if !access.From(ctx).May(access.Schedule, old) {
-			return problemOf(http.StatusForbidden, wire.CodeForbidden,
-				"the name belongs to a schedule of a tag that this token may not schedule; choose another name")
-		}
-		return nil
-	}), nil
 }
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
@@ -156,17 +120,17 @@ func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	return options, nil
 }
 
-// onSchedule returns a context in which the schedule of a name answers as if it did not exist, unless the caller has
-// this right to its tag. The check is made with what is read or changed, not before.
-func onSchedule(ctx context.Context, verb access.Verb, name string) (context.Context, error) {
-	if err := allow(ctx, verb, ""); err != nil {
+// seeSchedule returns a context in which the schedule of a name answers as if it did not exist, unless the caller may
+// read its tag. The check is made with what is read, not before.
+func seeSchedule(ctx context.Context, name string) (context.Context, error) {
+	if err := allow(ctx, access.Read, ""); err != nil {
 		return nil, err
 	}
 	if !processor.ValidTag(name) { // names have the characters of tags
 		return nil, fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
 	}
 	return planner.WithGuard(ctx, func(tag string) error {
-		if !access.From(ctx).May(verb, tag) {
+		if !access.From(ctx).May(access.Read, tag) {
 			return delaytask.ErrScheduleNotFound
 		}
 		return nil
@@ -185,19 +149,14 @@ func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*scheduleO
 	return &scheduleOutput{show.schedule(&s)}, nil
 }
 
-// showSchedule is onSchedule for a caller that reads, and returns what shows it the answer.
+// showSchedule is seeSchedule for a caller that reads, and returns what shows it the answer.
 func (a *API) showSchedule(ctx context.Context, in RawInput, name string) (context.Context, shower, error) {
-	ctx, err := onSchedule(ctx, access.Read, name)
+	ctx, err := seeSchedule(ctx, name)
 	if err != nil {
 		return nil, shower{}, err
 	}
 	show, err := a.shower(ctx, in, "")
 	return ctx, show, err
-}
-
-func (a *API) deleteSchedule(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
-	return nil, a.changeSchedule(ctx, access.Schedule, audit.DeleteSchedule, in.Name, "",
-		func(ctx context.Context) error { return a.scheduler.DeleteSchedule(ctx, in.Name) })
 }
 
 func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {

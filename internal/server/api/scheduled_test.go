@@ -98,6 +98,10 @@ func TestASchedulesDefinitionIsARightOfItsOwn(t *testing.T) {
 		}
 	}
 	s.Want(403, wire.CodeForbidden, "DELETE", at("call", ""), "", saver...)
+	// What calls addresses is theirs who may choose these.
+	s.Want(403, wire.CodeForbidden, "DELETE", at("call", ""), "", define...)
+	s.Want(403, wire.CodeForbidden, "PUT", at("call", ""), `{"lines":["@yearly"],"tag":"t"}`, define...)
+	s.Want(200, "", "PUT", at("call", ""), `{"lines":["@yearly"],"tag":"t"}`, both...)
 	s.Want(204, "", "DELETE", at("call", ""), "", define...)
 }
 
