@@ -56,7 +56,7 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
-MODULES := . test/system bench/peers
+MODULES := . test/system bench
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .PHONY: lint
@@ -80,11 +80,11 @@ release-check: ## check the workflows, and build what a release publishes but fo
 # What is linked is what the linker was given, not what go.mod lists for tests.
 .PHONY: peers-size
 peers-size: ## what the least program with delaytask and with River links: modules, packages that are not Go's own, bytes
-	@cd bench/peers; for peer in delaytask river; do \
-		CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o ../../bin/size-$$peer ./size/$$peer; \
-		linked=$$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./size/$$peer); \
+	@cd bench; for peer in delaytask river; do \
+		CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o ../bin/size-$$peer ./peers/size/$$peer; \
+		linked=$$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./peers/size/$$peer); \
 		echo "$$peer: $$(sort -u <<<"$$linked" | wc -l) modules, $$(wc -l <<<"$$linked") packages," \
-			"$$(stat -c %s ../../bin/size-$$peer) bytes"; \
+			"$$(stat -c %s ../bin/size-$$peer) bytes"; \
 	done
 
 .PHONY: rules
@@ -110,7 +110,7 @@ bench: ## run the benchmarks of single parts
 
 .PHONY: peers
 peers: ## measure River, Asynq, backlite and delaytask on one machine; as root; RECORD=true records it
-	go -C bench/peers run . $(if $(filter true,$(RECORD)),-record results.md) $(PEERS)
+	go -C bench run ./peers $(if $(filter true,$(RECORD)),-record peers/results.md) $(PEERS)
 
 SERVER ?= mariadb
 

@@ -58,7 +58,7 @@ func startMySQL(ctx context.Context, kind, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	script := filepath.Join("..", "..", "test", "servers", kind)
+	script := filepath.Join("..", "test", "servers", kind)
 	dsn, err := output(ctx, script, "start", strconv.Itoa(port), dir)
 	if err != nil {
 		return nil, missing(err.Error())

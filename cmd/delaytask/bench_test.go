@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,7 +25,7 @@ func TestBenchPrintsATableAndItsProgress(t *testing.T) {
 	before := s.ok("list", "--json")
 	s.watched = true
 	r := s.run(tinyBench()...)
-	contains(t, r.stderr, "raw.insert_single, turn 1 of 2", "#] done")
+	contains(t, r.stderr, "] save", "#] done")
 	out := regexp.MustCompile(`[0-9][0-9.,]*`).ReplaceAllString(r.stdout, "#")
 	lines := strings.Split(strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(out, " ")), "\n")
 	if len(lines) < 6 || !strings.HasPrefix(lines[0], "SQLite #; # CPUs, ") ||
@@ -35,7 +34,7 @@ func TestBenchPrintsATableAndItsProgress(t *testing.T) {
 		t.Fatalf("it prints\n%s", out)
 	}
 	for _, want := range []string{
-		"raw.insert_single_per_s # # # rows by single-row autocommit INSERTs on # connections (SQLite: #)",
+		"raw.insert_single_per_s # # # the same on # connections (SQLite: #)",
 		"save.per_s # # # tasks by # goroutines that call SaveDelayTask one at a time",
 		"save.ratio # - - save.per_s in terms of raw.insert_single_per_s",
 	} {
@@ -57,46 +56,18 @@ func TestBenchPrintsATableAndItsProgress(t *testing.T) {
 }
 
 func TestBenchSaysWhatIsMissing(t *testing.T) {
-	for stolen, said := range map[float64]bool{1.9: false, 12.4: true} {
-		var out bytes.Buffer
-		a := &app{stdout: &out}
-		err := a.printBench(&bench.Report{Meta: bench.Meta{
-			LeftOut: map[string]string{"restart": "the clock is another one"},
-			Stolen:  map[string]float64{"all": stolen, "save": 50},
-		}})
-		servertest.OK(t, err)
-		contains(t, out.String(), "Not measured: restart: the clock is another one")
-		if strings.Contains(out.String(), "gave 12 % of its CPU time to others") != said {
-			t.Errorf("%v %% stolen: %s", stolen, out.String())
-		}
-	}
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	servertest.OK(t, a.printBench(&bench.Report{Meta: bench.Meta{
+		LeftOut: map[string]string{"lateness.500": "the clock is another one"},
+	}}))
+	contains(t, out.String(), "Not measured: lateness.500: the clock is another one")
 }
 
-// TestPartsOfBenchMeasureTheirOwn starts the program once more, as the service and as several processes.
-func TestPartsOfBenchMeasureTheirOwn(t *testing.T) {
-	t.Parallel()
-	s := newShell(t)
-	f := func(part, only, figures string) {
-		t.Helper()
-		var report map[string]map[string]any
-		s.decode(&report, "bench", part, "--scale", "0.002", "--repeats", "1", "--only", only)
-		got := strings.Join(slices.Sorted(maps.Keys(report[part])), " ")
-		if got != figures || report["meta"]["server"] != "SQLite" {
-			t.Errorf("the report is %v", report)
-		}
+func TestBenchRefusesAMeasurementThatThereIsNot(t *testing.T) {
+	r := newShell(t).run("bench", "--only", "drian")
+	if r.code != exitWrongUse || r.stdout != "" {
+		t.Errorf("code %d, %s", r.code, r.stdout)
 	}
-	f("http", "http.save,http.save_batch", "save save_batch")
-	f("nodes", "nodes.drain.1,nodes.drain.3", "drain drain_per_s drain_ratio")
-	f("rollup", "rollup.drain", "drain")
-	for line, want := range map[string]string{
-		"--only drian":           `no measurement "drian"; there are raw.insert_single, save`,
-		"http --only save":       `bench http does not measure "save"; it measures http.save, http.save_batch`,
-		"nodes --only http.save": `bench nodes does not measure "http.save"; it measures nodes.drain.1, nodes.drain.3`,
-	} {
-		r := s.run(append([]string{"bench"}, strings.Fields(line)...)...)
-		if r.code != exitWrongUse || r.stdout != "" {
-			t.Errorf("code %d, %s", r.code, r.stdout)
-		}
-		contains(t, r.stderr, want)
-	}
+	contains(t, r.stderr, `no measurement "drian"; there are raw.insert_alone, raw.insert_single, save`)
 }

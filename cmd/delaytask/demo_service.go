@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
 )

@@ -45,7 +45,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"overview more", "forecast more", "forecast --span 2h", "forecast --span soon", "forecast --tag bad!",
 		"nodes more", "version more", "demo more", "health more", "health --timeout soon", "health --url ftp://h",
 		"config print --concurrency none", "config print --ttr 1ms",
-		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch",
+		"bench more", "bench --repeats 0", "bench --only nosuch",
 		"bench --dsn nonsense", "token", "token more", "token list more", "token revoke", "token revoke a b",
 		"token create", "token create a b --tags * --verbs all", "token create a", "token create a --tags *",
 		"token create a --verbs all", "token create a --tags * --verbs pop",

@@ -1,86 +1,75 @@
 package bench
 
 import (
+	"cmp"
 	"context"
-	"os"
-	"strings"
+	"errors"
+	"math"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
-const childArgument = "child"
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
-// TestMain is also the program that measurements start once more.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == childArgument {
-		roles["echo"] = echo
-		if err := Child(context.Background(), os.Stdin, os.Stdout); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(dbtest.WithServers(m))
+var errOnFire = errors.New("the machine is on fire")
+
+// tiny makes a run so small that its figures mean nothing.
+func tiny(db dbtest.Database, only ...string) Options {
+	return Options{DSN: db.DSN, Only: only, Scale: 0.005, Repeats: 2, Progress: func(int, int, string) {}}
 }
 
-// tiny makes a run so small that its figures mean nothing, and that leaves no database behind.
-func tiny(t *testing.T, db dbtest.Database, only ...string) Options {
+// runner returns a run without turns.
+func runner(o Options) *Runner {
+	o.Scale, o.Progress = cmp.Or(o.Scale, 1), func(int, int, string) {}
+	return &Runner{Options: o, Meta: Meta{LeftOut: map[string]string{}}, figures: map[string][]float64{}}
+}
+
+// onFresh gives f a database on each server.
+func onFresh(t *testing.T, f func(context.Context, *Runner, *Database) error) {
 	t.Helper()
-	t.Cleanup(func() {
-		if left := scratches(t, db); len(left) > 0 {
-			t.Errorf("it leaves %v", left)
-		}
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		r := runner(tiny(db))
+		servertest.OK(t, r.OnFresh(t.Context(), func(ctx context.Context, d *Database) error { return f(ctx, r, d) }))
 	})
-	return Options{
-		DSN: db.DSN, Only: only, Scale: 0.005, Repeats: 2, Rows: 1000,
-		Child: []string{childArgument}, scratch: scratchOwner(db),
-	}
 }
 
-// newRun returns a run without turns.
-func newRun(t *testing.T, o Options) *run {
-	t.Helper()
-	once := o.Repeats == 0
-	o = o.withDefaults()
-	place, err := newPlace(o.DSN, o.scratch)
-	servertest.OK(t, err)
-	t.Cleanup(func() {
-		if err := place.leave(); err != nil {
-			t.Error(err)
+func TestMedianIsTheMiddle(t *testing.T) {
+	r := runner(Options{})
+	if _, measured := r.Median("a"); measured {
+		t.Error("nothing has a median")
+	}
+	for _, tt := range []struct{ add, want float64 }{{9, 9}, {1, 5}, {2, 2}, {3, 2.5}, {100, 3}} {
+		r.Add("a", tt.add)
+		if got, _ := r.Median("a"); got != tt.want {
+			t.Errorf("after %v the median is %v, want %v", tt.add, got, tt.want)
 		}
-	})
-	r := &run{Options: o, once: once, workload: o.workload(), place: place, figures: newFigures(), stolen: make(stolen)}
-	r.meta.Forms, r.meta.LeftOut = make(map[string]string), make(map[string]string)
-	return r
+	}
 }
 
-// echo is a role that writes its order.
-func echo(_ context.Context, o order, t *child.Narrator) error {
-	t.Tell(o)
-	return nil
+func TestARatioNeedsBothFigures(t *testing.T) {
+	r := runner(Options{})
+	r.Add("of", 30)
+	if r.AddRatio("ratio", "of", "to"); len(r.figures["ratio"]) != 0 {
+		t.Error("there is a ratio to nothing")
+	}
+	r.Add("to", 20)
+	if r.AddRatio("ratio", "of", "to"); r.figures["ratio"][0] != 1.5 {
+		t.Errorf("the ratio is %v", r.figures["ratio"])
+	}
 }
 
-func TestAChildPlaysItsRole(t *testing.T) {
-	r := newRun(t, Options{DSN: "sqlite:unused.db"})
-	if _, err := startChild[order](t.Context(), r, order{}); err == nil ||
-		!strings.Contains(err.Error(), "how to start") {
-		t.Errorf("without arguments: %v", err)
+func TestWhatIsBelowAHundredHasThreeDecimals(t *testing.T) {
+	for value, want := range map[float64]float64{12.34567: 12.346, 99.9996: 100, 123.4567: 123, 49301.5: 49302} {
+		if got := rounded(value); got != want {
+			t.Errorf("%v is %v, want %v", value, got, want)
+		}
 	}
-	r.Child = []string{childArgument}
-	want := order{Role: "echo", DSN: "user:password@tcp(host)/db", Count: 7}
-	p, err := startChild[order](t.Context(), r, want)
-	servertest.OK(t, err)
-	if got, err := p.Last(); err != nil || got != want {
-		t.Errorf("it said %+v, %v", got, err)
-	}
-	p, err = startChild[order](t.Context(), r, order{Role: "nosuch"})
-	servertest.OK(t, err)
-	if _, err := p.Last(); err == nil {
-		t.Error("a role that there is not was played")
+	if got := rounded(-0.0001); math.Signbit(got) {
+		t.Errorf("nothing is %v", got)
 	}
 }

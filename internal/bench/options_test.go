@@ -1,43 +1,30 @@
 package bench
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
 
-func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
-	for want, o := range map[string]Options{
-		"not both":                   {Quick: true, Full: true},
-		"rows are -1":                {Rows: -1},
-		"repeats are -1":             {Repeats: -1},
-		"turns are -1":               {Turns: -1},
-		"scale is -1":                {Scale: -1},
-		`no measurement "drian"`:     {Only: []string{"save", "drian"}},
-		`no measurement "raw.nosuc"`: {Only: []string{"raw.nosuc"}},
-		`no measurement ""`:          {Only: []string{""}},
-		"viewers are -1":             {Viewers: -1},
-		"the rate is -1":             {Rate: -1},
-		"none that a benchmark has":  {Database: "shop"},
-		"that an earlier run":        {Only: []string{"cold"}},
-		"one turn":                   {Only: []string{"cold"}, Database: scratchPrefix + "kept", Repeats: 2},
-	} {
-		_, err := Run(t.Context(), o)
-		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", o, err)
+func TestANameThatNoMeasurementHasIsRefused(t *testing.T) {
+	for _, name := range []string{"drian", "raw.nosuch", "la", ""} {
+		_, err := Run(t.Context(), Measurements, Options{Only: []string{"save", name}})
+		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), "no measurement \""+name+"\"") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
-func TestQuickIsAPartOfAll(t *testing.T) {
-	quick, all := Options{Quick: true}.chosen(), Options{}.chosen()
-	apart := (Options{Only: []string{"http", "nodes", "schedules", "ui", "cold", "rollup"}}).chosen()
-	if len(quick) == 0 || len(quick) > len(all) || len(apart) == 0 || len(all)+len(apart) != len(registry) {
-		t.Errorf("%d of %d are quick, %d apart", len(quick), len(all), len(apart))
-	}
-	for _, o := range []Options{{}, {Quick: true}, {Full: true}, {Scale: 1e-9}} {
-		if w := o.withDefaults().workload(); w.batch < 1 || w.drain < 1 || w.rows < 1 {
-			t.Errorf("%+v has the workload %+v", o, w)
+func TestNamesGroupsAndAQuickRunChooseMeasurements(t *testing.T) {
+	all := append(slices.Clone(Measurements), Measurement{Name: "nodes", Apart: true})
+	for want, o := range map[int]Options{
+		2: {Only: []string{"drain", "save"}}, 4: {Only: []string{"lateness"}}, 5: {Only: []string{"raw"}},
+		1: {Only: []string{"nodes"}}, len(Measurements): {}, len(Measurements) - 2: {Quick: true},
+	} {
+		if got, err := o.choose(all); err != nil || len(got) != want {
+			t.Errorf("%+v chooses %v, want %d; %v", o, Names(got), want, err)
 		}
 	}
 }
@@ -45,26 +32,51 @@ func TestQuickIsAPartOfAll(t *testing.T) {
 // TestKeysAreDeclaredOnce keeps one measurement from adding to the figures of another.
 func TestKeysAreDeclaredOnce(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, m := range registry {
-		if m.takes == nil || m.measure == nil || len(m.figures) == 0 {
-			t.Errorf("%s is not complete", m.name)
-		}
-		for _, f := range m.figures {
-			if seen[f.key] || f.about == "" {
-				t.Errorf("%s: %+v", m.name, f)
+	for _, m := range Measurements {
+		for _, f := range m.Figures {
+			if seen[f[0]] || f[1] == "" {
+				t.Errorf("%s: %+v", m.Name, f)
 			}
-			seen[f.key] = true
+			seen[f[0]] = true
 		}
 	}
 }
 
-func TestAMeasurementIsCalledByItsNameItsGroupAndItsFigures(t *testing.T) {
-	for name, want := range map[string]int{
-		"cpu": 1, "memory": 2, "latency_now": 2, "latency_now.other_process": 1, "lateness": 9, "late": 0,
-		"nodes.drain": 2, "raw": 4, "drain": 1,
-	} {
-		if got := (Options{Only: []string{name}}).chosen(); len(got) != want {
-			t.Errorf("%s means %d measurements, want %d", name, len(got), want)
+// counting is a measurement that counts its turns and ends with err.
+func counting(name string, turns int, order *[]string, err error) Measurement {
+	return Measurement{Name: name, Turns: turns, Measure: func(context.Context, *Runner) error {
+		*order = append(*order, name)
+		return err
+	}}
+}
+
+func TestWhatHasOneTurnComesAtTheEnd(t *testing.T) {
+	for repeats, want := range []string{"raw save raw save raw save save long", "raw save long",
+		"raw save raw save long long"} {
+		var order []string
+		err := runner(Options{Repeats: repeats}).turns(t.Context(), []Measurement{
+			counting("raw", 0, &order, nil), counting("long", 1, &order, nil), counting("save", 4, &order, nil),
+		})
+		if got := strings.Join(order, " "); err != nil || got != want {
+			t.Errorf("repeats %d: turns %s, %v", repeats, got, err)
 		}
+	}
+}
+
+func TestWhatCannotBeMeasuredIsLeftOut(t *testing.T) {
+	var order []string
+	r := runner(Options{Repeats: 1})
+	err := r.turns(t.Context(), []Measurement{
+		counting("clock", 0, &order, LeftOut("another clock")), counting("save", 0, &order, nil),
+	})
+	if err != nil || !slices.Equal(order, []string{"clock", "save"}) {
+		t.Errorf("turns %v, %v", order, err)
+	}
+	if len(r.Meta.LeftOut) != 1 || r.Meta.LeftOut["clock"] != "another clock" {
+		t.Errorf("left out: %v", r.Meta.LeftOut)
+	}
+	err = r.turns(t.Context(), []Measurement{counting("save", 0, &order, errOnFire)})
+	if !errors.Is(err, errOnFire) {
+		t.Errorf("any other error: %v", err)
 	}
 }

@@ -1,204 +1,156 @@
 package bench
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// What all tasks of measurements have, raw or not.
 const (
-	benchTag = "bench.task"
-	farDelay = 24 * time.Hour // of tasks that are not to run
-
-	// benchBody has 100 bytes.
-	benchBody = `{"order":"7d793037-a076-4d4f-8e5b-0c4f2b1a9e11","amount":"199.90","reason":"not paid in 30 minutes"}`
+	batchConns  = 4
+	batchRows   = 500
+	updateConns = 2
 )
 
-// raw is a program that knows nothing of delaytask but its table.
-type raw struct {
-	conns []*sql.Conn // open and warm
-	kind  sqlstore.Kind
-}
+var (
+	rawInsertAlone = rawInserts("raw.insert_alone", "rows by single-row autocommit INSERTs on 1 connection", 1, 1)
 
-// withRaw gives f n connections. A SQLite file has one writer, and is the faster for being written by one connection
-// alone.
-func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *raw) error) (err error) {
-	pool, err := d.connect(ctx, n)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	r := &raw{kind: d.kind}
-	defer func() {
-		for _, conn := range r.conns {
-			err = errors.Join(err, conn.Close())
-		}
-	}()
-	if d.kind == sqlstore.SQLite {
-		n = 1
-	}
-	for range n {
-		conn, err := pool.Conn(ctx)
-		if err != nil {
-			return fmt.Errorf("open %d connections, which the server must allow: %w", n, err)
-		}
-		r.conns = append(r.conns, conn)
-		var rows int // opens the table
-		warm := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM delay_task_message LIMIT 1) one")
-		if err := warm.Scan(&rows); err != nil {
-			return fmt.Errorf("warm a connection: %w", err)
-		}
-	}
-	return f(ctx, r)
-}
+	rawInsertSingle = rawInserts("raw.insert_single", "the same on 64 connections (SQLite: 1)", 64, 1)
 
-// rawIDs makes ids like delaytask's own: they ascend.
-func rawIDs() *cluster.IDs { return cluster.NewIDs(cluster.RandomNode(), time.Now) }
+	rawInsertBatch = rawInserts("raw.insert_batch", "rows by 500-row INSERTs on 4 connections (SQLite: 1)", batchConns,
+		batchRows)
+)
 
-const updateConns = 2
-
-var rawClaimBatch = measurement{
-	name: "raw.claim_batch", quick: true,
-	figures: []figure{{"raw.claim_batch_per_s",
-		"rows claimed by guarded UPDATEs of 500 rows on 2 connections (SQLite: 1)"}},
-	takes: updatesTake,
-	measure: func(ctx context.Context, r *run) error {
-		return r.rawUpdates(ctx, "raw.claim_batch", row.Pending, claimForms)
-	},
-}
-
-var rawSettleBatch = measurement{
-	name: "raw.settle_batch", quick: true,
-	figures: []figure{{"raw.settle_batch_per_s", "rows completed by the same, each with a start of its own"}},
-	takes:   updatesTake,
-	measure: func(ctx context.Context, r *run) error {
-		return r.rawUpdates(ctx, "raw.settle_batch", row.Executing, settleForms)
-	},
-}
-
-func updatesTake(w workload) time.Duration {
-	return onFreshTakes + filledIn(w.batch) + time.Duration(w.batch)*25*time.Microsecond
-}
-
-// filledIn is what filling a table takes, about.
-func filledIn(rows int) time.Duration { return time.Duration(rows) * 20 * time.Microsecond }
-
-// updateForm is a way to write the UPDATE of a batch.
-type updateForm struct {
-	name string
-	kind sqlstore.Kind
-	// text updates the rows, in ascending order, of tasks in their first attempt.
-	text func(ids []int64) string
-}
-
-// rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every
-// statement must change all of its rows.
-func (r *run) rawUpdates(ctx context.Context, name string, from row.Status, forms []updateForm) error {
-	form, err := r.fastest(ctx, name, from, forms)
-	if err != nil {
-		return err
-	}
-	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-		ids, err := d.fill(ctx, r.workload.batch, filling{status: from, due: dueNow()})
-		if err != nil {
+// rawInserts measures INSERTs. They are built before the clock starts: more of them than two cores can run. On a
+// machine that has run them sooner, the measurement is shorter.
+func rawInserts(name, about string, conns, rows int) Measurement {
+	return Measurement{
+		Name: name, Quick: true,
+		Figures: []Figure{{name + "_per_s", about}, {name + ".p50_ms", "half of these statements took at most"}},
+		Measure: Fresh(func(ctx context.Context, r *Runner, d *Database) error {
+			n := rows * max(8*conns, r.Count(min(125_000, 750_000/rows)))
+			statements := Filling{From: time.Now().Add(FarDelay)}.inserts(newIDs(n), rows)
+			done, err := d.run(ctx, conns, r.Warmed, statements)
+			r.Add(name+"_per_s", done.PerSecond())
+			r.AddPercentiles(name, done.Calls, "p50_ms")
 			return err
-		}
-		return d.withRaw(ctx, updateConns, func(ctx context.Context, raw *raw) error {
-			done, err := raw.update(ctx, ids, form)
+		}),
+	}
+}
+
+var rawClaims = rawUpdates("raw.claim_batch",
+	"rows claimed by guarded UPDATEs of 500 rows on 2 connections (SQLite: 1)", row.Pending,
+	"status = 3, version = version + 1, attempt = attempt + 1, executor = '%[1]s', due_time = '%[2]s', "+
+		"update_time = '%[2]s' WHERE version = 0 AND status = 0")
+
+var rawSettles = rawUpdates("raw.settle_batch", "rows completed by the same",
+	row.Executing, "status = 1, version = version + 1, attempt = 1, crash_count = 0, error_stack = NULL, "+
+		"errors = NULL, executor = '%[1]s', due_time = '%[2]s', execution_time = '%[2]s', finish_time = '%[2]s', "+
+		"update_time = '%[2]s' WHERE version = 1 AND status = 3")
+
+// rawUpdates measures UPDATEs of rows that stand at the status. They are built before the clock starts.
+func rawUpdates(name, about string, from row.Status, change string) Measurement {
+	return Measurement{
+		Name: name, Quick: true, Figures: []Figure{{name + "_per_s", about}},
+		Measure: Fresh(func(ctx context.Context, r *Runner, d *Database) error {
+			ids, err := d.Fill(ctx, r.Count(Tasks), Filling{Status: from, From: time.Now()})
 			if err != nil {
 				return err
 			}
-			r.figures.add(name+"_per_s", done.perSecond())
-			return nil
-		})
-	})
+			table := "delay_task_message FORCE INDEX (PRIMARY)"
+			if d.Kind.Embedded() {
+				table = "delay_task_message NOT INDEXED"
+			}
+			var statements []statement
+			for ids := range slices.Chunk(ids, batchRows) {
+				list := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(ids), "[]")), ",")
+				text := "UPDATE " + table + " SET " + change + " AND id IN (" + list + ")"
+				statements = append(statements, statement{fmt.Sprintf(text, executor, row.At(time.Now())), len(ids)})
+			}
+			done, err := d.run(ctx, updateConns, untilDone, statements)
+			r.Add(name+"_per_s", done.PerSecond())
+			return err
+		}),
+	}
 }
 
-// update builds all statements and then runs them.
-func (r *raw) update(ctx context.Context, ids []int64, form updateForm) (hammered, error) {
-	batches := slices.Collect(slices.Chunk(ids, batchRows))
-	texts := make([]string, len(batches))
-	for i, batch := range batches {
-		texts[i] = form.text(batch)
-	}
-	var next atomic.Int64
-	return hammer(ctx, len(r.conns), forEver, func(ctx context.Context, conn int) (int, error) {
-		i := int(next.Add(1)) - 1
-		if i >= len(texts) {
-			return 0, nil
-		}
-		result, err := r.conns[conn].ExecContext(ctx, texts[i])
-		if err != nil {
-			return 0, err
-		}
-		changed, err := result.RowsAffected()
-		if err == nil && int(changed) != len(batches[i]) {
-			err = fmt.Errorf("%s: a statement for %d rows changed %d", form.name, len(batches[i]), changed)
-		}
-		return len(batches[i]), err
-	})
+// executor is what the executor of a claimed row looks like.
+const executor = "bench.example.com:12345:J5NCQMUZ3KQ7L4XE:17"
+
+// What all tasks of measurements have, raw or not.
+const (
+	Tag      = "bench.task"
+	FarDelay = 24 * time.Hour // of tasks that are not to run
+
+	// Body has 100 bytes.
+	Body = `{"order":"7d793037-a076-4d4f-8e5b-0c4f2b1a9e11","amount":"199.90","reason":"not paid in 30 minutes"}`
+)
+
+// Filling says what rows a table gets. Each is or was due Apart later than the one before, the first at From. Rows that
+// have run were executed and finished then.
+type Filling struct {
+	Tag    string // default: [Tag]
+	Status row.Status
+	From   time.Time
+	Apart  time.Duration // default: a microsecond
 }
 
-// formTrials is how many batches each form has. The fastest counts: whatever else the machine does disturbs that one
-// least.
-const formTrials = 6
-
-// fastest tries the forms in turn, once in a run, and remembers the fastest.
-func (r *run) fastest(
-	ctx context.Context, name string, from row.Status, forms []updateForm,
-) (best updateForm, err error) {
-	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != r.place.target.Kind() })
-	if len(forms) == 1 {
-		return forms[0], nil
+// Fill inserts n rows as fast as it goes, and returns their ids in ascending order.
+func (d *Database) Fill(ctx context.Context, n int, f Filling) ([]int64, error) {
+	ids := newIDs(n)
+	for part := range slices.Chunk(ids, 50_000) { // which are in memory at once
+		if _, err := d.run(ctx, batchConns, untilDone, f.inserts(part, 1000)); err != nil {
+			return nil, fmt.Errorf("fill the table with %d rows: %w", n, err)
+		}
+		f.From = f.From.Add(time.Duration(len(part)) * f.apart())
 	}
-	if i := slices.IndexFunc(forms, func(f updateForm) bool { return f.name == r.meta.Forms[name] }); i >= 0 {
-		return forms[i], nil
-	}
-	err = r.onFresh(ctx, func(ctx context.Context, d *database) error {
-		best, err = r.try(ctx, d, from, forms)
-		return err
-	})
-	r.meta.Forms[name] = best.name
-	return best, err
+	return ids, nil
 }
 
-// try returns the fastest form. One that the server does not know is no candidate.
-func (r *run) try(ctx context.Context, d *database, from row.Status, forms []updateForm) (best updateForm, err error) {
-	fastest := forEver
-	refused := make(map[string]error)
-	for range formTrials {
-		for _, form := range forms {
-			if refused[form.name] != nil {
-				continue
+func (f Filling) apart() time.Duration { return cmp.Or(f.Apart, time.Microsecond) }
+
+// newIDs returns ids like delaytask's own: they ascend.
+func newIDs(n int) []int64 {
+	ids, source := make([]int64, n), cluster.NewIDs(cluster.RandomNode(), time.Now)
+	for i := range ids {
+		ids[i] = source.Next()
+	}
+	return ids
+}
+
+// inserts returns INSERTs of so many rows each. They have the columns that a save writes, and those of a claim where
+// rows were claimed.
+func (f Filling) inserts(ids []int64, rows int) (all []statement) {
+	columns, values := "", ""
+	switch f.Status {
+	case row.Pending:
+	case row.Executing:
+		columns, values = ", status, version, attempt, executor", ", 3, 1, 1, '"+executor+"'"
+	default:
+		columns = ", status, version, attempt, executor, execution_time, finish_time"
+		values = fmt.Sprintf(", %d, 2, 1, '%s', '%%[2]s', '%%[2]s'", f.Status, executor)
+	}
+	values = "(%[1]d, '" + cmp.Or(f.Tag, Tag) + "', NULL, '" + Body +
+		"', 20, 15000, 0, NULL, 0, 0, 86400000, '%[2]s', '%[2]s', '%[2]s', '%[2]s'" + values + ")"
+	due := f.From
+	for ids := range slices.Chunk(ids, rows) {
+		text := []byte("INSERT INTO delay_task_message (id, tag, task_key, message_body, max_attempts, ttr, " +
+			"priority, headers, max_late_ms, late_policy, delay_time, expected_time, due_time, create_time, " +
+			"update_time" + columns + ") VALUES ")
+		for i, id := range ids {
+			if i > 0 {
+				text = append(text, ", "...)
 			}
-			ids, err := d.fill(ctx, min(batchRows, r.workload.batch), filling{status: from, due: dueNow()})
-			if err != nil {
-				return best, err
-			}
-			err = d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-				done, err := raw.update(ctx, ids, form)
-				if refused[form.name] = err; err == nil && done.took < fastest {
-					best, fastest = form, done.took
-				}
-				return nil
-			})
-			if err != nil {
-				return best, err
-			}
+			text = fmt.Appendf(text, values, id, row.At(due))
+			due = due.Add(f.apart())
 		}
+		all = append(all, statement{string(text), len(ids)})
 	}
-	if fastest == forEver {
-		return best, errors.Join(slices.Collect(maps.Values(refused))...)
-	}
-	return best, nil
+	return all
 }

@@ -2,140 +2,195 @@ package bench
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
-// run is one run of the benchmark.
-type run struct {
-	Options
-	once     bool // measurements that take long have one turn
-	workload workload
-	place    *place
-	filled   *database // with the table that people read; nil before a measurement wants it
-	figures  *figures
-	stolen   stolen
-	meta     Meta
+// Drain measures how fast tasks run that are due when a scheduler starts.
+var Drain = Measurement{
+	Name: "drain", Quick: true,
+	Figures: []Figure{
+		{"drain.per_s", "tasks that are due at Start, from then until the last result is stored"},
+		{"drain.ratio", "drain.per_s in terms of what raw claims and settles in turn"},
+	},
+	Measure: Fresh(func(ctx context.Context, r *Runner, d *Database) error {
+		return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+			perSecond, err := d.Drain(ctx, s, r.Count(Tasks))
+			r.Add("drain.per_s", perSecond)
+			return err
+		})
+	}),
+	Derive: func(r *Runner) {
+		claim, claimed := r.Median("raw.claim_batch_per_s")
+		settle, settled := r.Median("raw.settle_batch_per_s")
+		drained, measured := r.Median("drain.per_s")
+		if claimed && settled && measured {
+			r.Add("drain.ratio", drained*(1/claim+1/settle))
+		}
+	},
 }
 
-// Run measures what the options select, and leaves nothing behind, even when ctx ends. With an error it returns what
-// was measured until then, if a measurement had begun. The error is [ErrInvalidOptions], ctx's cause, or one of the
-// database, with advice where there is some.
-func Run(ctx context.Context, o Options) (_ *Report, err error) {
-	if err := o.Check(); err != nil {
-		return nil, err
+// LateTag is the tag of tasks that fall due one after the other.
+const LateTag = "bench.late"
+
+// RunLimit is how long is waited for tasks to run that are due.
+const RunLimit = 30 * time.Second
+
+// Drain fills the table with n due tasks, and has a scheduler run them. It returns how many a second it completes, from
+// its start until it has stored all results and is stopped.
+func (d *Database) Drain(ctx context.Context, s *delaytask.Scheduler, n int) (perSecond float64, err error) {
+	starts, tag := lateness.NewStarts(n), "bench.drain."+rand.Text()
+	if _, err := d.Fill(ctx, n, Filling{Tag: tag, From: time.Now()}); err != nil {
+		return 0, err
 	}
-	once := o.Repeats == 0
-	o = o.withDefaults()
-	r := &run{Options: o, once: once, workload: o.workload(), figures: newFigures(), stolen: make(stolen)}
+	if err := s.Register(tag, starts); err != nil {
+		return 0, err
+	}
 	began := time.Now()
-	if r.place, err = newPlace(o.DSN, o.scratch); err != nil {
-		return nil, err
+	limit := RunLimit + time.Duration(n)*10*time.Millisecond // more than it takes where it is worth measuring
+	err = errors.Join(s.Start(ctx), starts.Wait(ctx, limit), s.Stop(ctx))
+	took := time.Since(began)
+	if err != nil {
+		return 0, err
 	}
-	defer func() { err = errors.Join(err, r.leave()) }()
-	if err := r.describe(ctx, began); err != nil {
-		return nil, err
+	tasks, err := d.TasksOf(ctx, tag)
+	if lost := starts.Judge(tasks).Lost; err == nil && lost > 0 {
+		err = fmt.Errorf("%d of %d tasks are not completed", lost, n)
 	}
-	err = r.stolen.during(wholeRun, func() error { return r.turns(ctx, o.chosen()) })
-	for _, m := range registry {
-		if m.derive != nil {
-			m.derive(r.figures)
+	return float64(n) / took.Seconds(), err
+}
+
+// latenessAt measures tasks that become due at a rate.
+func latenessAt(rate int) Measurement {
+	name := fmt.Sprintf("lateness.%d", rate)
+	return Measurement{
+		Name: name, Turns: 1, Quick: rate == 500 || rate == 2000,
+		Figures: []Figure{
+			{name + ".p50_ms", fmt.Sprintf("start behind the due time at %d tasks a second", rate)},
+			{name + ".p99_ms", "99 of 100 tasks are at most so late"},
+			{name + ".p999_ms", "999 of 1,000"},
+			{name + ".max_ms", "all"},
+			{name + ".ratio", name + ".p50_ms in terms of raw.insert_alone.p50_ms"},
+			{name + ".early", "tasks that started before they were due"},
+			{name + ".lost", "tasks that did not start, or not complete"},
+			{name + ".duplicates", "starts beyond the first of a task"},
+		},
+		Measure: Fresh(func(ctx context.Context, r *Runner, d *Database) error {
+			j, err := d.Lateness(ctx, rate, r.Lasting(LateSpan), r.Ahead())
+			if err == nil {
+				r.AddJudgement(name, j)
+			}
+			return err
+		}),
+		Derive: func(r *Runner) { r.AddRatio(name+".ratio", name+".p50_ms", "raw.insert_alone.p50_ms") },
+	}
+}
+
+// Lateness saves tasks that are due within the span, which begins later by ahead at least, and runs them.
+func (d *Database) Lateness(
+	ctx context.Context, rate int, span, ahead time.Duration,
+) (j lateness.Judgement, err error) {
+	n := max(1, int(float64(rate)*span.Seconds()))
+	starts := lateness.NewStarts(n)
+	if err := d.SameClock(ctx); err != nil {
+		return j, err
+	}
+	err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		if err := errors.Join(s.Register(LateTag, starts), s.Start(ctx)); err != nil {
+			return err
 		}
-	}
-	r.meta.Stolen = r.stolen.percent()
-	r.meta.Duration = time.Since(began).Milliseconds()
-	return r.report(), err
-}
-
-// leave drops what the run has made, but for what is to be kept.
-func (r *run) leave() error {
-	if r.filled == nil {
-		return r.place.leave()
-	}
-	if r.Keep && r.Database == "" {
-		return nil
-	}
-	return errors.Join(r.filled.drop(), r.place.leave())
-}
-
-// turn is one turn of one measurement.
-type turn struct {
-	measurement
-	number, of int
-}
-
-// turns alternate between raw and ours, so that other load of the machine affects all alike.
-func (r *run) turns(ctx context.Context, chosen []measurement) error {
-	var turns []turn
-	for _, long := range []bool{false, true} {
-		of := r.Repeats
-		if long && r.once {
-			of = 1
+		begin, err := SaveAhead(ctx, n, span, ahead, SaverOf(s, LateTag, Body))
+		if err != nil {
+			return err
 		}
-		for number := range of {
-			for _, m := range chosen {
-				if m.once == long {
-					turns = append(turns, turn{m, number + 1, of})
-				}
+		_ = starts.Wait(ctx, time.Until(begin.Add(span))+RunLimit) // what has not started is judged
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return j, err
+	}
+	tasks, err := d.TasksOf(ctx, LateTag)
+	return starts.Judge(tasks), err
+}
+
+// TasksOf reads all tasks of a tag from the table.
+func (d *Database) TasksOf(ctx context.Context, tag string) (all []delaytask.TaskRow, err error) {
+	err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		for filter := (delaytask.Filter{Tag: tag, Limit: 1000}); ; {
+			page, err := s.List(ctx, filter)
+			all = append(all, page.Tasks...)
+			if filter.After = page.Next; err != nil || page.Next == "" {
+				return err
 			}
 		}
-	}
-	var p Progress
-	for _, t := range turns {
-		p.Total += t.takes(r.workload)
-	}
-	for _, t := range turns {
-		takes := t.takes(r.workload)
-		p.Name, p.Turn, p.Turns = t.name, t.number, t.of
-		err := r.stolen.during(t.name, func() error {
-			return p.during(ctx, r.Progress, takes, func(ctx context.Context) error { return t.measure(ctx, r) })
-		})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if out, ok := errors.AsType[*leftOut](err); ok {
-			r.meta.LeftOut[t.name] = out.Error()
-		} else if err != nil {
-			return fmt.Errorf("measure %s: %w", t.name, err)
-		}
-		p.Done += takes
-	}
-	r.Progress(Progress{Done: p.Total, Total: p.Total})
-	return nil
+	})
+	return all, err
 }
 
-// leftOut is the error of a measurement that cannot be taken here. The others are.
-type leftOut struct{ error }
-
-func (l *leftOut) Unwrap() error { return l.error }
-
-// Progress is the progress of a run.
-type Progress struct {
-	Name        string // of what is measured now; empty at the end
-	Turn, Turns int    // from 1
-	Done, Total time.Duration
+// SameClock returns [LeftOut] where lateness cannot be measured, because the server has another clock.
+func (d *Database) SameClock(ctx context.Context) error {
+	if d.Kind.Embedded() {
+		return nil
+	}
+	pool, err := d.Connect(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err = lateness.ClockAhead(ctx, pool.DB, 0); errors.Is(err, lateness.ErrOtherClock) {
+		return LeftOut(err.Error())
+	}
+	return err
 }
 
-const progressEvery = 200 * time.Millisecond
+// Ahead is the least time between the save of a task and its due time, so that any process has armed it. It is a second
+// at any scale: what is saved too late is not measured.
+func (r *Runner) Ahead() time.Duration { return max(r.Lasting(2500*time.Millisecond), time.Second) }
 
-// during calls f, and reports progress meanwhile by the time that it is expected to take.
-func (p Progress) during(
-	ctx context.Context, report func(Progress), takes time.Duration, f func(context.Context) error,
-) error {
-	result := make(chan error, 1)
-	began := time.Now()
-	go func() { result <- f(ctx) }()
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	done := p.Done
-	for {
-		report(p)
-		select {
-		case err := <-result:
-			return err
-		case <-ticker.C:
-			p.Done = done + min(time.Since(began), takes)
+// Saver saves a task for each moment, at most a thousand.
+type Saver func(ctx context.Context, moments []time.Time) error
+
+const savedAtOnce = 1000
+
+// SaveAhead saves n tasks that are due at random moments of a span, and returns when it begins: later by ahead than
+// the saves would end at 10,000 a second. It returns [LeftOut] when they ended half a second later still.
+func SaveAhead(ctx context.Context, n int, span, ahead time.Duration, save Saver) (begin time.Time, err error) {
+	begin = time.Now().Add(ahead + time.Duration(n)*100*time.Microsecond)
+	moments := make([]time.Time, n)
+	for i := range moments {
+		moments[i] = begin.Add(mathrand.N(span))
+	}
+	for moments := range slices.Chunk(moments, savedAtOnce) {
+		if err := save(ctx, moments); err != nil {
+			return begin, err
 		}
+	}
+	if left := time.Until(begin); left < ahead-500*time.Millisecond {
+		err = LeftOut(fmt.Sprintf("this machine is too busy to be measured: saving %d tasks ended %v before the first "+
+			"was due", n, left.Round(time.Millisecond)))
+	}
+	return begin, err
+}
+
+// SaverOf saves tasks by a scheduler, or by a client of a service.
+func SaverOf(
+	by interface {
+		SaveDelayTasks(context.Context, []delaytask.Item) ([]delaytask.SaveResult, error)
+	}, tag string, body any,
+) Saver {
+	return func(ctx context.Context, moments []time.Time) error {
+		items := make([]delaytask.Item, len(moments))
+		for i, at := range moments {
+			items[i] = delaytask.Item{Tag: tag, Body: body, Options: []delaytask.Option{delaytask.WithTime(at)}}
+		}
+		_, err := by.SaveDelayTasks(ctx, items)
+		return err
 	}
 }

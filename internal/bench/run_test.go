@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ import (
 )
 
 func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
-	report, err := Run(t.Context(), tiny(t, dbtest.New(t, dbtest.SQLite), "save_tx", "save_bulk"))
+	report, err := Run(t.Context(), Measurements, tiny(dbtest.New(t, dbtest.SQLite), "save_bulk"))
 	servertest.OK(t, err)
 	text, err := json.Marshal(report)
 	servertest.OK(t, err)
@@ -23,8 +22,8 @@ func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 	servertest.OK(t, json.Unmarshal(text, &root))
 	_, ratio := root["save_bulk"]["ratio"]
 	_, rate := root["save_bulk"]["per_s"].(float64)
-	_, spread := root["spread"]["save_tx"]
-	if len(root) != 4 || ratio || !rate || !spread || root["meta"]["server"] != "SQLite" {
+	_, spread := root["spread"]["save_bulk"]
+	if len(root) != 3 || ratio || !rate || !spread || root["meta"]["server"] != "SQLite" {
 		t.Errorf("%s", text)
 	}
 }
@@ -34,24 +33,23 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		for _, f := range []func(context.Context, *database) error{
-			func(context.Context, *database) error { return errOnFire },
-			func(ctx context.Context, d *database) error {
-				if len(scratches(t, db)) != 1 {
-					t.Errorf("there is no scratch database but %v", scratches(t, db))
+		before := scratches(t, db)
+		for _, f := range []func(context.Context, *Database) error{
+			func(context.Context, *Database) error { return errOnFire },
+			func(ctx context.Context, d *Database) error {
+				if len(scratches(t, db)) != len(before)+1 {
+					t.Errorf("there is no database more, but %v", scratches(t, db))
 				}
 				cancel()
-				return d.withRaw(ctx, 2, func(context.Context, *raw) error { return nil })
+				_, err := d.Fill(ctx, 1, Filling{})
+				return err
 			},
 		} {
-			r := newRun(t, tiny(t, db))
-			if err := r.onFresh(ctx, f); !errors.Is(err, errOnFire) && !errors.Is(err, context.Canceled) {
+			err := runner(tiny(db)).OnFresh(ctx, f)
+			if !errors.Is(err, errOnFire) && !errors.Is(err, context.Canceled) {
 				t.Errorf("it ended with %v", err)
 			}
-			if err := r.place.leave(); err != nil {
-				t.Error(err)
-			}
-			if left := scratches(t, db); len(left) > 0 {
+			if left := scratches(t, db); len(left) > len(before) {
 				t.Errorf("it leaves %v", left)
 			}
 		}
@@ -61,14 +59,14 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestAnInterruptedRunSaysSo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		ctx, cancel := context.WithCancel(t.Context())
-		o := tiny(t, db, "raw.insert_single", "drain")
-		o.Progress = func(p Progress) {
-			if p.Name == "drain" {
+		o := tiny(db, "raw.insert_single", "drain")
+		o.Progress = func(_, _ int, next string) {
+			if next == "drain" {
 				cancel()
 			}
 		}
-		report, err := Run(ctx, o)
-		if !errors.Is(err, context.Canceled) || report == nil || len(report.Lines) != 1 {
+		report, err := Run(ctx, Measurements, o)
+		if !errors.Is(err, context.Canceled) || report == nil || len(report.Lines) != 2 {
 			t.Errorf("it ended with %v and %+v", err, report)
 		}
 	})
@@ -76,12 +74,13 @@ func TestAnInterruptedRunSaysSo(t *testing.T) {
 
 func TestWhatCannotBeDroppedIsNamed(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(t, db)
-		err := newRun(t, o).onFresh(t.Context(), func(ctx context.Context, _ *database) error {
-			_, err := connect(t, db).ExecContext(ctx, "DROP DATABASE "+o.scratch+"_1")
+		var name string
+		err := runner(tiny(db)).OnFresh(t.Context(), func(ctx context.Context, d *Database) error {
+			name = d.Name
+			_, err := connect(t, db).ExecContext(ctx, "DROP DATABASE "+name)
 			return err
 		})
-		if !errors.Is(err, ErrLeftBehind) || !strings.Contains(err.Error(), o.scratch+"_1") {
+		if !errors.Is(err, ErrLeftBehind) || !strings.Contains(err.Error(), name) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -89,9 +88,9 @@ func TestWhatCannotBeDroppedIsNamed(t *testing.T) {
 
 func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(t, db, "save")
+		o := tiny(db, "save")
 		o.DSN = db.DSN[:strings.LastIndex(db.DSN, "/")+1] + "delaytask_nowhere"
-		if _, err := Run(t.Context(), o); err != nil {
+		if _, err := Run(t.Context(), Measurements, o); err != nil {
 			t.Error(err)
 		}
 	})
@@ -100,10 +99,11 @@ func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
 func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		pool := connect(t, db)
-		name := "bench_" + scratchOwner(db)[len("delaytask_test_"):][:20] // users' names are short
+		own, _, _ := strings.Cut(db.DSN[strings.LastIndex(db.DSN, "/")+1:], "?")
+		name := "bench_" + own[len("delaytask_test_"):][:20] // users' names are short
 		for _, statement := range []string{
 			"CREATE USER " + name + " IDENTIFIED BY 'Few-rights-1'",
-			"GRANT ALL ON " + scratchOwner(db) + ".* TO " + name,
+			"GRANT ALL ON " + own + ".* TO " + name,
 		} {
 			if _, err := pool.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
@@ -114,36 +114,27 @@ func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		o := tiny(t, db, "save")
+		o := tiny(db, "save")
 		o.DSN = name + ":Few-rights-1@" + db.DSN[strings.LastIndex(db.DSN, "@")+1:]
-		_, err := Run(t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), "may not create") ||
+		_, err := Run(t.Context(), Measurements, o)
+		if err == nil || !strings.Contains(err.Error(), "wants GRANT ALL ON") ||
 			strings.Contains(err.Error(), "Few-rights") {
 			t.Errorf("it ended with %v", err)
 		}
 	})
 }
 
-// scratches lists the databases and files of a run.
+// scratches lists the databases and files of runs.
 func scratches(t *testing.T, db dbtest.Database) (names []string) {
 	t.Helper()
 	if db.Kind == dbtest.SQLite {
-		found, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(db.DSN, "sqlite:")),
+		names, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(db.DSN, "sqlite:")),
 			"delaytask-bench-*"))
 		servertest.OK(t, err)
-		for _, folder := range found {
-			files, err := os.ReadDir(folder)
-			servertest.OK(t, err)
-			for _, f := range files {
-				if strings.HasSuffix(f.Name(), ".db") {
-					names = append(names, f.Name())
-				}
-			}
-		}
 		return names
 	}
 	rows, err := connect(t, db).QueryContext(context.WithoutCancel(t.Context()),
-		`SHOW DATABASES LIKE '`+scratchOwner(db)+`\_%'`)
+		`SHOW DATABASES LIKE 'delaytask\_bench\_%'`)
 	servertest.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -161,12 +152,4 @@ func connect(t *testing.T, db dbtest.Database) *sql.DB {
 	servertest.OK(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
 	return pool
-}
-
-// scratchOwner is the name of the test's own database. Others of a run begin with it, so that tests beside this one are
-// not met.
-func scratchOwner(db dbtest.Database) string {
-	name := db.DSN[strings.LastIndex(db.DSN, "/")+1:]
-	name, _, _ = strings.Cut(name, "?")
-	return name
 }

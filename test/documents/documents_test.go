@@ -119,7 +119,8 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	pages := documents(t, "*.md", "docs/*.md", "docs/*/*.md", "internal/bench/*.md", "test/lab/results/*.md")
+	pages := documents(t, "*.md", "docs/*.md", "docs/*/*.md", "bench/*.md", "bench/peers/*.md", "internal/bench/*.md",
+		"test/lab/results/*.md")
 	for _, doc := range pages {
 		for _, found := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(doc.text, ""), -1) {
 			path, anchor := doc.path, found[2]

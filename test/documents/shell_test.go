@@ -31,6 +31,7 @@ var exceptions = []exception{
 	{command: "go run ./cmd/delaytask demo", why: "TestThePictureShowsWhatTheDemoPrints runs the demo, " +
 		"TestTheDemoServesADashboard the one with a dashboard"},
 	{command: "go run ./examples/schedule", why: "it runs until it is stopped; TestSchedule runs it"},
+	{command: "go -C bench run .", why: "it takes minutes, on a server; its module has tests of its own"},
 	{command: "go run ./test/lab judge", why: "it judges the journal of a test that has failed"},
 	{command: "kubectl", why: "it needs a cluster; test/system/deploy checks what is applied"},
 	{command: "test/servers", why: "it installs servers; .ci/run does"},

@@ -25,10 +25,10 @@ var floors = [][]string{
 	{"internal/testkit/linear"},
 	{
 		"internal/server/access", "internal/server/browser",
-		"internal/testkit/arrows", "internal/batch", "internal/bench/child", "internal/clock",
+		"internal/testkit/arrows", "internal/batch", "internal/lifecycle/child", "internal/clock",
 		"internal/cluster", "internal/testkit/dbtest", "internal/metrics",
 		"internal/server/otlp", "internal/server/encrypted", "internal/testkit/stall", "internal/testkit",
-		"internal/timer", "internal/server/traces", "internal/bench/usage", "internal/bench/viewers",
+		"internal/timer", "internal/server/traces", "internal/testkit/usage",
 		"internal/store", "internal/wire", "processor/webhook", "scanner",
 	},
 	{"internal/audit", "internal/lifecycle", "internal/listing", "internal/runqueue", "internal/schedule",
@@ -46,7 +46,6 @@ var floors = [][]string{
 	{"internal/server/api"},
 	{"internal/server/signin"},
 	{"internal/server"},
-	{"internal/bench/httpbench", "internal/bench/nodebench"},
 	{"internal/bench"},
 	// On the uppermost floor: tests alone import servertest.
 	{"cmd", "test", "examples", "bench", "internal/testkit/servertest"},
@@ -105,14 +104,14 @@ var only = map[string]struct {
 	"github.com/testcontainers":     {packages: []string{"internal/testkit/dbtest"}, tests: true},
 	"github.com/go-json-experiment": {packages: []string{"internal/server/compat", "internal/server/api"}, tests: true},
 	"github.com/go-sql-driver": {packages: []string{"internal/sqlstore", "internal/testkit/dbtest",
-		"internal/bench", "bench/peers", "migrations", ".", "test/system/chaos"}},
+		"bench/peers", "migrations", ".", "test/system/chaos"}},
 	"modernc.org/sqlite": {packages: []string{"internal/sqlitedriver", "internal/testkit/dbtest", "bench/peers",
 		"migrations", "."}},
 	"github.com/pressly/goose": {packages: []string{"migrations"}},
 	"github.com/knadh/koanf":   {packages: []string{"internal/server/config"}},
 	"github.com/spf13/cobra":   {packages: []string{"cmd"}},
 	"github.com/prometheus": {packages: []string{"metrics", "=internal/server",
-		"internal/bench/nodebench", "."}},
+		"bench", "."}},
 	"go.opentelemetry.io/otel": {packages: []string{".", "cmd", "=internal/server", "internal/server/api",
 		"internal/server/otlp", "internal/server/traces"}},
 	// What exports spans is the choice of a program, not of the library.
@@ -137,7 +136,7 @@ var only = map[string]struct {
 	"go.uber.org/goleak":                {},
 	"pgregory.net/rapid":                {packages: []string{"internal/testkit/storetest", "internal/spec"}},
 	"github.com/jmoiron/sqlx": {packages: []string{"internal/sqlstore", "internal/bench", ".", "cmd",
-		"test", "examples/orm"}},
+		"bench", "test", "examples/orm"}},
 	"gorm.io":            {packages: []string{"examples/orm"}, tests: true},
 	"entgo.io":           {packages: []string{"examples/orm"}, tests: true},
 	"github.com/uptrace": {packages: []string{"examples/orm"}, tests: true},
@@ -277,7 +276,7 @@ func covers(folder, pkg string) bool {
 
 // sameTree lets a program's own packages know each other.
 func sameTree(a, b string) bool {
-	return slices.ContainsFunc([]string{"cmd", "test", "examples/orm"}, func(tree string) bool {
+	return slices.ContainsFunc([]string{"bench", "cmd", "test", "examples/orm"}, func(tree string) bool {
 		return covers(tree, a) && covers(tree, b)
 	})
 }

@@ -25,7 +25,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/test/lab/record"
 	"github.com/delaytask/delaytask/test/system/chaos/fleet"
 	"github.com/delaytask/delaytask/test/system/chaos/ledger"

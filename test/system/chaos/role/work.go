@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/processor"
 )

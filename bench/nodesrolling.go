@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+)
+
+const (
+	rollingRate   = 1000
+	rollingChunk  = 10                      // tasks of one save
+	rollingDelay  = 2500 * time.Millisecond // at least: so early that a task is armed wherever it was saved
+	rollingSpread = time.Second             // beyond that
+	rollingRest   = 2 * time.Second         // before, between and after the restarts
+	rollingLimit  = 5 * time.Minute         // for all
+)
+
+// nodesRolling replaces three processes one after the other, under load.
+var nodesRolling = bench.Measurement{
+	Name: "nodes.rolling", Apart: true, Turns: 1,
+	Figures: append(lateFigures("nodes.rolling",
+		fmt.Sprintf("start behind the due time at %d a second while %d processes are restarted in turn", rollingRate,
+			fleetSize)),
+		bench.Figure{"nodes.rolling.attempts_burned",
+			"attempts beyond the first of a task, and leases that a process lost"},
+		bench.Figure{"nodes.rolling.wasted_pct", aboutWasted}),
+	Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
+		return withFleet(ctx, d, bench.LateTag, fleetSize, func(ctx context.Context, nodes *fleet) error {
+			return rolling(ctx, r, d, nodes)
+		})
+	}),
+}
+
+func rolling(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet) error {
+	if err := nodes.serve(ctx); err != nil {
+		return err
+	}
+	var saved atomic.Int64
+	var from, until time.Time // of what is judged by its lateness
+	err := d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		saving, end := context.WithCancel(ctx)
+		saver := make(chan error, 1)
+		go func() { saver <- saveSteadily(saving, r, s, &saved) }()
+		err := lateness.Pass(ctx, rollingDelay+rollingSpread+r.Lasting(rollingRest))
+		if err == nil {
+			from = time.Now()
+			err = restartInTurn(ctx, r, nodes)
+			until = time.Now()
+		}
+		end()
+		if err := errors.Join(err, <-saver); err != nil {
+			return err
+		}
+		return nodes.ran(ctx, int(saved.Load()), rollingDelay+rollingSpread+bench.RunLimit)
+	})
+	if err := errors.Join(err, nodes.stop(fleetSize)); err != nil {
+		return err
+	}
+	tasks, err := d.TasksOf(ctx, bench.LateTag)
+	if err == nil {
+		addRolling(r, tasks, int(saved.Load()), from, until, nodes)
+	}
+	return err
+}
+
+// addRolling judges the lateness of tasks that were due between two moments, and the rest of the figures of all.
+func addRolling(r *bench.Runner, tasks []delaytask.TaskRow, saved int, from, until time.Time, nodes *fleet) {
+	starts := nodes.starts(saved)
+	j := starts.Judge(tasks)
+	j.Lost += saved - len(tasks)
+	j.Starts = starts.Judge(dueBetween(tasks, from, until)).Starts
+	r.AddJudgement("nodes.rolling", j)
+	burned := 0
+	for i := range tasks {
+		burned += max(0, tasks[i].Attempt-1) + tasks[i].CrashCount
+	}
+	r.Add("nodes.rolling.attempts_burned", float64(burned))
+	r.Add("nodes.rolling.wasted_pct", nodes.wasted())
+}
+
+// saveSteadily saves tasks until ctx ends. It finishes a save that has begun.
+func saveSteadily(ctx context.Context, r *bench.Runner, s *delaytask.Scheduler, saved *atomic.Int64) error {
+	chunks := max(2, r.Count(rollingRate)/rollingChunk) // a second
+	err := pace(ctx, chunks, int(rollingLimit.Seconds())*chunks, func(context.Context) error {
+		items := make([]delaytask.Item, rollingChunk)
+		for i := range items {
+			items[i] = delaytask.Item{Tag: bench.LateTag, Body: bench.Body, Delay: rollingDelay + rand.N(rollingSpread)}
+		}
+		_, err := s.SaveDelayTasks(context.WithoutCancel(ctx), items)
+		if err == nil {
+			saved.Add(rollingChunk)
+		}
+		return err
+	})
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+// restartInTurn replaces each process by another one, and waits until the load is even again.
+func restartInTurn(ctx context.Context, r *bench.Runner, nodes *fleet) error {
+	for range fleetSize {
+		err := nodes.stop(1)
+		if err := errors.Join(err, nodes.add(ctx, 1), nodes.serve(ctx)); err != nil {
+			return err
+		}
+		if err := lateness.Pass(ctx, r.Lasting(rollingRest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	scheduleTag = "bench.tick"
+	// schedulePeriod is that of 1,000 schedules with 100 ticks a second.
+	schedulePeriod = 10 * time.Second
+	schedulesMost  = 1000
+	midnightMost   = 10_000
+	manyMost       = 100_000
+	manyDue        = 1000 // of them, in a minute
+)
+
+var schedulesTicks = bench.Measurement{
+	Name: "schedules.ticks", Apart: true, Turns: 1,
+	Figures: []bench.Figure{
+		{"schedules.declare_ms", "until 1,000 schedules that a program declares are stored"},
+		{"schedules.late.p50_ms", "start behind the due time of 1,000 schedules with 100 ticks a second"},
+		{"schedules.late.p99_ms", "99 of 100 ticks are at most so late"},
+		{"schedules.late.max_ms", "all"},
+		{"schedules.early", "ticks that started before they were due"},
+		{"schedules.lost", "ticks that did not run"},
+	},
+	Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
+		e, err := ticksOn(ctx, d, order{Count: schedulesMost, Span: r.Lasting(bench.LateSpan)})
+		if err != nil {
+			return err
+		}
+		r.Add("schedules.declare_ms", bench.Milliseconds(e.Declared))
+		r.AddPercentiles("schedules.late", e.Starts, "p50_ms", "p99_ms", "max_ms")
+		r.Add("schedules.early", float64(e.Early))
+		r.Add("schedules.lost", float64(e.Lost))
+		return nil
+	}),
+}
+
+var schedulesMidnight = bench.Measurement{
+	Name: "schedules.midnight", Apart: true, Turns: 1,
+	Figures: []bench.Figure{
+		{"schedules.midnight_ms", "until 10,000 schedules have started that are due in the same second"},
+	},
+	Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
+		e, err := ticksOn(ctx, d, order{Count: midnightMost})
+		if err == nil {
+			r.Add("schedules.midnight_ms", bench.Milliseconds(e.Last))
+		}
+		return err
+	}),
+}
+
+var schedulesMany = bench.Measurement{
+	Name: "schedules.many", Apart: true, Turns: 1,
+	Figures: []bench.Figure{
+		{"schedules.many_cpu_pct", "of one core, for 100,000 schedules of which 1,000 are due a minute"},
+		{"schedules.none_cpu_pct", "the same without schedules"},
+	},
+	Measure: bench.Fresh(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
+		span := r.Lasting(time.Minute)
+		none, err := idle(ctx, d, span, 0)
+		if err != nil {
+			return err
+		}
+		e, err := ticksOn(ctx, d, order{Count: manyMost, Span: span})
+		if err == nil {
+			r.Add("schedules.none_cpu_pct", none.percent())
+			r.Add("schedules.many_cpu_pct", e.percent())
+		}
+		return err
+	}),
+}
+
+// ticksOn has a child declare schedules and run their ticks.
+func ticksOn(ctx context.Context, d *bench.Database, o order) (ticksEvent, error) {
+	o.Role, o.DSN = "ticks", d.DSN
+	p, err := startChild[ticksEvent](ctx, o)
+	if err != nil {
+		return ticksEvent{}, err
+	}
+	return p.Last()
+}
+
+type ticksEvent struct {
+	idleEvent                 // what it used meanwhile
+	Declared  time.Duration   // until all were stored
+	Starts    []time.Duration // behind the due times
+	Last      time.Duration
+	Early     int
+	Lost      int
+}
+
+// ticksChild runs ticks for a span. Without a span it runs one tick of all its schedules, at one second.
+func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
+	seen := &ticksSeen{}
+	cfg := delaytask.Config{ScheduleOwner: "bench", Revision: time.Now()}
+	return o.database().OnScheduler(ctx, cfg, func(s *delaytask.Scheduler) error {
+		begin := time.Now().Truncate(time.Second).Add(midnightAfter)
+		for i := range o.Count {
+			when, opts := o.spec(i, begin)
+			err := s.DeclareSchedule(fmt.Sprintf("bench-%06d", i), when, scheduleTag, bench.Body, opts...)
+			if err != nil {
+				return err
+			}
+		}
+		began := time.Now()
+		if err := errors.Join(s.Register(scheduleTag, seen), s.Start(ctx), awaitStored(ctx, s, o.Count)); err != nil {
+			return err
+		}
+		e := ticksEvent{Declared: time.Since(began)}
+		rest := 2 * schedulePeriod // what is planted first may be late, because it was stored late
+		switch {
+		case o.Span == 0:
+			rest = time.Until(begin) - time.Second
+		case o.Count == manyMost:
+			rest = 90 * time.Second // until the set was compared with the table once more, and then is left alone
+		}
+		if err := lateness.Pass(ctx, rest); err != nil {
+			return err
+		}
+		seen.reset()
+		var err error
+		e.idleEvent, err = using(func() error {
+			if o.Span > 0 {
+				return lateness.Pass(ctx, o.Span)
+			}
+			return seen.await(ctx, o.Count, bench.RunLimit)
+		})
+		if err != nil {
+			return err
+		}
+		seen.tell(&e)
+		if o.Span > 0 && o.Count == schedulesMost {
+			e.Lost = max(0, int(e.Took/schedulePeriod)*o.Count-len(e.Starts))
+		}
+		t.Tell(e)
+		return nil
+	})
+}
+
+// midnightAfter is how long after the start 10,000 schedules are due that are to be stored first.
+const midnightAfter = time.Minute
+
+// spec is when the i-th schedule runs. Those of 100 ticks a second are spread by jitter.
+func (o order) spec(i int, begin time.Time) (delaytask.Spec, []delaytask.Option) {
+	switch {
+	case o.Span == 0:
+		return delaytask.At(begin), nil
+	case o.Count == manyMost:
+		period := time.Minute * manyMost / manyDue
+		line := fmt.Sprintf("@every %v/%v", period, time.Duration(i)*time.Second%period)
+		return delaytask.Spec{Lines: []string{line}}, nil
+	default:
+		return delaytask.Every(schedulePeriod), []delaytask.Option{delaytask.WithJitter(schedulePeriod)}
+	}
+}
+
+func awaitStored(ctx context.Context, s *delaytask.Scheduler, n int) error {
+	last := fmt.Sprintf("bench-%06d", n-1)
+	for {
+		_, err := s.GetSchedule(ctx, last)
+		if !errors.Is(err, delaytask.ErrScheduleNotFound) {
+			return err
+		}
+		if err := lateness.Pass(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// ticksSeen is a processor that notes how late ticks start.
+type ticksSeen struct {
+	mu   sync.Mutex
+	late []time.Duration
+}
+
+// Process implements [processor.Processor].
+func (s *ticksSeen) Process(_ context.Context, task *processor.Task) error {
+	late := time.Since(task.Expected)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = append(s.late, late)
+	return nil
+}
+
+func (s *ticksSeen) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = nil
+}
+
+func (s *ticksSeen) await(ctx context.Context, n int, most time.Duration) error {
+	for giveUp := time.Now().Add(midnightAfter + most); ; {
+		s.mu.Lock()
+		seen := len(s.late)
+		s.mu.Unlock()
+		if seen >= n {
+			return nil
+		}
+		if time.Now().After(giveUp) {
+			return fmt.Errorf("%d of %d schedules have started", seen, n)
+		}
+		if err := lateness.Pass(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *ticksSeen) tell(e *ticksEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, late := range s.late {
+		if late < 0 {
+			e.Early++
+		}
+		e.Last = max(e.Last, late)
+		e.Starts = append(e.Starts, late)
+	}
+}

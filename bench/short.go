@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/wake"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// shortWay is how a process saves, which serves nothing as a rule, and how another one gets the tasks.
+type shortWay string
+
+const (
+	shortHere      shortWay = "here"      // by the process that runs them
+	shortSaves     shortWay = ""          // plain saves
+	shortTx        shortWay = "tx"        // in transactions; late is counted from the commit
+	shortCommitted shortWay = "committed" // likewise, and the scheduler is told of the commit
+	shortPoll      shortWay = "poll"      // wake-ups are off
+	shortPop       shortWay = "pop"       // a caller pops
+)
+
+const (
+	shortTag  = "bench.short"
+	shortRate = 50
+)
+
+// shortDelays are taken in turns.
+var shortDelays = []time.Duration{
+	0, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, 1900 * time.Millisecond,
+}
+
+// shortLateness measures tasks with short delays.
+func (o *options) shortLateness(way shortWay, about string) bench.Measurement {
+	name := "lateness.short"
+	if way != shortSaves {
+		name += "_" + string(way)
+	}
+	return bench.Measurement{
+		Name: name, Turns: 1, Quick: way == shortHere || way == shortSaves,
+		Figures: []bench.Figure{
+			{name + ".now.p50_ms", about + ", delay 0: from the call, or the commit, to the start"},
+			{name + ".now.p99_ms", "99 of 100 take at most"},
+			{name + ".later.p50_ms", "with delays of 50 ms to 1.9 s: start behind the due time"},
+			{name + ".later.p99_ms", "99 of 100 are at most so late"},
+			{name + ".early", "tasks that started before they were due"},
+		},
+		Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
+			if d.Kind.Embedded() && (way == shortTx || way == shortCommitted) {
+				return leftOut("an open transaction keeps the worker from its claims")
+			}
+			n := max(1, int(shortRate*r.Lasting(time.Minute).Seconds()))
+			return measureShort(ctx, r, order{Role: "short", DSN: d.DSN, Rate: shortRate, Count: n, Way: way}, name)
+		}),
+	}
+}
+
+func measureShort(ctx context.Context, r *bench.Runner, o order, name string) error {
+	o.Serving, o.Saving = true, o.Way == shortHere
+	worker, err := startShort(ctx, o)
+	if err != nil {
+		return err
+	}
+	var saved, ran shortEvent
+	if !o.Saving {
+		o.Serving, o.Saving = false, true
+		saver, err := startShort(ctx, o)
+		if err == nil {
+			saved, err = saver.Last()
+		}
+		if err != nil {
+			_ = worker.Kill()
+			return err
+		}
+	}
+	if ran, err = worker.Last(); err != nil {
+		return err
+	}
+	if saved.Saved == nil {
+		saved = ran
+	}
+	if len(ran.Starts) < o.Count {
+		return fmt.Errorf("%d of %d tasks did not start within %v", o.Count-len(ran.Starts), o.Count, bench.RunLimit)
+	}
+	var now, later []time.Duration
+	early := 0
+	for n, start := range ran.Starts {
+		switch {
+		case start.At.Before(start.Expected):
+			early++
+		case shortDelay(n) == 0:
+			now = append(now, start.At.Sub(saved.Saved[n]))
+		default:
+			later = append(later, start.At.Sub(start.Expected))
+		}
+	}
+	r.AddPercentiles(name+".now", now, "p50_ms", "p99_ms")
+	r.AddPercentiles(name+".later", later, "p50_ms", "p99_ms")
+	r.Add(name+".early", float64(early))
+	return nil
+}
+
+func startShort(ctx context.Context, o order) (*child.Process[shortEvent], error) {
+	p, err := startChild[shortEvent](ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p.Listen(bench.RunLimit, func(e shortEvent) bool { return !e.Ready })
+	return p, nil
+}
+
+// shortEvent is written twice: when the process is ready, and at the end.
+type shortEvent struct {
+	Ready  bool
+	Saved  map[int]time.Time // by the number of the task: when the save was called, or committed
+	Starts map[int]shortStart
+}
+
+type shortStart struct{ At, Expected time.Time }
+
+// shortDelay is that of the task with the number.
+func shortDelay(n int) time.Duration { return shortDelays[n%len(shortDelays)] }
+
+func shortChild(ctx context.Context, o order, t *child.Narrator) error {
+	cfg := delaytask.Config{}
+	if o.Way == shortPoll {
+		cfg.Wake = wake.Off
+	}
+	return o.database().OnScheduler(ctx, cfg, func(s *delaytask.Scheduler) error {
+		if !o.Serving {
+			t.Tell(shortEvent{Ready: true})
+			saved, err := o.saveShort(ctx, s)
+			t.Tell(shortEvent{Saved: saved})
+			return err
+		}
+		seen := &shortStarts{starts: map[int]shortStart{}, want: o.Count, done: make(chan struct{})}
+		if o.Way != shortPop {
+			if err := s.Register(shortTag, seen); err != nil {
+				return err
+			}
+		}
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+		popping, stop := context.WithCancel(ctx)
+		defer stop()
+		var callers sync.WaitGroup
+		if o.Way == shortPop {
+			callers.Go(func() { seen.pop(popping, s) })
+		}
+		if err := lateness.Pass(ctx, 3*time.Second); err != nil { // until the nodes know each other
+			return err
+		}
+		t.Tell(shortEvent{Ready: true})
+		var saved map[int]time.Time
+		if o.Saving {
+			var err error
+			if saved, err = o.saveShort(ctx, s); err != nil {
+				return err
+			}
+		}
+		spread := time.Duration(o.Count) * time.Second / time.Duration(o.Rate)
+		select {
+		case <-seen.done:
+		case <-time.After(spread + bench.RunLimit):
+		case <-ctx.Done():
+		}
+		stop()
+		callers.Wait()
+		t.Tell(shortEvent{Saved: saved, Starts: seen.all()})
+		return nil
+	})
+}
+
+// saveShort saves tasks whose bodies are their numbers. It returns when each call began, or when its transaction was
+// committed.
+func (o order) saveShort(ctx context.Context, s *delaytask.Scheduler) (saved map[int]time.Time, err error) {
+	var pool *sqlx.DB
+	if o.Way == shortTx || o.Way == shortCommitted {
+		if pool, _, err = sqlstore.Connect(ctx, o.DSN); err != nil {
+			return nil, err
+		}
+		defer pool.Close()
+	}
+	saved = map[int]time.Time{}
+	var mu sync.Mutex
+	note := func(n int, at time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		saved[n] = at
+	}
+	var next atomic.Int64
+	return saved, pace(ctx, o.Rate, o.Count, func(ctx context.Context) error {
+		n := int(next.Add(1) - 1)
+		if pool == nil {
+			note(n, time.Now())
+			_, err := s.SaveDelayTask(ctx, shortTag, n, shortDelay(n))
+			return err
+		}
+		tx, err := pool.BeginTxx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+		id, err := s.SaveDelayTaskTx(ctx, tx, shortTag, n, shortDelay(n))
+		if err != nil {
+			return err
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+		note(n, time.Now())
+		if o.Way == shortCommitted {
+			s.Committed(id)
+		}
+		return nil
+	})
+}
+
+// shortStarts notes when tasks start.
+type shortStarts struct {
+	mu     sync.Mutex
+	starts map[int]shortStart
+	want   int
+	done   chan struct{}
+}
+
+// Process implements [processor.Processor].
+func (s *shortStarts) Process(_ context.Context, task *processor.Task) error {
+	at := time.Now()
+	n, err := strconv.Atoi(string(task.Body))
+	if err != nil {
+		return processor.Permanent(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starts[n] = shortStart{at, task.Expected}
+	if len(s.starts) == s.want {
+		close(s.done)
+	}
+	return nil
+}
+
+// pop takes tasks as a caller does, one at a time by each of several.
+func (s *shortStarts) pop(ctx context.Context, scheduler *delaytask.Scheduler) {
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				tasks, err := scheduler.Pop(ctx, shortTag)
+				if err != nil {
+					return
+				}
+				for _, t := range tasks {
+					_ = s.Process(ctx, &t.Task)
+					_ = t.Finish(ctx) // otherwise its lease ends, after the measurement
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+func (s *shortStarts) all() map[int]shortStart {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.starts)
+}
