@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
@@ -52,7 +50,7 @@ file with an hour of history that is made up.`,
 			if err != nil {
 				return err
 			}
-			summary, err := a.demo(ctx, dsn, prefix)
+			summary, err := a.perform(ctx, dsn, prefix)
 			return errors.Join(a.demoResult(summary, err), cleanup())
 		},
 	}
@@ -75,25 +73,6 @@ func demoPlace(cmd *cobra.Command) (dsn, prefix string, cleanup func() error, er
 		return "", "", nil, fmt.Errorf("make a folder for the demo's database: %w", err)
 	}
 	return "sqlite:" + filepath.Join(dir, "demo.db"), "", func() error { return os.RemoveAll(dir) }, nil
-}
-
-func (a *app) demo(ctx context.Context, dsn, prefix string) (summary *demoSummary, err error) {
-	out := a.stdout
-	if a.json {
-		out = io.Discard
-	}
-	play, err := newPlay(ctx, dsn, prefix, a.logger(config.Log{Level: "error"}), out, a.screen)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, play.close(ctx)) }()
-	if err := play.run(ctx); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		return nil, err
-	}
-	return play.summary(ctx)
 }
 
 func (a *app) demoResult(s *demoSummary, err error) error {

@@ -5,303 +5,253 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
+	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other
 // programs do beside it. What it prints comes from the events of the service and from the rows.
 type play struct {
-	dsn      string
-	prefix   string
-	narrator *narrator
+	narrator
+	dsn, prefix string
+	db          *sql.DB // for plain SQL
+	operator    *delaytask.Scheduler
 
-	db        *sql.DB // for plain SQL
-	operator  *delaytask.Scheduler
-	offset    offset
-	events    chan event
-	processes []*process // the last one runs
+	service *child.Process[event] // nil: none runs
+	events  chan event
+	ended   chan error // what each process ended with
 
-	ids      map[string]int64 // by the scene's name
-	starts   []event
-	finished map[string]int // how many tasks have succeeded
-	refused  bool           // the duplicate was
+	ids       map[string]int64 // by the scene's name
+	starts    []event
+	successes int  // attempts that have succeeded
+	refused   bool // the duplicate was
 }
 
-// manyEvents is more than a play has: a process that is stopped never waits for a reader.
-const manyEvents = 1000
-
-func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.Writer, s screen) (*play, error) {
-	operator, err := delaytask.Open(ctx, dsn, delaytask.Config{Logger: log, NodeName: commandNode})
+// perform returns what the rows say at the end, and leaves nothing behind.
+func (a *app) perform(ctx context.Context, dsn, prefix string) (summary *demoSummary, err error) {
+	p := &play{narrator: narrator{app: a}, dsn: dsn, prefix: prefix, ids: map[string]int64{},
+		// More than there are, so that a process that stops never waits for a reader.
+		events: make(chan event, 1000), ended: make(chan error, 2)}
+	p.operator, err = delaytask.Open(ctx, dsn,
+		delaytask.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
 	if err != nil {
 		return nil, err
 	}
-	p := &play{
-		dsn: dsn, prefix: prefix, operator: operator, events: make(chan event, manyEvents),
-		ids: map[string]int64{}, finished: map[string]int{},
-	}
-	db, kind, err := sqlstore.Connect(ctx, dsn)
+	defer func() { err = errors.Join(err, p.operator.Stop(context.WithoutCancel(ctx))) }()
+	pool, kind, err := sqlstore.Connect(ctx, dsn)
 	if err != nil {
-		return nil, errors.Join(err, p.close(ctx))
+		return nil, err
 	}
-	p.db = db.DB
+	defer pool.Close()
+	p.db = pool.DB
+	note := "nothing but this program is needed."
 	if !kind.Embedded() { // else its clock is that of this machine
+		note = "the demo's tasks are deleted at the end."
 		if p.offset, err = measureOffset(ctx, p.db); err != nil {
-			return nil, errors.Join(err, p.close(ctx))
+			return nil, err
 		}
 	}
-	p.narrator = &narrator{w: out, screen: s, offset: p.offset}
-	p.narrator.introduce(dsn, kind)
-	return p, nil
+	p.say(words(plain,
+		"A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond."))
+	p.say(words(plain, "The table is in %s: %s", config.MaskDSN(dsn), note))
+	defer func() { err = errors.Join(err, p.delete(context.WithoutCancel(ctx))) }()
+	if err := errors.Join(p.run(ctx), p.stop()); err != nil {
+		return nil, err
+	}
+	return p.summary(ctx)
 }
 
 func (p *play) run(ctx context.Context) error {
-	if err := p.start(true); err != nil {
-		return err
+	err := p.start(ctx, true)
+	if err == nil {
+		err = p.follow(ctx, nil, func(e event) bool { return e.Kind == eventReady })
 	}
-	if err := p.awaitSaves(ctx); err != nil {
-		return err
+	if err == nil {
+		err = p.operate(ctx)
 	}
-	if err := p.operate(ctx); err != nil {
-		return err
-	}
-	p.narrator.runs()
-	return p.follow(ctx)
-}
-
-func (p *play) start(save bool) error {
-	process, err := startProcess(order{DSN: p.dsn, Prefix: p.prefix, Save: save}, p.events)
 	if err != nil {
 		return err
 	}
-	p.processes = append(p.processes, process)
-	p.narrator.started(process.pid(), save)
+	p.chapter("2. The tasks run. Times are local (%s), read by the service as each processor begins.",
+		time.Now().Format("UTC-07:00"))
+	p.say()
+	p.say(words(bold, clocks+runsAfter, "DUE", "STARTED", "LATE", "TAG", "TASK"))
+	err = p.follow(ctx, nil, func(e event) bool { return e.Kind == eventStarted && sceneOf(e.Name).killed })
+	if err == nil {
+		err = p.follow(ctx, time.After(killAfter), func(event) bool { return false })
+	}
+	if err == nil {
+		err = p.crash(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return p.follow(ctx, nil, func(event) bool { return p.successes == successes })
+}
+
+// start starts the service, which saves the tasks or only runs them.
+func (p *play) start(ctx context.Context, save bool) error {
+	// When the demo is interrupted, the service stops in order as its input is closed.
+	service, err := child.Start[event](context.WithoutCancel(ctx), order{p.dsn, p.prefix, save}, "demo", "worker")
+	if err != nil {
+		return fmt.Errorf("start the service: %w", err)
+	}
+	p.service = service
+	go func() {
+		p.ended <- service.Wait(func(e event) {
+			e.Worker = service.Pid()
+			p.events <- e
+		})
+	}()
+	if save {
+		p.chapter("1. A service starts (process %d) and saves tasks. Each line is a committed row.", service.Pid())
+	} else {
+		p.say(words(plain, "   The service is started again (process %d). It knows nothing but what the table says.",
+			service.Pid()))
+	}
+	p.say()
 	return nil
 }
 
-func (p *play) running() *process { return p.processes[len(p.processes)-1] }
-
-// next waits for the next event. A service that ends by itself is a failure.
-func (p *play) next(ctx context.Context, alarm <-chan time.Time) (e event, rang bool, err error) {
-	select {
-	case e = <-p.events:
-		return e, false, nil
-	case <-alarm:
-		return e, true, nil
-	case err := <-p.running().done:
-		p.running().done <- err // for stop
-		return e, false, errors.Join(errors.New("the service ended by itself"), p.running().failure(err))
-	case <-ctx.Done():
-		return e, false, context.Cause(ctx)
+// stop lets the service finish what it does.
+func (p *play) stop() error {
+	if p.service == nil {
+		return nil
 	}
-}
-
-func (p *play) awaitSaves(ctx context.Context) error {
-	for {
-		e, _, err := p.next(ctx, nil)
-		switch {
-		case err != nil:
-			return err
-		case e.Kind == eventReady:
-			return nil
-		case e.Kind == eventSaved:
-			p.ids[e.Name] = e.ID
-			p.narrator.saved(sceneOf(e.Name))
-		default:
-			p.take(e)
-		}
-	}
-}
-
-// follow prints the events as they come, kills the service in the middle of the report, and returns when all tasks have
-// ended.
-func (p *play) follow(ctx context.Context) error {
-	var alarm <-chan time.Time
-	for !p.done() {
-		e, rang, err := p.next(ctx, alarm)
-		if err != nil {
-			return err
-		}
-		if rang {
-			alarm = nil
-			if err := p.crash(); err != nil {
-				return err
-			}
-			continue
-		}
-		p.take(e)
-		if e.Kind == eventStarted && sceneOf(e.Name).killed && len(p.processes) == 1 {
-			alarm = time.After(killAfter)
-		}
-	}
-	return p.running().stop()
+	defer p.service.End().Stop()
+	return <-p.ended
 }
 
 // crash kills the service without a warning and starts it again.
-func (p *play) crash() error {
-	p.narrator.killing(p.running().pid())
-	if err := p.running().kill(); err != nil {
+func (p *play) crash(ctx context.Context) error {
+	p.chapter("3. The service is killed (SIGKILL, process %d) in the middle of report.build.", p.service.Pid())
+	p.say(words(plain, "   Its lease is %s long and is no longer renewed; then the task belongs to whoever is alive.",
+		span(reportLease)))
+	if err := p.service.Signal(os.Kill); err != nil {
 		return err
 	}
-	return p.start(false)
+	<-p.ended
+	return p.start(ctx, false)
+}
+
+// follow tells of the events until one is the last, or until the alarm. A service that ends by itself is a failure.
+func (p *play) follow(ctx context.Context, alarm <-chan time.Time, last func(event) bool) error {
+	for {
+		select {
+		case e := <-p.events:
+			if p.take(e); last(e) {
+				return nil
+			}
+		case <-alarm:
+			return nil
+		case err := <-p.ended:
+			p.service = nil
+			return errors.Join(errors.New("the service ended by itself"), err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func (p *play) take(e event) {
-	switch e.Kind {
-	case eventStarted:
+	switch s := sceneOf(e.Name); {
+	case e.Kind == eventSaved && s.every != 0:
+		p.ids[e.Name] = e.ID
+		p.done("saved", plain, s, "a schedule: every %s, %d times", span(s.every), len(s.notes))
+	case e.Kind == eventSaved:
+		p.ids[e.Name] = e.ID
+		p.done("saved", plain, s, "due in %s", span(s.Delay))
+	case e.Kind == eventStarted:
 		p.starts = append(p.starts, e)
-		p.narrator.start(e, p.startsOf(e.Name))
-	case eventEnded:
+		p.started(e, len(p.startsOf(s)))
+	case e.Kind == eventEnded:
 		if e.Error == "" {
-			p.finished[e.Name]++
+			p.successes++
 		}
-		p.narrator.end(e)
+		p.narrator.ended(e)
 	}
 }
 
-func (p *play) startsOf(name string) (n int) {
+func (p *play) startsOf(s *scene) (starts []event) {
 	for _, e := range p.starts {
-		if e.Name == name {
-			n++
+		if e.Name == s.Name {
+			starts = append(starts, e)
 		}
 	}
-	return n
-}
-
-// workersOf counts the processes that started the task.
-func (p *play) workersOf(name string) int {
-	workers := map[int]bool{}
-	for _, e := range p.starts {
-		if e.Name == name {
-			workers[e.Worker] = true
-		}
-	}
-	return len(workers)
-}
-
-func (p *play) done() bool {
-	for i := range script {
-		if p.finished[script[i].Name] < script[i].tasks() {
-			return false
-		}
-	}
-	return true
-}
-
-// close ends what is still running and leaves nothing behind.
-func (p *play) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
-	defer cancel()
-	var errs []error
-	if len(p.processes) > 0 && !p.done() {
-		_ = p.running().stop() // the demo has failed already, with a reason
-	}
-	if p.db != nil {
-		errs = append(errs, p.deleteSchedules(ctx), p.deleteRows(ctx), p.db.Close())
-	}
-	return errors.Join(append(errs, p.operator.Stop(ctx))...)
-}
-
-func (p *play) deleteRows(ctx context.Context) error {
-	for i := range script {
-		for _, id := range p.idsOf(&script[i]) {
-			if _, err := p.db.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ?", id); err != nil {
-				return fmt.Errorf("delete the demo's task %s: %w", script[i].Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-func (p *play) deleteSchedules(ctx context.Context) error {
-	for i := range script {
-		if _, saved := p.ids[script[i].Name]; saved && script[i].every != 0 {
-			if err := p.operator.DeleteSchedule(ctx, p.prefix+script[i].Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return starts
 }
 
 // idsOf returns the tasks of a scene: of a schedule those that have started.
 func (p *play) idsOf(s *scene) (ids []int64) {
-	if s.every == 0 {
-		return []int64{p.ids[s.Name]}
+	if id, saved := p.ids[s.Name]; saved && s.every == 0 {
+		return []int64{id}
 	}
-	for _, e := range p.starts {
-		if e.Name == s.Name && !slices.Contains(ids, e.ID) {
-			ids = append(ids, e.ID)
-		}
+	for _, e := range p.startsOf(s) {
+		ids = append(ids, e.ID)
 	}
-	return ids
+	return slices.Compact(ids)
 }
 
-func sceneOf(name string) *scene {
+// delete leaves nothing of the demo in the database.
+func (p *play) delete(ctx context.Context) (err error) {
 	for i := range script {
-		if script[i].Name == name {
-			return &script[i]
+		s := &script[i]
+		if _, saved := p.ids[s.Name]; saved && s.every != 0 {
+			err = errors.Join(err, p.operator.DeleteSchedule(ctx, p.prefix+s.Name))
+		}
+		for _, id := range p.idsOf(s) {
+			_, failed := p.db.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ?", id)
+			err = errors.Join(err, failed)
 		}
 	}
-	return nil
+	return err
 }
 
 // operate does, while the service runs, what others do: a program with plain SQL, a caller that saves twice, an
 // operator.
-func (p *play) operate(ctx context.Context) error {
+func (p *play) operate(ctx context.Context) (err error) {
 	for i := range script {
-		scene := &script[i]
-		switch {
-		case scene.plainSQL:
-			if err := p.insert(ctx, scene); err != nil {
-				return err
+		s := &script[i]
+		switch ref := delaytask.ID(p.ids[s.Name]); {
+		case s.plainSQL:
+			if err = p.insert(ctx, s); err == nil {
+				p.done("inserted", plain, s, "due in %s, by another program with plain SQL", span(s.Delay))
 			}
-		case scene.cancels:
-			if _, err := p.operator.Cancel(ctx, p.ref(scene), delaytask.OnlyPending()); err != nil {
-				return err
+		case s.cancels:
+			if _, err = p.operator.Cancel(ctx, ref, delaytask.OnlyPending()); err == nil {
+				p.done("cancelled", yellow, s, "it will not start")
 			}
-			p.narrator.cancelled(scene)
-		case scene.moved != 0:
-			if _, err := p.operator.Reschedule(ctx, p.ref(scene), scene.moved); err != nil {
-				return err
+		case s.moved != 0:
+			if _, err = p.operator.Reschedule(ctx, ref, s.moved); err == nil {
+				p.done("rescheduled", yellow, s, "now due in %s", span(s.moved))
 			}
-			p.narrator.moved(scene)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return p.saveAgain(ctx, sceneOf("order-1004"))
+	s := &script[len(script)-1]
+	_, err = p.operator.SaveDelayTask(ctx, p.prefix+s.Tag, "{}", s.Delay, delaytask.WithKey(s.Name))
+	if p.refused = errors.Is(err, delaytask.ErrDuplicate); p.refused {
+		p.done("refused", yellow, s, "saved a second time, and its key is taken")
+		return nil
+	}
+	return errors.Join(fmt.Errorf("a second task with the key %s was not refused", s.Name), err)
 }
 
-func (p *play) ref(s *scene) delaytask.Ref { return delaytask.ID(p.ids[s.Name]) }
-
-const plainInsert = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES (?, ?, ?)"
-
 func (p *play) insert(ctx context.Context, s *scene) error {
+	const plainInsert = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES (?, ?, ?)"
 	result, err := p.db.ExecContext(ctx, plainInsert, p.prefix+s.Tag, fmt.Sprintf(`{"name":%q}`, s.Name),
 		s.Delay.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("insert a task with plain SQL: %w", err)
 	}
-	if p.ids[s.Name], err = result.LastInsertId(); err != nil {
-		return fmt.Errorf("learn the id of a task: %w", err)
-	}
-	p.narrator.inserted(s)
-	return nil
-}
-
-func (p *play) saveAgain(ctx context.Context, s *scene) error {
-	_, err := p.operator.SaveDelayTask(ctx, p.prefix+s.Tag, "{}", s.Delay, delaytask.WithKey(s.Name))
-	switch {
-	case err == nil:
-		return fmt.Errorf("a second task with the key %s was stored", s.Name)
-	case !errors.Is(err, delaytask.ErrDuplicate):
-		return err
-	}
-	p.refused = true
-	p.narrator.duplicate(s)
-	return nil
+	p.ids[s.Name], err = result.LastInsertId()
+	return err
 }

@@ -258,7 +258,7 @@ func (s *shop) sell(ctx context.Context) {
 
 // close ends what was begun.
 func (s *shop) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	var errs []error
 	if s.server != nil {
