@@ -32,11 +32,7 @@ func (r *Runner) report(chosen []Measurement) *Report {
 	for _, m := range chosen {
 		for _, f := range m.Figures {
 			if value, measured := r.Median(f[0]); measured {
-				line := Line{Key: f[0], About: f[1], Value: rounded(value)}
-				for _, v := range r.figures[f[0]] {
-					line.Turns = append(line.Turns, rounded(v))
-				}
-				report.Lines = append(report.Lines, line)
+				report.Lines = append(report.Lines, Line{f[0], f[1], rounded(value), r.figures[f[0]]})
 			}
 		}
 	}
@@ -44,7 +40,9 @@ func (r *Runner) report(chosen []Measurement) *Report {
 }
 
 // Add adds what a turn measured.
-func (r *Runner) Add(key string, value float64) { r.figures[key] = append(r.figures[key], value) }
+func (r *Runner) Add(key string, value float64) {
+	r.figures[key] = append(r.figures[key], rounded(value))
+}
 
 // AddPercentiles adds percentiles of durations. ends are how the keys end, such as p50_ms.
 func (r *Runner) AddPercentiles(key string, durations []time.Duration, ends ...string) {

@@ -37,11 +37,10 @@ var Drain = Measurement{
 	},
 }
 
-// LateTag is the tag of tasks that fall due one after the other.
-const LateTag = "bench.late"
-
-// RunLimit is how long is waited for tasks to run that are due.
-const RunLimit = 30 * time.Second
+const (
+	LateTag  = "bench.late"     // of tasks that fall due one after the other
+	RunLimit = 30 * time.Second // for tasks to run that are due
+)
 
 // Drain fills the table with n due tasks, and has a scheduler run them. It returns how many a second it completes, from
 // its start until it has stored all results and is stopped.

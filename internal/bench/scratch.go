@@ -64,13 +64,21 @@ func (r *Runner) Create(ctx context.Context) (*Database, error) {
 		d.Name = filepath.Join(folder, d.Name+".db")
 		d.DSN, d.drop = "sqlite:"+d.Name, func() error { return os.RemoveAll(folder) }
 	} else {
-		server := &Database{DSN: target.WithDatabase("information_schema")} // every server has it
-		if err := server.execute(ctx, "CREATE DATABASE "+d.Name); err != nil {
+		server, _, err := sqlstore.Connect(ctx, target.WithDatabase("information_schema")) // every server has it
+		if err != nil {
+			return nil, err
+		}
+		if _, err := server.ExecContext(ctx, "CREATE DATABASE "+d.Name); err != nil {
+			_ = server.Close()
 			return nil, fmt.Errorf("create a database, which wants GRANT ALL ON `%s%%`.* TO the user: %w",
 				strings.ReplaceAll(Prefix, "_", `\_`), err)
 		}
 		d.DSN, d.drop = target.WithDatabase(d.Name), func() error {
-			return server.execute(context.WithoutCancel(ctx), "DROP DATABASE "+d.Name)
+			defer server.Close()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // a large table takes long
+			defer cancel()
+			_, err := server.ExecContext(ctx, "DROP DATABASE "+d.Name)
+			return err
 		}
 	}
 	pool, err := d.Connect(ctx, 1)
@@ -89,18 +97,6 @@ func (d *Database) Drop() error {
 		return fmt.Errorf("%w: drop %s by hand: %w", ErrLeftBehind, d.Name, err)
 	}
 	return nil
-}
-
-func (d *Database) execute(ctx context.Context, statement string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // for dropping a large table
-	defer cancel()
-	pool, err := d.Connect(ctx, 1)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	_, err = pool.ExecContext(ctx, statement)
-	return err
 }
 
 // Connect opens a pool of n connections that stay open. A SQLite file has one writer, and so one connection: writers
