@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -30,7 +33,7 @@ const (
 type history struct {
 	now    time.Time
 	tasks  []pastTask
-	counts map[talliedSpan]*tally
+	events map[row.Time][]pastEvent // by their minutes
 	number int64
 }
 
@@ -40,22 +43,21 @@ type pastTask struct {
 	end row.Change
 }
 
-type talliedSpan struct {
-	span  row.RollupSpan
-	begin row.Time
+// pastEvent is what a process would have counted: a start, or what became of an attempt.
+type pastEvent struct {
+	at   time.Time
+	tag  string
+	kind processor.EventKind
+	late time.Duration
 }
-
-// tally is what a process would have counted within a span.
-type tally struct{ byTag, all *rollup.Counts }
 
 // remember stores an hour in which the shop has worked, by the statements of saves, results and counts.
 func (s *shop) remember(ctx context.Context, dsn string) error {
-	h := &history{now: s.Now(), counts: map[talliedSpan]*tally{}}
+	h := &history{now: s.Now(), events: map[row.Time][]pastEvent{}}
 	for at := h.now.Add(-remembered); at.Before(h.now); at = at.Add(time.Minute) {
 		for i := range works {
-			w := &works[i]
-			for range around(w.aMinute * tide(at)) {
-				h.ran(w, at.Add(rand.N(time.Minute)))
+			for range around(works[i].aMinute * tide(at)) {
+				h.ran(&works[i], at.Add(rand.N(time.Minute)))
 			}
 		}
 	}
@@ -69,10 +71,8 @@ func (s *shop) remember(ctx context.Context, dsn string) error {
 	if !ok {
 		return errors.New("the demo needs a database")
 	}
-	if err := h.store(ctx, stored); err != nil {
-		return err
-	}
-	return backdate(ctx, dsn)
+	h.count(ctx, stored)
+	return errors.Join(h.store(ctx, stored), backdate(ctx, dsn))
 }
 
 // saved adds a task that has not begun.
@@ -95,57 +95,60 @@ func (h *history) ran(w *work, due time.Time) {
 	end := row.Change{
 		From: row.Pending, To: row.Completed, Execution: row.At(due.Add(late)), Executor: "shop-1:1:history:1",
 	}
+	events := []pastEvent{{at: due.Add(late), tag: w.tag, kind: processor.EventStarted, late: late}}
 	var errs []row.Attempt
-	var retried []time.Time
-	for at := due; end.Finish.IsZero(); {
+	for at, again := due, true; again; {
 		took, err := w.try(h.number)
 		started := at.Add(late)
-		ended := started.Add(took)
+		ended, kind := started.Add(took), processor.EventCompleted
 		if !ended.Before(h.now) {
 			h.tasks = h.tasks[:len(h.tasks)-1]
 			return
 		}
 		end.Attempt++
+		end.Finish, end.Due = row.At(ended), row.At(ended)
+		_, final := errors.AsType[*processor.PermanentError](err)
+		if again = err != nil && !final && end.Attempt < shopAttempts; again {
+			kind = processor.EventRetried
+		} else if err != nil {
+			kind, end.To = processor.EventFailed, row.Failed
+		}
 		if err != nil {
+			end.ErrorStack = err.Error()
 			errs = append(errs, row.Attempt{
 				N: end.Attempt, Due: at, Started: started, Finished: ended, Executor: end.Executor, Error: err.Error(),
 			})
-			end.ErrorStack = err.Error()
-			if _, final := errors.AsType[*processor.PermanentError](err); !final && end.Attempt < shopAttempts {
-				retried = append(retried, ended)
-				at = ended.Add(shopBackoff)
-				continue
-			}
-			end.To = row.Failed
 		}
-		end.Finish, end.Due = row.At(ended), row.At(ended)
+		events = append(events, pastEvent{at: ended, tag: w.tag, kind: kind})
+		at = ended.Add(shopBackoff)
 	}
 	if errs != nil {
 		end.Errors, _ = json.Marshal(errs) // of texts and times
 	}
 	t.end = end
-	h.count(w.tag, due.Add(late), func(c *rollup.Counts, tag string) { c.Late(tag, late) })
-	for _, at := range retried {
-		h.count(w.tag, at, func(c *rollup.Counts, tag string) { c.Event(tag, processor.EventRetried) })
+	for _, e := range events {
+		minute := row.SpanMinute.Begin(row.At(e.at))
+		h.events[minute] = append(h.events[minute], e)
 	}
-	h.count(w.tag, end.Finish.Std(), func(c *rollup.Counts, tag string) {
-		if end.To == row.Failed {
-			c.Event(tag, processor.EventFailed)
-		} else {
-			c.Event(tag, processor.EventCompleted)
-		}
-	})
 }
 
-// count adds to the minute and the hour of a moment, of the tag and of all.
-func (h *history) count(tag string, at time.Time, add func(c *rollup.Counts, tag string)) {
-	for _, span := range []row.RollupSpan{row.SpanMinute, row.SpanHour} {
-		k := talliedSpan{span, span.Begin(row.At(at))}
-		if h.counts[k] == nil {
-			h.counts[k] = &tally{rollup.NewCounts(), rollup.NewCounts()}
+// count stores the events of each minute as those of a process of its own.
+func (h *history) count(ctx context.Context, to *sqlstore.Store) {
+	life := lifecycle.New(ctx, lifecycle.Config{Log: slog.New(slog.DiscardHandler)})
+	defer life.End()
+	for minute, events := range h.events {
+		counts := rollup.NewCounts()
+		for _, e := range events {
+			if counts.Event(e.tag, e.kind); e.kind == processor.EventStarted {
+				counts.Late(e.tag, e.late)
+			}
 		}
-		add(h.counts[k].byTag, tag)
-		add(h.counts[k].all, "all")
+		writer := rollup.NewWriter(rollup.Config{
+			Counts: counts, Store: to, Life: life, Node: fmt.Sprint("history-", int64(minute)),
+			Now: func() (row.Time, bool) { return minute, true },
+		})
+		writer.Mark(row.At(h.now.Add(-pausedFor)), pausedTag, "history", row.Mark{Kind: row.MarkPaused})
+		writer.Close(ctx)
 	}
 }
 
@@ -155,13 +158,11 @@ func (h *history) store(ctx context.Context, to *sqlstore.Store) error {
 	ids := cluster.NewIDs(cluster.RandomNode(), func() time.Time { return at.Std() })
 	var rows []row.Row
 	var ends []row.Change
-	for i := range h.tasks {
-		t := &h.tasks[i]
+	for _, t := range h.tasks {
 		at = t.Expected
 		t.ID = ids.Next()
 		rows = append(rows, t.Row)
-		if !t.end.Finish.IsZero() {
-			t.end.ID = t.ID
+		if t.end.ID = t.ID; !t.end.Finish.IsZero() {
 			ends = append(ends, t.end)
 		}
 	}
@@ -173,7 +174,7 @@ func (h *history) store(ctx context.Context, to *sqlstore.Store) error {
 			return err
 		}
 	}
-	return to.PutRollups(ctx, h.rollups())
+	return nil
 }
 
 // backdate lets the tasks have been saved when they were due. Saves store the present time.
@@ -185,21 +186,4 @@ func backdate(ctx context.Context, dsn string) error {
 	_, err = db.ExecContext(ctx, `UPDATE delay_task_message
 		SET create_time = expected_time, update_time = COALESCE(finish_time, expected_time)`)
 	return errors.Join(err, db.Close())
-}
-
-func (h *history) rollups() (all []row.Rollup) {
-	for k, c := range h.counts {
-		every := c.all.Take()
-		for i := range every {
-			every[i].Tag = row.EveryTag
-		}
-		for _, r := range append(c.byTag.Take(), every...) {
-			r.Span, r.Begin, r.Node = k.span, k.begin, "history"
-			all = append(all, r)
-		}
-	}
-	return append(all, row.Rollup{
-		Span: row.SpanMark, Begin: row.At(h.now.Add(-pausedFor)), Tag: pausedTag, Node: "history",
-		Mark: row.Mark{Kind: row.MarkPaused},
-	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -62,7 +63,7 @@ func (a *app) perform(ctx context.Context, dsn, prefix string) (summary *demoSum
 	p.say(words(plain, "The table is in %s: %s", config.MaskDSN(dsn), note))
 	defer func() { err = errors.Join(err, p.delete(context.WithoutCancel(ctx))) }()
 	if err := errors.Join(p.run(ctx), p.stop()); err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	return p.summary(ctx)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -84,14 +85,13 @@ func (w *work) try(number int64) (took time.Duration, err error) {
 	return took, nil
 }
 
-func (w *work) process(ctx context.Context, task *processor.Task) error {
+// Process implements [processor.Processor].
+func (w *work) Process(ctx context.Context, task *processor.Task) error {
 	took, err := w.try(task.ID % 10_000)
-	select {
-	case <-time.After(took):
-		return err
-	case <-ctx.Done():
+	if !lifecycle.Sleep(ctx, took) {
 		return context.Cause(ctx)
 	}
+	return err
 }
 
 // item is a task of the tag that is due after the delay.
@@ -150,33 +150,27 @@ func (s *shop) open(ctx context.Context, dsn string) error {
 		return fmt.Errorf("make up an hour of history: %w", err)
 	}
 	for i := range works {
-		w := &works[i]
-		if w.called {
-			continue
-		}
-		if err := s.Register(w.tag, processor.Func(w.process), processor.Concurrency(max(w.slots, 16))); err != nil {
-			return err
+		if w := &works[i]; !w.called {
+			if err := s.Register(w.tag, w, processor.Concurrency(max(w.slots, 16))); err != nil {
+				return err
+			}
 		}
 	}
-	return errors.Join(s.Register(pausedTag, processor.Func(works[0].process)), s.Pause(ctx, pausedTag), s.plan(ctx),
-		s.Start(ctx), s.listen(ctx), s.foresee(ctx))
+	return errors.Join(s.Register(pausedTag, &works[0]), s.Pause(ctx, pausedTag), s.plan(ctx), s.Start(ctx),
+		s.listen(ctx), s.foresee(ctx))
 }
 
 // plan saves the schedules.
 func (s *shop) plan(ctx context.Context) error {
 	_, err := s.SaveSchedule(ctx, "stock", delaytask.Every(5*time.Second), "stock.count", `{"warehouse":"north"}`)
-	if err != nil {
-		return err
-	}
-	_, err = s.SaveSchedule(ctx, "report.nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report.build",
+	_, also := s.SaveSchedule(ctx, "report.nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report.build",
 		`{"report":"night"}`, delaytask.WithStartWithin(6*time.Hour))
-	return err
+	return errors.Join(err, also)
 }
 
 // listen lets the service call an address of the shop.
 func (s *shop) listen(ctx context.Context) error {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -188,7 +182,7 @@ func (s *shop) listen(ctx context.Context) error {
 	go func() { s.served <- s.server.Serve(listener) }()
 	for i := range works {
 		if w := &works[i]; w.called {
-			err = errors.Join(err, s.receiver.Register(w.tag, processor.Func(w.process)))
+			err = errors.Join(err, s.receiver.Register(w.tag, w))
 		}
 	}
 	return errors.Join(err, s.receiver.Start(ctx))
@@ -231,22 +225,13 @@ const sellEvery = 250 * time.Millisecond
 
 // sell saves tasks until ctx ends: some are due soon, some within the hour.
 func (s *shop) sell(ctx context.Context) {
-	ticker := time.NewTicker(sellEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for lifecycle.Sleep(ctx, sellEvery) {
 		var items []delaytask.Item
 		for i := range works {
-			w := &works[i]
-			if w.ticks {
-				continue
-			}
-			for range around(w.aMinute * tide(time.Now()) * sellEvery.Minutes()) {
-				items = append(items, w.item(s.next(), rand.N(20*time.Second)))
+			if w := &works[i]; !w.ticks {
+				for range around(w.aMinute * tide(time.Now()) * sellEvery.Minutes()) {
+					items = append(items, w.item(s.next(), rand.N(20*time.Second)))
+				}
 			}
 		}
 		if rand.IntN(12) == 0 {
