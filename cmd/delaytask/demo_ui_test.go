@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -21,19 +18,8 @@ func TestTheDemoServesADashboard(t *testing.T) {
 	folder := t.TempDir()
 	cmd := exec.Command(program, "demo", "--ui")
 	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	servertest.OK(t, err)
-	servertest.OK(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where the test has failed before
-
-	url := ""
-	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "http") {
-			url = lines.Text()
-		}
-	}
+	demo := servertest.Launch(t, cmd)
+	url := demo.Says(`^http.*`)
 	for path, wanted := range map[string][]string{
 		"": {`class="findings"`, "video.encode</a>", "newsletter.send</a>", "payment.capture</a>", `class="plot"`,
 			`class="bars`},
@@ -55,12 +41,10 @@ func TestTheDemoServesADashboard(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 
-	servertest.OK(t, cmd.Process.Signal(syscall.SIGINT))
-	if _, err := io.Copy(io.Discard, out); err != nil { // before Wait, which closes it
-		t.Error(err)
-	}
-	if err := cmd.Wait(); err != nil || said.Len() > 0 {
-		t.Errorf("it ended with %v and said %s", err, said.String())
+	demo.Signal(os.Interrupt)
+	demo.EndsWell()
+	if said := demo.Err.String(); said != "" {
+		t.Errorf("it said %s", said)
 	}
 	left, err := os.ReadDir(folder)
 	servertest.OK(t, err)

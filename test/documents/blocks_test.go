@@ -2,7 +2,6 @@ package documents
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -116,28 +115,13 @@ func (b block) isProgram(t *testing.T) {
 	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{there: source}})
 	servertest.OK(t, err)
 	servertest.OK(t, os.WriteFile(overlay, replaced, 0o600))
-	program, err := build(b.at, "-overlay", overlay, "./"+dir)
-	servertest.OK(t, err)
-	cmd := exec.Command(program)
+	cmd := exec.Command(servertest.Build(t, "./"+dir, "-overlay", overlay))
 	cmd.Dir = t.TempDir()
 	p := servertest.Launch(t, cmd)
 	servertest.Eventually(t, "the program closes its order", func() bool {
 		return strings.Contains(p.Err.String(), "closing order 42\n")
 	})
 	p.Stops()
-}
-
-// programs is the folder of what the tests build.
-var programs string
-
-func build(name string, args ...string) (string, error) {
-	path := filepath.Join(programs, name)
-	cmd := exec.Command("go", append([]string{"build", "-o", path}, args...)...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	return path, nil
 }
 
 // isRequest requires the body of a task of the tag http, each member of which counts: the pages show no other JSON.

@@ -3,7 +3,6 @@
 package documents
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,17 +21,7 @@ import (
 
 const root = "../.."
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	var err error
-	if programs, err = os.MkdirTemp("", "delaytask-documents"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(programs)
-	return dbtest.WithServers(m).Run()
-}
+func TestMain(m *testing.M) { os.Exit(servertest.Built{Tests: dbtest.WithServers(m)}.Run()) }
 
 var (
 	codeBlock = regexp.MustCompile("(?s)```.*?```")

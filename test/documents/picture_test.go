@@ -19,9 +19,7 @@ func TestThePictureShowsWhatTheDemoPrints(t *testing.T) {
 		t.Skip("takes 8 seconds")
 	}
 	t.Parallel()
-	program, err := command()
-	servertest.OK(t, err)
-	out, err := exec.Command(program, "demo").Output()
+	out, err := exec.Command(servertest.Build(t, "./cmd/delaytask"), "demo").Output()
 	servertest.OK(t, err)
 	printed := strings.Split(strings.TrimSpace(string(out)), "\n")
 	for _, line := range printed {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/delaytask/delaytask"
@@ -171,8 +169,7 @@ func (s *session) filled(command string) string {
 }
 
 func (s *session) bash(script string) *exec.Cmd {
-	program, err := command()
-	servertest.OK(s.t, err)
+	program := servertest.Build(s.t, "./cmd/delaytask")
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "CURL_HOME="+s.dir,
@@ -183,9 +180,6 @@ func (s *session) bash(script string) *exec.Cmd {
 	return cmd
 }
 
-// command builds the delaytask command once.
-var command = sync.OnceValues(func() (string, error) { return build("delaytask", "./cmd/delaytask") })
-
 // serve starts a service in the place of the one before.
 func (s *session) serve(command string) {
 	s.t.Helper()
@@ -194,15 +188,7 @@ func (s *session) serve(command string) {
 	s.address = s.service.Says(`serves at http://([\d.:]+)`)
 	const failing = "fail-with-body\nshow-error\nsilent\n" // a refused request must fail curl
 	servertest.OK(s.t, os.WriteFile(filepath.Join(s.dir, ".curlrc"), []byte(failing), 0o600))
-	servertest.Eventually(s.t, "the service is ready", func() bool {
-		defer http.DefaultClient.CloseIdleConnections()
-		res, err := http.Get("http://" + s.address + "/readyz")
-		if err != nil {
-			return false
-		}
-		_ = res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	})
+	s.service.Answers("http://" + s.address + "/readyz")
 }
 
 func (s *session) stop() {

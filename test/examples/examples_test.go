@@ -19,13 +19,13 @@ import (
 func TestInProcess(t *testing.T) {
 	t.Parallel()
 	p := run(t, []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")},
-		build(t, "examples/inprocess"))
+		servertest.Build(t, "./examples/inprocess"))
 	p.Says("^hello Go$")
 	p.Stops()
 }
 
 func TestInProcessWithoutSettings(t *testing.T) {
-	program := build(t, "examples/inprocess")
+	program := servertest.Build(t, "./examples/inprocess")
 	t.Chdir(t.TempDir())
 	run(t, []string{"DELAYTASK_DSN="}, program).Says("^hello Go$")
 }
@@ -33,7 +33,7 @@ func TestInProcessWithoutSettings(t *testing.T) {
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	env := []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")}
-	program := build(t, "examples/schedule")
+	program := servertest.Build(t, "./examples/schedule")
 	p := run(t, env, program)
 	p.Says(`^report of shop north at \d\d:\d\d:\d[02468]$`)
 	p.Says(`^report of shop south at`)
@@ -46,7 +46,7 @@ func TestSchedule(t *testing.T) {
 func TestOverHTTP(t *testing.T) {
 	t.Parallel()
 	env, c := service(t)
-	p := run(t, env, build(t, "examples/overhttp"))
+	p := run(t, env, servertest.Build(t, "./examples/overhttp"))
 	p.Says("^hello Go$")
 	id := save(t, c, `{"name":"you"}`)
 	p.Says("^hello you$")
@@ -57,7 +57,8 @@ func TestOverHTTP(t *testing.T) {
 func TestReceiver(t *testing.T) {
 	t.Parallel()
 	env, c := service(t)
-	first, second := run(t, env, build(t, "examples/receiver")), run(t, env, build(t, "examples/receiver"))
+	program := servertest.Build(t, "./examples/receiver")
+	first, second := run(t, env, program), run(t, env, program)
 	for n := range 10 { // every one is called
 		name := fmt.Sprint("you", n)
 		id := save(t, c, `{"name":"`+name+`"}`)
@@ -72,7 +73,7 @@ func TestReceiver(t *testing.T) {
 	}
 	second.Stops()
 	late := save(t, c, `{"name":"late"}`)
-	third := run(t, env, build(t, "examples/receiver"))
+	third := run(t, env, program)
 	third.Says("^hello late$")
 	// Perhaps after a call of the one that was killed.
 	if task := settled(t, c, late); task.Status != processor.Completed {

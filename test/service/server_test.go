@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -58,7 +56,7 @@ func (s *server) serves() {
 // launch starts `delaytask serve` with those variables alone.
 func launch(t *testing.T, environ []string, args ...string) *server {
 	t.Helper()
-	cmd := exec.Command(program, append([]string{"serve"}, args...)...)
+	cmd := exec.Command(servertest.Build(t, "./cmd/delaytask"), append([]string{"serve"}, args...)...)
 	cmd.Dir, cmd.Env = t.TempDir(), environ
 	p := servertest.Launch(t, cmd)
 	return &server{servertest.Client{TB: t}, p, p.Out, p.Err}
@@ -74,7 +72,7 @@ func run(t *testing.T, environ []string, args ...string) (stdout, stderr string,
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, servertest.Build(t, "./cmd/delaytask"), args...)
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), environ, &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -87,28 +85,6 @@ func run(t *testing.T, environ []string, args ...string) (stdout, stderr string,
 	return out.String(), errs.String(), code
 }
 
-// program is the built delaytask.
-var program string
-
-// built runs the tests with a built program.
-type built struct{ tests goleak.TestingM }
-
-func (b built) Run() int {
-	dir, err := os.MkdirTemp("", "delaytask-service-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	program = filepath.Join(dir, "delaytask")
-	args := append([]string{"build", "-o", program}, buildFlags...)
-	if out, err := exec.Command("go", append(args, "../../cmd/delaytask")...).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
-		return 1
-	}
-	return b.tests.Run()
-}
-
 func TestMain(m *testing.M) {
 	http.DefaultTransport.(*http.Transport).DisableKeepAlives = true // no connection outlives its test
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil {      // servers are killed here on purpose
@@ -118,5 +94,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait more than they compute
 		panic(err)
 	}
-	goleak.VerifyTestMain(built{dbtest.WithServers(m)})
+	goleak.VerifyTestMain(servertest.Built{Tests: dbtest.WithServers(m)})
 }

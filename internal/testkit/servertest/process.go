@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -115,4 +116,17 @@ func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(os.Kill)
 	Receive(p.t, p.ended, "the program is gone")
+}
+
+// Answers waits until an address answers 200.
+func (p *Process) Answers(url string) {
+	p.t.Helper()
+	defer http.DefaultClient.CloseIdleConnections()
+	Eventually(p.t, url+" answers", func() bool {
+		if p.over() {
+			p.t.Fatalf("the program ended before it answered: %s%s", p.Out, p.Err)
+		}
+		res, err := http.Get(url)
+		return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
+	})
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func begin(m *testing.M) (int, error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		return m.Run(), nil
+		return servertest.Built{Tests: m}.Run(), nil
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -53,7 +53,7 @@ func begin(m *testing.M) (int, error) {
 		return 0, fmt.Errorf("start %s: %w", path, err)
 	}
 	browser = ctx
-	code := m.Run()
+	code := servertest.Built{Tests: m}.Run()
 	return code, chromedp.Cancel(ctx)
 }
 

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"image"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -28,7 +26,8 @@ func TestTheReadmesPicturesAreTaken(t *testing.T) {
 	if folder == "" {
 		t.Skip("DELAYTASK_TEST_PICTURES names no folder")
 	}
-	url := demo(t)
+	demo := servertest.Launch(t, exec.Command(servertest.Build(t, "./cmd/delaytask"), "demo", "--ui"))
+	url := demo.Says(`^http\S+`)
 	for _, theme := range themes {
 		b := open(t, url, "theme="+theme)
 		b.do(chromedp.EmulateViewport(1280, 1165))
@@ -38,25 +37,8 @@ func TestTheReadmesPicturesAreTaken(t *testing.T) {
 		servertest.OK(t, err)
 		servertest.OK(t, os.WriteFile(filepath.Join(folder, "dashboard-"+theme+".png"), small(t, shown), 0o644))
 	}
-}
-
-// demo returns the address of the demo's dashboard.
-func demo(t *testing.T) string {
-	program := filepath.Join(t.TempDir(), "delaytask")
-	servertest.OK(t, exec.Command("go", "build", "-C", "../../..", "-o", program, "./cmd/delaytask").Run())
-	cmd := exec.CommandContext(t.Context(), program, "demo", "--ui")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	out, err := cmd.StdoutPipe()
-	servertest.OK(t, err)
-	servertest.OK(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Wait() })
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if url := strings.TrimSpace(lines.Text()); strings.HasPrefix(url, "http") {
-			return strings.TrimSuffix(url, "/") + "/"
-		}
-	}
-	t.Fatal("the demo names no address on a line of its own")
-	return ""
+	demo.Signal(os.Interrupt)
+	demo.EndsWell()
 }
 
 // small returns the picture with its 256 most frequent colours alone. The others are at the edges of letters, and

@@ -9,6 +9,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 const variable = "${datasource}" // by which an operator chooses a Prometheus
@@ -22,18 +24,18 @@ func loadDashboard(t *testing.T) (d schema, panels []dashboard.Panel) {
 	t.Helper()
 	plugins.RegisterDefaultPlugins()
 	text, err := os.ReadFile(root + "/deploy/grafana/delaytask.json")
-	check(t, err)
+	servertest.OK(t, err)
 	// Its error is a list that may be empty. The queries are lost then, so the text is decoded once more.
 	if err := new(schema).UnmarshalJSONStrict(text); err != nil && err.Error() != "" {
 		t.Fatal(err)
 	}
-	check(t, json.Unmarshal(text, &d))
-	check(t, d.Validate())
+	servertest.OK(t, json.Unmarshal(text, &d))
+	servertest.OK(t, d.Validate())
 	again, err := json.Marshal(d)
-	check(t, err)
+	servertest.OK(t, err)
 	var written, kept any
-	check(t, json.Unmarshal(text, &written))
-	check(t, json.Unmarshal(again, &kept))
+	servertest.OK(t, json.Unmarshal(text, &written))
+	servertest.OK(t, json.Unmarshal(again, &kept))
 	wantKept(t, "dashboard", written, kept)
 	for _, p := range d.Panels {
 		if p.Panel != nil {

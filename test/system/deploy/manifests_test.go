@@ -25,28 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 const root = "../../.."
 
-var program string // the built program
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "deploy")
-		if err != nil {
-			panic(err)
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		program = filepath.Join(dir, "delaytask")
-		build := exec.Command("go", "build", "-o", program, "./cmd/delaytask")
-		build.Dir, build.Stderr = root, os.Stderr
-		if err := build.Run(); err != nil {
-			panic(err)
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(servertest.Built{Tests: m}.Run()) }
 
 // manifests are all objects of the folder.
 type manifests struct {
@@ -68,18 +53,18 @@ func load(t *testing.T) (m manifests) {
 		appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme,
 		networkingv1.AddToScheme,
 	} {
-		check(t, add(scheme))
+		servertest.OK(t, add(scheme))
 	}
 	strict := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	files, err := filepath.Glob(root + "/deploy/kubernetes/*.yaml")
-	check(t, err)
+	servertest.OK(t, err)
 	found := 0
 	for _, file := range files {
 		if filepath.Base(file) == "kustomization.yaml" {
 			continue
 		}
 		text, err := os.ReadFile(file)
-		check(t, err)
+		servertest.OK(t, err)
 		documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text)))
 		for {
 			document := make([]byte, 1<<20)
@@ -87,7 +72,7 @@ func load(t *testing.T) (m manifests) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			check(t, err)
+			servertest.OK(t, err)
 			object, _, err := strict.Decode(document[:n], nil, nil)
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
@@ -118,13 +103,6 @@ func load(t *testing.T) (m manifests) {
 		t.Fatalf("%d objects are there, want one of each kind", found)
 	}
 	return m
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestManifestsNameEachOther(t *testing.T) {
@@ -162,8 +140,8 @@ func TestManifestsNameEachOther(t *testing.T) {
 		Images    []struct{ Name, NewTag string }
 	}
 	text, err := os.ReadFile(root + "/deploy/kubernetes/kustomization.yaml")
-	check(t, err)
-	check(t, yaml.Unmarshal(text, &kustomization))
+	servertest.OK(t, err)
+	servertest.OK(t, yaml.Unmarshal(text, &kustomization))
 	if image := kustomization.Images[0]; image.Name+":"+image.NewTag != c.Image {
 		t.Errorf("the kustomization has image %+v, the deployment %s", image, c.Image)
 	}
@@ -172,8 +150,8 @@ func TestManifestsNameEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	version, err := exec.Command(program, "version").Output()
-	check(t, err)
+	version, err := exec.Command(servertest.Build(t, "./cmd/delaytask"), "version").Output()
+	servertest.OK(t, err)
 	if _, tag, _ := strings.Cut(c.Image, ":"); !strings.Contains(string(version), " "+tag+" ") {
 		t.Errorf("the image is %s, the program says %s", c.Image, version)
 	}
@@ -210,7 +188,7 @@ func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
 	c := pod.Containers[0]
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
-	check(t, os.WriteFile(config, []byte(m.config.Data["config.yaml"]), 0o600))
+	servertest.OK(t, os.WriteFile(config, []byte(m.config.Data["config.yaml"]), 0o600))
 	environ := append(os.Environ(), "DELAYTASK_CONFIG="+config)
 	for _, e := range c.Env {
 		if e.Name != "DELAYTASK_CONFIG" {
@@ -224,7 +202,7 @@ func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
 	}
 	environ = append(environ, "DELAYTASK_DSN=sqlite:"+filepath.Join(dir, "delaytask.db"))
 	run := func(ctx context.Context, args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, program, args...)
+		cmd := exec.CommandContext(ctx, servertest.Build(t, "./cmd/delaytask"), args...)
 		cmd.Env, cmd.Dir = environ, dir
 		return cmd
 	}
@@ -232,11 +210,11 @@ func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
 		t.Fatalf("the migration: %v\n%s", err, out)
 	}
 	settings, err := run(t.Context(), "config", "print", "--json").Output()
-	check(t, err)
+	servertest.OK(t, err)
 	var used struct {
 		StopGrace int `json:"stop_grace_ms"`
 	}
-	check(t, json.Unmarshal(settings, &used))
+	servertest.OK(t, json.Unmarshal(settings, &used))
 	grace := time.Duration(used.StopGrace) * time.Millisecond
 	const requests = 15 * time.Second // that are in flight
 	before := time.Duration(c.Lifecycle.PreStop.Sleep.Seconds) * time.Second
@@ -246,9 +224,9 @@ func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
 	}
 
 	address := freeAddress(t)
-	serve := launch(t, run(t.Context(), append(c.Args, "--server-listen", address)...))
+	serve := servertest.Launch(t, run(t.Context(), append(c.Args, "--server-listen", address)...))
 	for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-		serve.await(t, "http://"+address+probe.HTTPGet.Path)
+		serve.Answers("http://" + address + probe.HTTPGet.Path)
 	}
-	serve.stop(t)
+	serve.Stops()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
@@ -102,15 +105,15 @@ func scrape(t *testing.T) prometheusServer {
 	service := serveUnderLoad(t)
 	dir, address := t.TempDir(), freeAddress(t)
 	rules, err := filepath.Abs(rulesFile)
-	check(t, err)
+	servertest.OK(t, err)
 	config := filepath.Join(dir, "prometheus.yml")
-	check(t, os.WriteFile(config, fmt.Appendf(nil, "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"+
+	servertest.OK(t, os.WriteFile(config, fmt.Appendf(nil, "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"+
 		"rule_files: [%q]\nscrape_configs: [{job_name: delaytask, static_configs: [{targets: [%q]}]}]\n",
 		rules, service), 0o600))
-	p := launch(t, exec.Command(path, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address, "--log.level=warn"))
-	t.Cleanup(func() { p.stop(t) })
-	p.await(t, "http://"+address+"/-/ready")
+	p := servertest.Launch(t, exec.Command(path, "--config.file="+config,
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn"))
+	t.Cleanup(func() { p.Stops() })
+	p.Answers("http://" + address + "/-/ready")
 	return prometheusServer{"http://" + address + "/api/v1/"}
 }
 
@@ -133,7 +136,7 @@ func serveUnderLoad(t *testing.T) (address string) {
 	t.Cleanup(receivers.Close)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
-	check(t, os.WriteFile(config, fmt.Appendf(nil, `
+	servertest.OK(t, os.WriteFile(config, fmt.Appendf(nil, `
 dsn: "sqlite:%s/delaytask.db"
 migrate: true
 stop_grace: 1s
@@ -148,7 +151,7 @@ receivers:
   long: {url: %[2]s/long}
 `, dir, receivers.URL), 0o600))
 	run := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(program, append(args, "--config", config)...)
+		cmd := exec.Command(servertest.Build(t, "./cmd/delaytask"), append(args, "--config", config)...)
 		cmd.Dir = dir
 		return cmd
 	}
@@ -162,9 +165,9 @@ receivers:
 		}
 	}
 	address = freeAddress(t)
-	serve := launch(t, run("serve", "--server-listen", address))
-	t.Cleanup(func() { serve.stop(t) })
-	serve.await(t, "http://"+address+"/readyz")
+	serve := servertest.Launch(t, run("serve", "--server-listen", address))
+	t.Cleanup(func() { serve.Stops() })
+	serve.Answers("http://" + address + "/readyz")
 
 	loaded := make(chan error, 1)
 	ctx, end := context.WithCancel(t.Context())
@@ -236,7 +239,7 @@ func (s prometheusServer) ask(t *testing.T, query string) (values []float64) {
 	s.get(t, "query?query="+url.QueryEscape(query), &found)
 	for _, sample := range found.Result {
 		value, err := strconv.ParseFloat(sample.Value[1].(string), 64)
-		check(t, err)
+		servertest.OK(t, err)
 		values = append(values, value)
 	}
 	return values
@@ -267,13 +270,13 @@ func (s prometheusServer) checkRules(t *testing.T) {
 func (s prometheusServer) get(t *testing.T, path string, data any) {
 	t.Helper()
 	res, err := http.Get(s.url + path)
-	check(t, err)
+	servertest.OK(t, err)
 	defer res.Body.Close()
 	answer := struct {
 		Status, Error string
 		Data          any
 	}{Data: data}
-	check(t, json.NewDecoder(res.Body).Decode(&answer))
+	servertest.OK(t, json.NewDecoder(res.Body).Decode(&answer))
 	if answer.Status != "success" {
 		t.Fatalf("%s: %s", path, answer.Error)
 	}
@@ -293,4 +296,13 @@ func within(t *testing.T, holds func() bool, otherwise func()) {
 		case <-every.C:
 		}
 	}
+}
+
+// freeAddress returns an address of this machine that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	servertest.OK(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 const rulesFile = root + "/deploy/prometheus/delaytask.rules.yml"
@@ -19,8 +21,8 @@ func loadRules(t *testing.T) (all []rule) {
 		Groups []struct{ Rules []rule }
 	}
 	text, err := os.ReadFile(rulesFile)
-	check(t, err)
-	check(t, yaml.Unmarshal(text, &file))
+	servertest.OK(t, err)
+	servertest.OK(t, yaml.Unmarshal(text, &file))
 	for _, group := range file.Groups {
 		all = append(all, group.Rules...)
 	}
@@ -39,7 +41,7 @@ func TestEachAlertIsTestedAndDescribed(t *testing.T) {
 		root + "/docs/operations.md":                         "(?m)^\\| `(Delaytask\\w+)` \\|",
 	} {
 		text, err := os.ReadFile(path)
-		check(t, err)
+		servertest.OK(t, err)
 		var got []string
 		for _, found := range regexp.MustCompile(named).FindAllStringSubmatch(string(text), -1) {
 			got = append(got, found[1])

@@ -1,5 +1,0 @@
-//go:build !race
-
-package service
-
-var buildFlags []string
