@@ -27,6 +27,7 @@ func TestTheReadmesPicturesAreTaken(t *testing.T) {
 		t.Skip("DELAYTASK_TEST_PICTURES names no folder")
 	}
 	demo := servertest.Launch(t, exec.Command(servertest.Build(t, "./cmd/delaytask"), "demo", "--ui"))
+	t.Cleanup(demo.Stops) // after its tabs are closed
 	url := demo.Says(`^http\S+`)
 	for _, theme := range themes {
 		b := open(t, url, "theme="+theme)
@@ -37,8 +38,6 @@ func TestTheReadmesPicturesAreTaken(t *testing.T) {
 		servertest.OK(t, err)
 		servertest.OK(t, os.WriteFile(filepath.Join(folder, "dashboard-"+theme+".png"), small(t, shown), 0o644))
 	}
-	demo.Signal(os.Interrupt)
-	demo.EndsWell()
 }
 
 // small returns the picture with its 256 most frequent colours alone. The others are at the edges of letters, and
