@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -195,7 +195,7 @@ func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (BulkResult, error) {
 
 func (s *Scheduler) changeAll(
 	ctx context.Context, b Bulk, from row.Status, op string,
-	change func(context.Context, engine.Bulk) (int, bool, error),
+	change func(context.Context, control.Bulk) (int, bool, error),
 ) (result BulkResult, err error) {
 	if err := s.enter(ctx); err != nil {
 		return result, err
@@ -225,7 +225,7 @@ func (s *Scheduler) changeAll(
 	if from.Final() && (query.To.IsZero() || query.To > asOf) { // the due time of a final task is when it finished
 		query.To = asOf + 1
 	}
-	n, capped, err := change(ctx, engine.Bulk{Query: query, DryRun: b.DryRun, Progress: b.Progress})
+	n, capped, err := change(ctx, control.Bulk{Query: query, DryRun: b.DryRun, Progress: b.Progress})
 	result = BulkResult{Tasks: n, Capped: capped, AsOf: asOf.Std()}
 	if err != nil {
 		return result, fmt.Errorf("%s tasks: %w", op, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/wake"
@@ -246,7 +247,7 @@ func (c *Config) engineConfig(store store.Store) engine.Config {
 		LookAhead: c.LookAhead, Window: c.LookAheadWindow, ScanEvery: c.ScanEvery, Horizon: c.Horizon,
 		HeapCap:  c.HeapCap,
 		NodeName: c.NodeName, Address: c.Address, Heartbeat: c.Heartbeat, StopGrace: max(c.StopGrace, 0),
-		Retention: engine.Retention{
+		Retention: find.Retention{
 			Completed: max(c.Retention.Completed, 0),
 			Cancelled: max(c.Retention.Cancelled, 0),
 			Failed:    max(c.Retention.Failed, 0),

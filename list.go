@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -199,7 +199,7 @@ func (s *Scheduler) Get(ctx context.Context, ref Ref) (TaskRow, error) {
 	return task, nil
 }
 
-func (s *Scheduler) get(ctx context.Context, name engine.Ref) (TaskRow, error) {
+func (s *Scheduler) get(ctx context.Context, name control.Ref) (TaskRow, error) {
 	var rows []row.Row
 	var broken []row.Broken
 	var err error

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -48,7 +48,7 @@ func (s *Scheduler) Pop(ctx context.Context, tag string, opts ...PopOption) ([]*
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := s.engine.Pop(ctx, engine.PopRequest{Tags: p.Tags, Max: p.Max, Wait: p.Wait, Waits: p.Waits,
+	tasks, err := s.engine.Pop(ctx, lease.PopRequest{Tags: p.Tags, Max: p.Max, Wait: p.Wait, Waits: p.Waits,
 		TTR: p.TTR})
 	if err != nil {
 		return nil, err

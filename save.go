@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -34,7 +34,7 @@ func (s *Scheduler) SaveDelayTask(
 // save also returns what is known of the task without a read.
 func (s *Scheduler) save(
 	ctx context.Context, tag string, body any, delay time.Duration, opts []Option,
-) (id int64, saved engine.Saved, err error) {
+) (id int64, saved control.Saved, err error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, saved, err
 	}

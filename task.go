@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -41,7 +42,7 @@ func taskOf(r *row.Row) TaskRow {
 		MaxLate: r.MaxLate, LatePolicy: LatePolicy(r.LatePolicy),
 		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(), Late: LateReason(r.Late.String()),
 		Finished: r.Finish.Std(), Due: r.Due.Std(),
-		Created: r.Created.Std(), Updated: r.Updated.Std(), Schedule: engine.ScheduledRun(r.TickOf),
+		Created: r.Created.Std(), Updated: r.Updated.Std(), Schedule: events.ScheduledRun(r.TickOf),
 		Executor: r.Executor, IPAddress: address(r.IPAddress), ErrorStack: r.ErrorStack, Errors: attempts(r.Errors),
 	}
 }
@@ -86,9 +87,9 @@ func ID(id int64) Ref { return processor.ID(id) }
 func Key(tag, key string) Ref { return processor.Key(tag, key) }
 
 // nameOf returns the name as the engine takes it.
-func nameOf(r Ref) (engine.Ref, error) {
+func nameOf(r Ref) (control.Ref, error) {
 	id, tag, key, err := r.Parts()
-	return engine.Ref{ID: id, Tag: tag, Key: row.ScopedKey(r.App(), key)}, err
+	return control.Ref{ID: id, Tag: tag, Key: row.ScopedKey(r.App(), key)}, err
 }
 
 // drawn makes ids outside of any scheduler. They carry a node number that no node ever leases, so they never count as

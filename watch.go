@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -51,7 +51,7 @@ const (
 )
 
 // Subscription receives the events of a scheduler. It is safe for concurrent use.
-type Subscription struct{ of *engine.Subscription }
+type Subscription struct{ of *events.Subscription }
 
 // Subscribe returns a subscription to the events of this process: what it saves, runs, rescues and cancels. Events
 // carry no bodies, and are sent after the row is stored. A save inside a caller's transaction sends none, for nothing

@@ -48,15 +48,15 @@ func (e *Engine) measureTable(ctx context.Context) {
 func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 	call, cancel := e.events.CallIn(ctx)
 	defer cancel()
-	oldest, err := e.events.store.Oldest(call, row.Pending)
+	oldest, err := e.events.Store.Oldest(call, row.Pending)
 	if err != nil {
 		return nil, err
 	}
-	count, err := e.arm.census.read(call)
+	count, err := e.arm.Census.Read(call)
 	if err != nil {
 		return nil, err
 	}
-	now := count.time
+	now := count.Time
 	due := make(map[string]time.Duration, len(oldest))
 	for _, o := range oldest {
 		if !o.Oldest.IsZero() && o.Oldest < now {
@@ -65,8 +65,8 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 	}
 	var idle, waiting []metrics.Backlog
 	if e.running() {
-		for _, tag := range e.arm.tags.served() {
-			_, nodes := count.view.Share(tag, 0)
+		for _, tag := range e.arm.Tags.Served() {
+			_, nodes := count.View.Share(tag, 0)
 			b := metrics.Backlog{Tag: tag, Oldest: due[tag], Nodes: max(nodes, 1)}
 			if b.Oldest == 0 {
 				idle = append(idle, b)
@@ -77,7 +77,7 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 		}
 	}
 	for tag, oldest := range due {
-		if !count.view.Served(tag) {
+		if !count.View.Served(tag) {
 			waiting = append(waiting, metrics.Backlog{Tag: tag, Oldest: oldest})
 		}
 	}
@@ -95,7 +95,7 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 func (e *Engine) count(ctx context.Context, b *metrics.Backlog, now row.Time) error {
 	call, cancel := e.events.CallIn(ctx)
 	defer cancel()
-	due, err := e.events.store.Due(call, row.Window{
+	due, err := e.events.Store.Due(call, row.Window{
 		Tags: []string{b.Tag}, From: row.MinTime, To: now, Limit: backlogMost,
 	})
 	if b.Due, b.Oldest = len(due), 0; len(due) > 0 {
@@ -108,14 +108,14 @@ func (e *Engine) count(ctx context.Context, b *metrics.Backlog, now row.Time) er
 // ever are left out.
 func (e *Engine) purgeLags(ctx context.Context) (map[string]time.Duration, error) {
 	lags := map[string]time.Duration{}
-	for status, keep := range e.cfg.Retention.byStatus() {
+	for status, keep := range e.cfg.Retention.ByStatus() {
 		if keep <= 0 {
 			continue
 		}
 		call, cancel := e.events.CallIn(ctx)
-		oldest, err := e.events.store.Oldest(call, status)
+		oldest, err := e.events.Store.Oldest(call, status)
 		cancel()
-		now, anchored := e.events.clock.AtLeast()
+		now, anchored := e.events.Bounds.AtLeast()
 		if err != nil || !anchored {
 			return nil, err
 		}

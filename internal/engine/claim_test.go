@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -64,7 +66,7 @@ func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 		healthy := func(d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 				w.must(e.Ready(w.Context()))
-				_, err := e.Pop(w.Context(), PopRequest{Tags: []string{"popped"}, Max: 1, Waits: true})
+				_, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{"popped"}, Max: 1, Waits: true})
 				w.must(err)
 			}
 		}
@@ -133,10 +135,10 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 		claimAndRelease := func(version int64) row.Row {
 			_, err := w.store.Claim(
 				w.Context(),
-				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.find.cfg.Executor + ":1"},
+				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.executor + ":1"},
 			)
 			w.must(err)
-			w.must(e.find.passes.releaseOrphans(w.Context()))
+			w.must(e.find.Passes.ReleaseOrphans(w.Context()))
 			w.standing(row.Pending, 0, 0, id)
 			return w.row(id)
 		}
@@ -149,10 +151,10 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 			w.Errorf("released as %+v, want it due now", r)
 		}
 		r := w.row(id)
-		r.Status, r.Version, r.Executor = row.Executing, 7, e.find.cfg.Executor+":2"
+		r.Status, r.Version, r.Executor = row.Executing, 7, e.executor+":2"
 		w.store.Plant(r)
-		seen := row.State{ID: id, Version: 5, Status: row.Executing, Executor: e.find.cfg.Executor + ":1"}
-		if got := e.events.putBack([]row.State{seen}, "test"); len(got) != 0 || w.row(id).Version != 7 {
+		seen := row.State{ID: id, Version: 5, Status: row.Executing, Executor: e.executor + ":1"}
+		if got := e.events.PutBack([]row.State{seen}, "test"); len(got) != 0 || w.row(id).Version != 7 {
 			w.Errorf("released %v, which was claimed again", got)
 		}
 	})
@@ -227,7 +229,7 @@ func TestNewerSightingReplacesTheTimer(t *testing.T) {
 		sooner := w.save(a, "a", 30*time.Minute)
 		synctest.Wait()
 		for id, delay := range map[int64]time.Duration{later: 8 * time.Second, sooner: 6 * time.Second} {
-			_, err := other.Reschedule(w.Context(), nil, Ref{ID: id}, delay, time.Time{}, nil)
+			_, err := other.Reschedule(w.Context(), nil, control.Ref{ID: id}, delay, time.Time{}, nil)
 			w.must(err)
 		}
 		time.Sleep(12 * time.Second)

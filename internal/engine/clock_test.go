@@ -68,7 +68,7 @@ func TestRescueIsHeldAfterAFailoverToAClockAhead(t *testing.T) {
 		time.Sleep(5111 * time.Millisecond) // no renewal is due now
 		w.setClock(20 * time.Second)
 		w.store.SetServer("other")
-		other.find.passes.runner.Kick(passRescue)
+		w.must(other.find.Rescue(w.Context()))
 		time.Sleep(time.Minute)
 		w.ran(id, 1)
 		w.standing(row.Completed, 1, 0, id)
@@ -90,7 +90,7 @@ func TestClaimThatCostsTheClockItsAnchorStartsNothingEarly(t *testing.T) {
 		id := w.save(e, "a", time.Second)
 		time.Sleep(970 * time.Millisecond) // claimed ahead by now
 		if !byClaim {
-			e.clock.Drop()
+			e.Bounds.Drop()
 			w.setClock(-5 * time.Second)
 		}
 		time.Sleep(14 * time.Second)
@@ -131,7 +131,7 @@ func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
 				}
 				// Overdue for so long a row is the scan's alone.
 				w.plain(1000+int64(n), "a", row.At(time.Now().Add(-time.Hour)))
-				anchors <- e.clock.Anchored()
+				anchors <- e.Bounds.Anchored()
 				return time.Hour, true
 			})
 		})
@@ -143,7 +143,7 @@ func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
 				w.Errorf("the scan came %v after the suspend", late)
 			}
 		}
-		if before[e.clock.Anchored()] || len(before) != suspends {
+		if before[e.Bounds.Anchored()] || len(before) != suspends {
 			w.Errorf("%d anchors over %d suspends, want a new one after each", len(before), suspends)
 		}
 	})
@@ -156,12 +156,12 @@ func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
 		e = w.engine(w.store, serving{
 			"snooze": func(context.Context, *processor.Task) error {
 				if calls++; calls == 1 {
-					e.clock.Drop()
+					e.Bounds.Drop()
 					return processor.Snooze(time.Hour)
 				}
 				return nil
 			},
-			"done": func(context.Context, *processor.Task) error { e.clock.Drop(); return nil },
+			"done": func(context.Context, *processor.Task) error { e.Bounds.Drop(); return nil },
 		})
 		snoozed, done := w.save(e, "snooze", 0), w.save(e, "done", 3*time.Second)
 		time.Sleep(30 * time.Second)
@@ -186,7 +186,7 @@ func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 				reading, err := w.store.Now(w.Context())
 				w.must(err)
 				reading.Time = reading.Time.Add(time.Minute) // of a server that took over
-				e.observe(reading, time.Now(), time.Now())
+				e.Observe(reading, time.Now(), time.Now())
 				time.Sleep(2 * time.Second)
 				if late := w.once(id); late > 100*time.Millisecond {
 					w.Errorf("started %v late after the anchor was lost %v before it was due", late, before)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/arm"
+	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -21,7 +23,7 @@ type Config struct {
 	CallTimeout time.Duration // longest wait for one answer of the store
 
 	// Waker carries wake-ups between processes. Nil where none are sent.
-	Waker Waker
+	Waker arm.Waker
 
 	// FileVersion returns a number that differs when another connection has changed an embedded database. Nil for a
 	// server.
@@ -50,7 +52,7 @@ type Config struct {
 	Heartbeat time.Duration // period of the node's heartbeat
 	StopGrace time.Duration // how long a stop waits for running processors
 
-	Retention Retention
+	Retention find.Retention
 
 	// The hooks of the user; nil for none.
 	OnFailed  func(context.Context, *processor.Task, error)

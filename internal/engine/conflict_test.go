@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -17,7 +18,7 @@ import (
 // onConflict saves a task with the key, and returns what the save returns.
 func (w *world) onConflict(
 	e *Engine, mode processor.ConflictMode, delay time.Duration, body string, opts ...processor.Option,
-) (int64, Saved, error) {
+) (int64, control.Saved, error) {
 	w.Helper()
 	opts = append(opts, processor.WithKey("k"), processor.WithOnConflict(mode))
 	task, err := processor.NewSave("a", body, delay, processor.Limits{}, opts...)
@@ -53,7 +54,7 @@ func TestModeDecidesWhatBecomesOfThePendingTask(t *testing.T) {
 		before := w.row(7)
 		id, saved, err := w.onConflict(e, c.mode, c.delay, c.body)
 		want := before
-		if now, _ := e.clock.AtMost(); c.changed {
+		if now, _ := e.Bounds.AtMost(); c.changed {
 			want.Version, want.Expected = 4, now.Add(c.delay)
 			want.Due, want.Delay = want.Expected, c.delay
 		}
@@ -171,7 +172,7 @@ func TestExistingTaskEndsBeforeItIsRescheduled(t *testing.T) {
 		var existing int64
 		other := w.idle(w.store, nil)
 		e := w.engine(w.between(func(ctx context.Context) {
-			_, err := other.Cancel(ctx, nil, Ref{ID: existing}, false)
+			_, err := other.Cancel(ctx, nil, control.Ref{ID: existing}, false)
 			w.must(err)
 		}), serving{"a": nothing})
 		time.Sleep(time.Second)
@@ -193,7 +194,7 @@ func TestKeyThatChangesHandsForEverIsContended(t *testing.T) {
 	inBubble(t, func(w *world) {
 		other := w.idle(w.store, nil)
 		e := w.idle(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
-			_, err := other.Cancel(ctx, nil, Ref{ID: changes[0].ID}, false)
+			_, err := other.Cancel(ctx, nil, control.Ref{ID: changes[0].ID}, false)
 			w.must(err)
 			_, _, err = w.onConflict(other, processor.ReplaceTime, time.Hour, "")
 			w.must(err)
@@ -222,7 +223,7 @@ func TestRescheduleOfUnknownOutcomeIsReadBack(t *testing.T) {
 				case "Applied":
 					_, err = w.store.Update(ctx, nil, changes)
 				case "PerhapsReplaced":
-					_, err = other.Reschedule(ctx, nil, Ref{ID: existing}, 0, time.Time{}, []byte("other"))
+					_, err = other.Reschedule(ctx, nil, control.Ref{ID: existing}, 0, time.Time{}, []byte("other"))
 				}
 				w.must(err)
 				claimed := row.Ref{ID: existing, Version: w.row(existing).Version}
@@ -256,7 +257,7 @@ func TestRescheduleOfUnknownOutcomeIsReadBack(t *testing.T) {
 			w.Fatalf("got %d, %v", id, err)
 		}
 		// Saved again once the existing task has ended, it is a task of its own, whatever became of the first save.
-		_, err = e.Cancel(w.Context(), nil, Ref{ID: existing}, false)
+		_, err = e.Cancel(w.Context(), nil, control.Ref{ID: existing}, false)
 		w.must(err)
 		for range 2 {
 			id, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, 0, "new", processor.WithID(unknown.ID))
@@ -406,9 +407,6 @@ func TestSavesOfOneKeyTakeTurns(t *testing.T) {
 		group.Wait()
 		if took, sent := time.Since(began), len(sizes()); sent > saves || took > time.Duration(sent+1)*each {
 			w.Errorf("%d UPDATEs in %v", sent, took)
-		}
-		if len(e.turns.of) > 0 {
-			w.Errorf("%d turns are left", len(e.turns.of))
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -101,7 +103,7 @@ func TestChangesOfRowsThatAreLockedHoldUpNoResult(t *testing.T) {
 		var cancelled atomic.Int64
 		for _, id := range ids {
 			go func() {
-				if _, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false); err == nil {
+				if _, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false); err == nil {
 					cancelled.Add(1)
 				}
 			}()
@@ -133,7 +135,7 @@ func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 		pop := func(ttr time.Duration) *processor.Task {
 			got, err := e.Pop(
 				w.Context(),
-				PopRequest{Tags: []string{"p"}, Max: 1, TTR: ttr, Waits: true, Wait: 10 * time.Second},
+				lease.PopRequest{Tags: []string{"p"}, Max: 1, TTR: ttr, Waits: true, Wait: 10 * time.Second},
 			)
 			if err != nil || len(got) != 1 {
 				w.Errorf("popped %d tasks: %v", len(got), err)
@@ -229,10 +231,11 @@ func TestBulkChangeMeetsAMomentaryLock(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
 		ids := w.many(e, 10, "p", time.Hour)
-		e.locks.note()
+		e.Locks.Note()
 		unlock := w.store.Lock(ids[3:5]...)
 		time.AfterFunc(20*time.Millisecond, unlock)
-		if n, _, err := e.CancelWhere(w.Context(), Bulk{Query: listing.Query{Tag: "p"}}); n != 10 || err != nil {
+		n, _, err := e.CancelWhere(w.Context(), control.Bulk{Query: listing.Query{Tag: "p"}})
+		if n != 10 || err != nil {
 			w.Errorf("%d of 10 tasks are cancelled: %v", n, err)
 		}
 	})
@@ -271,7 +274,7 @@ func TestPopMayWaitForLongerThanItsTagIsRemembered(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
 		defer cancel()
 		time.AfterFunc(time.Minute, func() { w.save(e, "a", 0) })
-		got, err := e.Pop(ctx, PopRequest{Tags: []string{"a"}, Max: 1})
+		got, err := e.Pop(ctx, lease.PopRequest{Tags: []string{"a"}, Max: 1})
 		if err != nil || len(got) != 1 {
 			w.Errorf("popped %v, %v", got, err)
 		}
@@ -283,10 +286,12 @@ func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
 		e := w.engine(w.store, nil)
 		r := row.Row{
 			ID: e.ids.NextID(), Tag: "a", TTR: 15 * time.Second,
-			Expected: e.now().Add(time.Hour), Created: e.now(), Updated: e.now(),
+			Expected: e.Now().Add(time.Hour), Created: e.Now(), Updated: e.Now(),
 		}
 		w.must(w.store.Insert(w.Context(), nil, []row.Row{r}))
-		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 5 * time.Second})
+		got, err := e.Pop(w.Context(), lease.PopRequest{
+			Tags: []string{"a"}, Max: 1, Waits: true, Wait: 5 * time.Second,
+		})
 		if err != nil || len(got) != 0 {
 			w.Errorf("popped %v, %v: it is due in an hour", got, err)
 		}
@@ -298,7 +303,7 @@ func TestPoppedTaskThatWasCancelledIsLost(t *testing.T) {
 		e, other := w.engine(w.store, nil), w.engine(w.store, nil)
 		id := w.save(e, "a", 0, processor.WithTTR(time.Hour))
 		task := w.take(e, "a")
-		_, err := other.Cancel(w.Context(), nil, Ref{ID: id}, false)
+		_, err := other.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 		w.must(err)
 		began := time.Now()
 		if err := e.Finish(w.Context(), id, task.Version); !errors.Is(err, processor.ErrLeaseLost) {

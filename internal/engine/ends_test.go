@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -22,7 +24,7 @@ func (w *world) takeAll(e *Engine, tag string, n int) (refs []row.Ref) {
 	for len(refs) < n {
 		tasks, err := e.Pop(
 			w.Context(),
-			PopRequest{Tags: []string{tag}, Max: n - len(refs), Waits: true, Wait: time.Minute},
+			lease.PopRequest{Tags: []string{tag}, Max: n - len(refs), Waits: true, Wait: time.Minute},
 		)
 		if err != nil || len(tasks) == 0 {
 			w.Fatalf("popped %d tasks of %d, %v", len(refs), n, err)
@@ -86,7 +88,7 @@ func TestFinishAllEndsAPageInOneStatement(t *testing.T) {
 		if got := sizes(); len(got) > 6 {
 			w.Errorf("1,100 ends in statements of %v rows", got)
 		}
-		if n := len(e.leases.holders.handed); n != 0 {
+		if n := e.runqueue.Counts().Owned; n != 0 {
 			w.Errorf("%d tasks are still in hand", n)
 		}
 	})
@@ -99,7 +101,7 @@ func TestFinishAllAnswersEachTokenForItself(t *testing.T) {
 		refs := w.takeAll(e, "a", 5)
 		slices.SortFunc(refs, func(a, b row.Ref) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
 		w.must(e.Finish(w.Context(), refs[0].ID, refs[0].Version))
-		_, err := w.idle(w.store, nil).Cancel(w.Context(), nil, Ref{ID: ids[1]}, false)
+		_, err := w.idle(w.store, nil).Cancel(w.Context(), nil, control.Ref{ID: ids[1]}, false)
 		w.must(err)
 		tokens := []row.Ref{refs[0], refs[1], refs[2], refs[2], {ID: refs[3].ID, Version: refs[3].Version - 1}, refs[3],
 			{ID: 77, Version: 1}, refs[4], {ID: refs[4].ID, Version: refs[4].Version + 1}}
@@ -342,7 +344,7 @@ func TestTaskThatIsFinishedByItsTokenWhileItsProcessorRuns(t *testing.T) {
 		if r := w.row(id); r.Execution.Sub(r.Expected) > time.Second {
 			w.Errorf("row: %+v", r)
 		}
-		if e.runqueue.Owns(id) || e.pool.attempts.len() != 0 {
+		if e.runqueue.Owns(id) || e.pool.Attempts.Len() != 0 {
 			w.Error("it is still in hand")
 		}
 		if strings.Contains(logged.all(), "WARN") || strings.Contains(logged.all(), "ERROR") {

@@ -8,6 +8,13 @@ import (
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/engine/arm"
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/events"
+	"github.com/delaytask/delaytask/internal/engine/find"
+	"github.com/delaytask/delaytask/internal/engine/lease"
+	"github.com/delaytask/delaytask/internal/engine/run"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
@@ -17,18 +24,19 @@ import (
 
 // Engine wires the parts together. It starts sinks before sources, and stops sources before sinks.
 type Engine struct {
-	*Control
-	*ends
+	*control.Control
+	*lease.Ends
 
 	cfg      Config
-	events   *events
+	executor string // "host:pid:process token"
+	events   *events.Events
 	member   *cluster.Member
-	ids      *ids
+	ids      *table.IDs
 	runqueue *runqueue.Queue
-	arm      *armer
-	pool     *pool
-	leases   *leases
-	find     *finders
+	arm      *arm.Arm
+	pool     *run.Pool
+	leases   *lease.Leases
+	find     *find.Finders
 	planner  *planner.Planner
 	declared planner.Set
 
@@ -51,9 +59,9 @@ type Engine struct {
 // runs before Start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life := newLife(ctx, &cfg)
-	c := newDBClock(life, cfg.TTR)
-	t := newTable(c, cfg.Store)
-	if err := t.anchor(ctx); err != nil {
+	c := table.NewClock(life, cfg.TTR)
+	t := table.New(c, cfg.Store)
+	if err := t.Anchor(ctx); err != nil {
 		life.End()
 		return nil, err
 	}
@@ -72,12 +80,12 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, member: member}
 	e.wire(t, process, false)
 	life.Metrics.SetConcurrency(cfg.Concurrency)
-	c.reportClock()
+	c.ReportClock()
 	life.Go(func() { e.readClock(life.Life, new(clock.Gap).Tick) })
 	life.Go(func() { e.heartbeat(life.Life) })
-	life.Go(func() { e.arm.commits.loop(life.Life) })
-	life.Go(func() { e.arm.notify.loop(life.Life) })
-	life.Go(func() { e.events.rollup.Loop(life.Life, e.running) })
+	life.Go(func() { e.arm.Commits.Loop(life.Life) })
+	life.Go(func() { e.arm.Notifier.Loop(life.Life) })
+	life.Go(func() { e.events.Rollup.Loop(life.Life, e.running) })
 	e.findersDone.Go(func() { e.measureTable(e.finders) })
 	return e, nil
 }
@@ -92,46 +100,47 @@ const backlogPerTag = 1000
 
 // parts are what a change of rows tells.
 type parts struct {
-	*armer   // of what is written
-	*pool    // of what is cancelled
-	*finders // of what all nodes may run now
-	*ids
+	*arm.Arm      // of what is written
+	*run.Pool     // of what is cancelled
+	*find.Finders // of what all nodes may run now
+	*table.IDs
 }
 
 // wire makes the parts, each of those that it knows. At once says that a caller tells the time and runs each task.
-func (e *Engine) wire(t *table, process cluster.Process, atOnce bool) {
+func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	cfg := &e.cfg
-	executor := fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
+	e.executor = fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
 	e.finders, e.endFinders = context.WithCancel(t.Life)
 	e.sources, e.endSources = context.WithCancel(t.Life)
 	e.beatSoon = make(chan struct{}, 1)
-	e.ids = newIDs(e.member, t.clock)
+	e.ids = table.NewIDs(e.member, t.Bounds)
 	q := runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag})
 	e.runqueue = q
-	e.events = newEvents(t, eventsConfig{Node: process.Token, OnFailed: cfg.OnFailed, OnRescued: cfg.OnRescued})
-	e.arm = newArmer(e.events, q, armConfig{
+	e.events = events.New(t, events.Config{Node: process.Token, OnFailed: cfg.OnFailed, OnRescued: cfg.OnRescued})
+	e.arm = arm.New(e.events, q, arm.Config{
 		Registry: cfg.Registry, Concurrency: cfg.Concurrency, Waker: cfg.Waker, LookAhead: cfg.LookAhead,
 		Window: cfg.Window, Horizon: cfg.Horizon, Heartbeat: cfg.Heartbeat,
 	}, process)
-	e.pool = newPool(e.arm, q, runConfig{
-		Registry: cfg.Registry, Executor: executor, IP: process.IP, CallTimeout: cfg.CallTimeout, Timeout: cfg.Timeout,
-		StopGrace: cfg.StopGrace, Backoff: cfg.Backoff, ErrorLimit: cfg.ErrorLimit, Nap: cfg.Nap, AtOnce: atOnce,
+	e.pool = run.New(e.arm, q, run.Config{
+		Registry: cfg.Registry, Executor: e.executor, IP: process.IP, CallTimeout: cfg.CallTimeout,
+		Timeout: cfg.Timeout, StopGrace: cfg.StopGrace, Backoff: cfg.Backoff, ErrorLimit: cfg.ErrorLimit,
+		Nap: cfg.Nap, AtOnce: atOnce,
 	})
-	e.leases = newLeases(e.pool, q, leaseConfig{
+	e.leases = lease.New(e.finders, e.arm, e.pool, q, lease.Config{
 		Registry: cfg.Registry, Quarantine: cfg.Quarantine, AtOnce: atOnce,
-	}, e.finders)
-	e.pool.handTo(e.leases)
-	e.find = newFinders(e.pool, e.leases, q, findConfig{
-		Executor: executor, NextID: e.ids.NextID, CallTimeout: cfg.CallTimeout, LookAhead: cfg.LookAhead,
+	})
+	e.pool.HandTo(e.leases)
+	e.find = find.New(e.arm, e.pool, e.leases, q, find.Config{
+		Executor: e.executor, NextID: e.ids.NextID, CallTimeout: cfg.CallTimeout, LookAhead: cfg.LookAhead,
 		Window: cfg.Window, ScanEvery: cfg.ScanEvery, Retention: cfg.Retention, Quarantine: cfg.Quarantine,
 		FileVersion: cfg.FileVersion, AtOnce: atOnce,
 	})
-	e.Control = newControl(e.events, parts{e.arm, e.pool, e.find, e.ids}, controlConfig{
+	e.Control = control.New(e.events, parts{e.arm, e.pool, e.find, e.ids}, control.Config{
 		Registry: cfg.Registry, TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts,
 	})
-	e.ends = e.leases.ends
+	e.Ends = e.leases.Ends
 	e.planner = newPlanner(e.arm, cfg.LookAhead, e.ids.NextID)
-	e.events.watchSchedules(e.planner)
+	e.events.WatchSchedules(e.planner)
 }
 
 // Start begins to run tasks. It reads which tags are paused, and then does not block. It does nothing when called
@@ -149,25 +158,25 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.started = true
 	e.declare()
 	if e.cfg.Waker != nil {
-		e.cfg.Waker.Listen(e.arm.census.token, e.find.hear)
+		e.cfg.Waker.Listen(e.arm.Census.Token, e.find.Hear)
 	}
 	e.describe(true)
 	e.markNode(row.MarkJoined)
-	e.arm.tags.run(true)
+	e.arm.Tags.Run(true)
 	life := e.events.Life
 	e.events.Go(func() { e.tellOfStart(life) })
-	e.pool.start()
+	e.pool.Start()
 	// Other nodes tell this one of rows for a moment after it has announced that it leaves.
-	for _, loop := range []func(context.Context){e.pool.claim, e.arm.loop, e.find.listen} {
+	for _, loop := range []func(context.Context){e.pool.Claim, e.arm.Loop, e.find.Listen} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
-	e.find.start(e.finders)
-	for _, loop := range append(e.find.loops(), e.planner.Loop, e.planner.Measure) {
+	e.find.Start(e.finders)
+	for _, loop := range append(e.find.Loops(), e.planner.Loop, e.planner.Measure) {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}
 	e.findersDone.Go(func() {
 		e.announce() // or the first look at the nodes would not find this one
-		e.find.lookAhead(e.finders)
+		e.find.LookAhead(e.finders)
 	})
 	return nil
 }
@@ -176,7 +185,7 @@ func (e *Engine) Start(ctx context.Context) error {
 func (e *Engine) readPaused(ctx context.Context) {
 	ctx, cancel := e.events.CallIn(ctx)
 	defer cancel()
-	if err := e.arm.tags.read(ctx); err != nil {
+	if err := e.arm.Tags.Read(ctx); err != nil {
 		e.events.Failed("reading which tags are paused", err)
 	}
 }
@@ -191,7 +200,7 @@ func (e *Engine) running() bool {
 // Registered tells the engine that a tag has got its processor after Start.
 func (e *Engine) Registered() {
 	if e.running() {
-		e.arm.tags.refresh()
+		e.arm.Tags.Refresh()
 	}
 }
 
@@ -199,38 +208,38 @@ func (e *Engine) Registered() {
 // what was claimed ahead of its time is released when that comes.
 func (e *Engine) Unregistered() {
 	if e.running() {
-		e.arm.tags.refresh()
+		e.arm.Tags.Refresh()
 		e.announceAtBeat()
 	}
 }
 
 // Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on.
-func (e *Engine) Pause(ctx context.Context, tag string) error { return e.arm.tags.set(ctx, tag, true) }
+func (e *Engine) Pause(ctx context.Context, tag string) error { return e.arm.Tags.Set(ctx, tag, true) }
 
 // Resume ends a pause. Every node that sees it scans at once.
 func (e *Engine) Resume(ctx context.Context, tag string) error {
-	return e.arm.tags.set(ctx, tag, false)
+	return e.arm.Tags.Set(ctx, tag, false)
 }
 
 // Committed says that the caller's transactions that have saved or changed the tasks have ended. Their rows are looked
 // for at once.
-func (e *Engine) Committed(ids []int64) { e.arm.commits.committed(ids) }
+func (e *Engine) Committed(ids []int64) { e.arm.Commits.Committed(ids) }
 
 // Wake tells all nodes that rows of the tags may be due now or soon that they do not know of.
 func (e *Engine) Wake(tags []string) { e.find.Wake(tags) }
 
 // Now returns the database's time as far as it is certain, zero while there is no anchor.
-func (e *Engine) Now() row.Time { return e.events.now() }
+func (e *Engine) Now() row.Time { return e.events.Now() }
 
 // Version is what the node's row says of the program.
 const Version = "0.1.0"
 
 // ClockWidth returns how far the bounds of the database's clock are apart. It is false while no task may start.
-func (e *Engine) ClockWidth() (time.Duration, bool) { return e.events.clock.Width() }
+func (e *Engine) ClockWidth() (time.Duration, bool) { return e.events.Bounds.Width() }
 
 // Hanging returns the processors that hang in this process, the longest first. It takes the stacks of all goroutines,
 // and only where there is one.
-func (e *Engine) Hanging() []Hanging { return e.pool.Hanging() }
+func (e *Engine) Hanging() []run.Hanging { return e.pool.Hanging() }
 
 // Abort ends the life at once, as a crash does. Nothing reaches the store afterwards.
 func (e *Engine) Abort() { e.events.Abort() }

@@ -160,7 +160,7 @@ func (w *world) crash(e *Engine) {
 	w.Helper()
 	w.lossy[e] = true
 	e.Abort()
-	if err := e.find.passes.runner.Stop(w.Context()); err != nil {
+	if err := e.find.Stop(w.Context()); err != nil {
 		w.Error(err)
 	}
 }

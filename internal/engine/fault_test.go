@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -143,13 +144,13 @@ func (s *scene) play(store store.Store) {
 	}
 	cancelled, moved := s.save(e, "plain", time.Hour), s.save(e, "plain", time.Hour)
 	if err := s.again(func(ctx context.Context) error {
-		_, err := e.Cancel(ctx, nil, engine.Ref{ID: cancelled}, false)
+		_, err := e.Cancel(ctx, nil, control.Ref{ID: cancelled}, false)
 		return err
 	}); err != nil {
 		s.Errorf("cancel: %v", err)
 	}
 	if err := s.again(func(ctx context.Context) error {
-		_, err := e.Reschedule(ctx, nil, engine.Ref{ID: moved}, time.Second, time.Time{}, nil)
+		_, err := e.Reschedule(ctx, nil, control.Ref{ID: moved}, time.Second, time.Time{}, nil)
 		return err
 	}); err != nil {
 		s.Errorf("reschedule: %v", err)

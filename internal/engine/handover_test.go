@@ -95,7 +95,7 @@ func TestHandOverAfterTheAnswerMeansNothing(t *testing.T) {
 		if r := w.row(id); r.Status != c.want || r.Version != 2 {
 			w.Errorf("row: %+v", r)
 		}
-		if e.runqueue.Owns(id) || e.pool.attempts.len() != 0 || len(e.leases.holders.handed) != 0 {
+		if e.runqueue.Owns(id) || e.pool.Attempts.Len() != 0 {
 			w.Error("it is still in hand")
 		}
 		if got := logged.all(); strings.Contains(got, "lease") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 )
 
@@ -17,7 +18,7 @@ func (e *Engine) heartbeat(ctx context.Context) {
 		if err := e.member.Beat(call); err != nil {
 			e.events.Failed("sending the heartbeat", err)
 		} else {
-			e.events.answered(time.Now())
+			e.events.Answered(time.Now())
 		}
 		cancel()
 	}
@@ -45,13 +46,13 @@ func (e *Engine) announceAtBeat() { e.describe(e.running()) }
 
 func (e *Engine) describe(running bool) {
 	if e.cfg.Waker != nil {
-		w := e.cfg.Waker.Row(e.arm.census.token)
+		w := e.cfg.Waker.Row(e.arm.Census.Token)
 		e.events.Metrics.SetUnreachable(len(w.Unreachable))
-		w.Pops = e.arm.tags.poppedLately()
+		w.Pops = e.arm.Tags.PoppedLately()
 		e.member.SetWake(w)
 	}
 	if running {
-		e.member.SetTags(e.arm.tags.served())
+		e.member.SetTags(e.arm.Tags.Served())
 	}
 }
 
@@ -81,9 +82,9 @@ const leaveTimeout = time.Second
 
 // Ready returns nil when the clock has an anchor, the node holds its number, and its heartbeat is fresh. When the last
 // heartbeat is old, Ready writes one, within ctx. It returns the error of the last claim or save when that failed
-// within failureCounts for the database's fault. A claim without an answer for lockWait has failed.
+// within failureCounts for the database's fault. A claim without an answer for [table.LockWait] has failed.
 func (e *Engine) Ready(ctx context.Context) error {
-	if _, anchored := e.events.clock.AtLeast(); !anchored {
+	if _, anchored := e.events.Bounds.AtLeast(); !anchored {
 		return errors.New("the database's clock is not known; it is being read again")
 	}
 	if e.member.Silent() > e.cfg.Heartbeat {
@@ -96,15 +97,15 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if _, leased := e.member.Number(); !leased {
 		return errors.New("the node number was lost; another one is being leased")
 	}
-	claim, save := e.events.health.failing()
+	claim, save := e.events.Health.Failing()
 	return cmp.Or(claim, save)
 }
 
 // Warning returns what an operator has to mend although the engine is ready, or "".
 func (e *Engine) Warning() string {
-	mend := e.events.health.warning()
+	mend := e.events.Health.Warning()
 	if mend == "" {
 		return ""
 	}
-	return beyondLast + ": " + mend
+	return find.BeyondLast + ": " + mend
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -113,7 +114,7 @@ func TestLeaseOfAPoppedTaskEndsWhenTheTroubleIsOver(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			if clockless {
 				clockAway.Store(true)
-				e.clock.Drop()
+				e.Bounds.Drop()
 			} else {
 				readOnly.Store(true)
 			}
@@ -129,7 +130,7 @@ func TestLeaseOfAPoppedTaskEndsWhenTheTroubleIsOver(t *testing.T) {
 			readOnly.Store(false)
 			again, err := e.Pop(
 				w.Context(),
-				PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second},
+				lease.PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second},
 			)
 			if err != nil || len(again) != 1 || again[0].Attempt != 2 {
 				w.Errorf("when the trouble was over, popped %v, %v: %+v", again, err, w.row(id))
@@ -158,28 +159,6 @@ func TestLeasesThatEndTogetherShareStatements(t *testing.T) {
 	})
 }
 
-func TestLeaseWhoseEndIsSeenTwiceEndsOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var failed atomic.Int64
-		e := w.engine(w.store, nil, func(c *Config) {
-			c.OnFailed = func(context.Context, *processor.Task, error) { failed.Add(1) }
-		})
-		id := w.save(e, "a", 0, processor.WithTTR(time.Second), processor.WithMaxAttempts(1))
-		w.take(e, "a")
-		unlock := w.store.Lock(id)
-		time.Sleep(1100 * time.Millisecond) // the alarm waits for the lock
-		e.leases.holders.mu.Lock()
-		e.leases.holders.handed[id].alarm.Stop()
-		e.leases.holders.mu.Unlock()
-		unlock()
-		e.leases.holders.expire([]int64{id, id})
-		time.Sleep(time.Minute)
-		if n := failed.Load(); n != 1 || w.row(id).Status != row.Failed {
-			w.Errorf("the task is %v, and failed %d times", w.row(id).Status, n)
-		}
-	})
-}
-
 // The node's own rescue may be faster than the end of the hold: here it is half a second.
 func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -189,11 +168,11 @@ func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 		w.take(e, "a")
 		time.Sleep(8500 * time.Millisecond) // what follows is too short for an outage, after which rescues wait
 		away.Store(true)
-		e.clock.Drop()
+		e.Bounds.Drop()
 		time.Sleep(time.Until(w.row(id).Due.Std()) + 1500*time.Millisecond)
 		away.Store(false)
-		<-e.clock.Anchored()
-		e.find.passes.runner.Kick(passRescue)
+		<-e.Bounds.Anchored()
+		w.must(e.find.Rescue(w.Context()))
 		began := time.Now()
 		second := w.take(e, "a")
 		if took := time.Since(began); took > 50*time.Millisecond || second.Attempt != 2 {
@@ -206,7 +185,7 @@ func TestPopGivesItsTasksTheLeaseThatItAsksFor(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
 		id := w.save(e, "a", 0, processor.WithTTR(5*time.Second))
-		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, TTR: time.Minute})
+		got, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{"a"}, Max: 1, TTR: time.Minute})
 		if err != nil || len(got) != 1 {
 			w.Fatalf("popped %v, %v", got, err)
 		}

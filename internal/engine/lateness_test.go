@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -139,7 +141,7 @@ func TestRetriedTaskIsNotTooLateByItsFirstTime(t *testing.T) {
 		id := w.save(e, "a", 0, processor.WithMaxLateness(5*time.Second, processor.LateSkip))
 		time.Sleep(time.Minute)
 		if r := w.row(id); r.Status == row.Failed {
-			w.must(e.Retry(w.Context(), Ref{ID: id}))
+			w.must(e.Retry(w.Context(), control.Ref{ID: id}))
 		}
 		time.Sleep(time.Second)
 		if r := w.row(id); r.Status != row.Completed {
@@ -168,7 +170,7 @@ func TestClaimThatStartsNothingLeavesNoStart(t *testing.T) {
 			for w.row(id).Status == row.Pending {
 				time.Sleep(time.Millisecond)
 			}
-			_, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+			_, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 			w.must(err)
 			return id
 		},
@@ -177,7 +179,7 @@ func TestClaimThatStartsNothingLeavesNoStart(t *testing.T) {
 			id := w.save(e, "a", 0)
 			ctx, cancel := context.WithTimeout(w.Context(), 10*time.Millisecond)
 			defer cancel()
-			_, _ = e.Pop(ctx, PopRequest{Tags: []string{"a"}, Max: 1})
+			_, _ = e.Pop(ctx, lease.PopRequest{Tags: []string{"a"}, Max: 1})
 			return id
 		},
 	}, func(w *world, f func(w *world) (id int64)) {
@@ -286,7 +288,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 			e := w.engine(store, serving{"a": nothing})
 			id := w.save(e, "a", 2*time.Second)
 			away.Store(true)
-			e.clock.Drop()
+			e.Bounds.Drop()
 			time.Sleep(5 * time.Second)
 			away.Store(false)
 			return id, row.LateDatabase
@@ -306,7 +308,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 			if r := w.row(id); r.Status != row.Failed || r.Late != row.LateSlot {
 				w.Errorf("%+v", r)
 			}
-			w.must(e.Retry(w.Context(), Ref{ID: id}))
+			w.must(e.Retry(w.Context(), control.Ref{ID: id}))
 			return id, row.LateUnknown
 		},
 		"the clock is not known": func(w *world) (int64, row.LateReason) {
@@ -318,8 +320,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			for range 600 { // again and again, as between two servers
 				time.Sleep(time.Millisecond)
-				e.clock.Drop()
-				e.loseAnchor()
+				e.Suspended(0)
 			}
 			return id, row.LateClock
 		},

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -20,7 +22,7 @@ func TestLeaseIsRenewedWhenAThirdOfItHasPassed(t *testing.T) {
 		e := w.engine(at(w.store, "Renew", func(_ context.Context, do func() error) error {
 			now := time.Now().UnixNano()
 			after := time.Duration(now - last.Swap(now))
-			if after < 5*time.Second || after > 5*time.Second+2*renewTick {
+			if after < 5*time.Second || after > 5*time.Second+2*250*time.Millisecond {
 				w.Errorf("a lease of 15 s was renewed after %v", after)
 			}
 			renewals.Add(1)
@@ -97,7 +99,7 @@ func (w *world) lingering() renewHook {
 				unlock()
 			}
 		}
-		for _, id := range slices.Sorted(slices.Values(idsOf(leases, func(l row.Lease) int64 { return l.ID }))) {
+		for _, id := range slices.Sorted(slices.Values(table.IDsOf(leases, func(l row.Lease) int64 { return l.ID }))) {
 			for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 				if locked, _ := w.store.Locked(ctx, []int64{id}); len(locked) == 0 {
 					break
@@ -148,7 +150,7 @@ func TestLeasesAreRenewedWhenTheLockCheckFails(t *testing.T) {
 		}), serving{"a": untilEnd(20*time.Second, nil)})
 		w.engine(w.store, nil) // would rescue
 		time.Sleep(time.Second)
-		e.locks.note()
+		e.Locks.Note()
 		var ids []int64
 		for _, ttr := range []time.Duration{1, 2, 4, 6, 15} {
 			ids = append(ids, w.save(e, "a", 0, processor.WithTTR(ttr*time.Second)))
@@ -233,7 +235,7 @@ func TestRenewedLeaseCountsFromBeforeTheRenewalWasSent(t *testing.T) {
 			return do()
 		}), serving{"a": untilEnd(30*time.Second, ends)})
 		w.save(e, "a", 0, processor.WithTTR(4*time.Second))
-		if held := (<-ends).at.Sub(sent); held > 4*time.Second+renewTick {
+		if held := (<-ends).at.Sub(sent); held > 4*time.Second+250*time.Millisecond {
 			w.Errorf("the context ended %v after a lease of 4 s was asked for", held)
 		}
 	})
@@ -277,7 +279,7 @@ func TestCancelEndsARunningProcessor(t *testing.T) {
 			id := w.save(e, "a", 0, processor.WithTTR(10*time.Minute))
 			time.Sleep(7777 * time.Millisecond)
 			began := time.Now()
-			if met, err := by.Cancel(w.Context(), nil, Ref{ID: id}, false); err != nil || met != row.Executing {
+			if met, err := by.Cancel(w.Context(), nil, control.Ref{ID: id}, false); err != nil || met != row.Executing {
 				w.Fatalf("cancel: met %v, %v", met, err)
 			}
 			end := <-ends
@@ -298,7 +300,7 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		time.Sleep(3*time.Second - 5*time.Millisecond)
-		met, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+		met, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 		if err != nil || met != row.Executing {
 			w.Fatalf("cancel: met %v, %v; want it claimed ahead", met, err)
 		}
@@ -308,8 +310,8 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 			got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
 			w.Errorf("the task is not counted once, as cancelled: %v", got)
 		}
-		if r := w.row(id); r.Status != row.Cancelled || e.pool.attempts.len() != 0 || e.runqueue.Owns(id) {
-			w.Errorf("%d runs in the book, row %+v", e.pool.attempts.len(), r)
+		if r := w.row(id); r.Status != row.Cancelled || e.pool.Attempts.Len() != 0 || e.runqueue.Owns(id) {
+			w.Errorf("%d runs in the book, row %+v", e.pool.Attempts.Len(), r)
 		}
 	})
 }
@@ -375,7 +377,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		if again := w.row(id); again.Version != r.Version || again.Finish != r.Finish {
 			w.Errorf("the late return changed the row: %+v", again)
 		}
-		if e.runqueue.Owns(id) || e.pool.attempts.len() != 0 {
+		if e.runqueue.Owns(id) || e.pool.Attempts.Len() != 0 {
 			w.Error("the row is still in hand")
 		}
 	})

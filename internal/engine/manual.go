@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
@@ -22,7 +23,7 @@ type Manual struct{ *Engine }
 func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, error) {
 	life := newLife(ctx, &cfg)
 	life.Log = cfg.Logger // a test sees every line, at once
-	c := newManualClock(life, now)
+	c := table.NewManualClock(life, now)
 	process := cluster.NewProcess()
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version})
 	if err != nil {
@@ -30,8 +31,8 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 		return nil, err
 	}
 	m := &Manual{Engine: &Engine{cfg: cfg, member: member, started: true}}
-	m.wire(newTable(c, cfg.Store), process, true)
-	m.arm.tags.run(true)
+	m.wire(table.New(c, cfg.Store), process, true)
+	m.arm.Tags.Run(true)
 	return m, nil
 }
 
@@ -41,14 +42,14 @@ func (m *Manual) Tick(ctx context.Context) error {
 	if !m.running() {
 		return processor.ErrClosed
 	}
-	if err := m.arm.tags.read(ctx); err != nil {
+	if err := m.arm.Tags.Read(ctx); err != nil {
 		return err
 	}
-	m.member.SetTags(m.arm.tags.served())
+	m.member.SetTags(m.arm.Tags.Served())
 	if err := m.member.Beat(ctx); err != nil {
 		return err
 	}
-	if err := m.find.rescue(ctx); err != nil {
+	if err := m.find.Rescue(ctx); err != nil {
 		return err
 	}
 	if err := m.planner.Apply(ctx, m.takeDeclared()); err != nil {
@@ -72,7 +73,7 @@ func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, _, err := m.events.store.LookAt(ctx, row.MaxTime, m.events.now()+1, 0, 1)
+	found, _, err := m.events.Store.LookAt(ctx, row.MaxTime, m.events.Now()+1, 0, 1)
 	if err != nil || len(found) == 0 {
 		return look, err
 	}
@@ -84,15 +85,15 @@ func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
 
 // nextLease returns when the first lease will be over of a task that was handed over, or zero.
 func (m *Manual) nextLease(ctx context.Context) (over row.Time, err error) {
-	tags, err := listing.Tags(ctx, m.events.store, row.Executing)
+	tags, err := listing.Tags(ctx, m.events.Store, row.Executing)
 	if err != nil || len(tags) == 0 {
 		return 0, err
 	}
 	spans := make([]row.Span, len(tags))
 	for i, tag := range tags {
-		spans[i] = row.Span{Status: row.Executing, Tag: tag, From: m.events.now()}
+		spans[i] = row.Span{Status: row.Executing, Tag: tag, From: m.events.Now()}
 	}
-	first, err := m.events.store.Places(ctx, spans, 1)
+	first, err := m.events.Store.Places(ctx, spans, 1)
 	for _, places := range first {
 		for _, at := range places {
 			if over.IsZero() || at.Due+1 < over {
@@ -109,11 +110,11 @@ const nextPage = 1000
 // Next returns the task that would run next if the time went on to until, in the order of an engine that runs one task
 // at once.
 func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found bool, err error) {
-	page, err := m.events.store.Due(ctx, row.Window{Tags: m.arm.tags.list(), To: until + 1, Limit: nextPage})
+	page, err := m.events.Store.Due(ctx, row.Window{Tags: m.arm.Tags.List(), To: until + 1, Limit: nextPage})
 	if err != nil || len(page) == 0 {
 		return next, false, err
 	}
-	start := max(page[0].Due, m.events.now())
+	start := max(page[0].Due, m.events.Now())
 	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > start })
 	return slices.MinFunc(page, func(a, b row.Due) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
@@ -123,11 +124,11 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 // Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what
 // the processor returned, and whether the task could be claimed.
 func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
-	result, ran, err = m.pool.runNow(ctx, d)
+	result, ran, err = m.pool.RunNow(ctx, d)
 	if err != nil {
 		return nil, false, err
 	}
 	m.events.Wait()
-	m.events.waitForHooks(ctx)
+	m.events.WaitForHooks(ctx)
 	return result, ran, nil
 }

@@ -10,8 +10,8 @@ import (
 
 // markNode marks what this node has done.
 func (e *Engine) markNode(kind row.MarkKind) {
-	if now := e.events.now(); !now.IsZero() {
-		e.events.rollup.Mark(now, "", e.arm.census.token, row.Mark{Kind: kind, Name: e.arm.census.name})
+	if now := e.events.Now(); !now.IsZero() {
+		e.events.Rollup.Mark(now, "", e.arm.Census.Token, row.Mark{Kind: kind, Name: e.arm.Census.Name})
 	}
 }
 
@@ -19,6 +19,6 @@ func (e *Engine) markNode(kind row.MarkKind) {
 // show.
 func (e *Engine) tellOfStart(ctx context.Context) {
 	if lifecycle.Sleep(ctx, lifecycle.Jitter(time.Second, 0.5)) {
-		e.events.rollup.Write(ctx)
+		e.events.Rollup.Write(ctx)
 	}
 }

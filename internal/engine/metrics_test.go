@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	internalmetrics "github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
@@ -195,7 +197,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			"long": untilEnd(20*time.Second, nil),
 		}, func(c *Config) {
 			c.Concurrency = 7
-			c.Retention = Retention{Completed: 20 * time.Second, Failed: 20 * time.Second}
+			c.Retention = find.Retention{Completed: 20 * time.Second, Failed: 20 * time.Second}
 		})
 		w.idle(w.store, nil)
 		time.Sleep(3 * time.Second)
@@ -209,7 +211,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		time.Sleep(time.Second)
 		deaf := w.save(e, "deaf", 0)
 		time.Sleep(time.Second)
-		_, err := e.Cancel(w.Context(), nil, Ref{ID: deaf}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: deaf}, false)
 		w.must(err)
 		w.store.Plant(row.Row{
 			ID: 1000, Tag: "poison", Status: row.Executing, Version: 9, Attempt: 1, CrashCount: 4, TTR: time.Minute,
@@ -418,7 +420,7 @@ func TestBacklogThatCannotBeReadHasNoValue(t *testing.T) {
 
 func TestPurgeLagIsTimePastTheRetention(t *testing.T) {
 	inBubble(t, func(w *world) {
-		keep := func(c *Config) { c.Retention = Retention{Completed: time.Hour, Failed: 48 * time.Hour} }
+		keep := func(c *Config) { c.Retention = find.Retention{Completed: time.Hour, Failed: 48 * time.Hour} }
 		saves := w.idle(w.store, nil, keep)
 		e := w.engine(w.store, serving{"a": nothing}, keep, func(c *Config) { c.ScanEvery = time.Hour })
 		for id, status := range []row.Status{row.Completed, row.Failed, row.Cancelled} {
@@ -458,7 +460,7 @@ func TestClockIsHeldWhileItsTimeIsNotKnown(t *testing.T) {
 			w.Errorf("without readings the bounds are %v s apart, held is %v", got["clock_width_seconds"],
 				got["clock_held"])
 		}
-		e.clock.Drop()
+		e.Bounds.Drop()
 		time.Sleep(3 * time.Second)
 		if got := w.series(e)["clock_held"]; got != 1 {
 			w.Errorf("without a clock, held is %v", got)

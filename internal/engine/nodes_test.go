@@ -94,7 +94,7 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 		time.Sleep(time.Second)
 		for i := range 1000 {
 			for range 4 {
-				go e.arm.tags.refresh()
+				go e.arm.Tags.Refresh()
 			}
 			go func() { _ = e.Pause(w.Context(), "a") }()
 			go func() { _ = e.Resume(w.Context(), "a") }()
@@ -102,8 +102,8 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 			if i%200 == 0 {
 				time.Sleep(time.Second)
 			}
-			if open := e.runqueue.Counts().OpenTags > 0; open != e.arm.tags.open("a") {
-				w.Fatalf("round %d: the line is open: %t, the tag is open: %t", i, open, e.arm.tags.open("a"))
+			if open := e.runqueue.Counts().OpenTags > 0; open != e.arm.Tags.Open("a") {
+				w.Fatalf("round %d: the line is open: %t, the tag is open: %t", i, open, e.arm.Tags.Open("a"))
 			}
 		}
 	})
@@ -172,7 +172,7 @@ func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
 		for _, id := range ids {
 			w.completed(id, 2*time.Millisecond)
 			want := []int{0}
-			if second.arm.mine(id, w.row(id).Expected, "a") {
+			if second.arm.Mine(id, w.row(id).Expected, "a") {
 				want = []int{1}
 			}
 			if !slices.Equal(asked[id], want) {
@@ -209,8 +209,8 @@ func TestTagThatIsUnregisteredRunsNoMoreUntilItIsRegisteredAgain(t *testing.T) {
 			w.Fatal("it had no processor")
 		}
 		e.Unregistered()
-		if e.arm.tags.open("a") || !e.arm.tags.open("b") {
-			w.Errorf("open: %v", e.arm.tags.list())
+		if e.arm.Tags.Open("a") || !e.arm.Tags.Open("b") {
+			w.Errorf("open: %v", e.arm.Tags.List())
 		}
 		time.Sleep(20 * time.Second)
 		close(goOn)

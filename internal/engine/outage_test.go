@@ -131,7 +131,7 @@ func TestRowsOfASingleNodeAreItsOwnAfterAnOutage(t *testing.T) {
 		time.Sleep(10*time.Second + moment)
 		store.away.Store(false)
 		for back := time.Now(); time.Since(back) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
-			if !e.arm.shared(1, "a") {
+			if !e.arm.Shared(1, "a") {
 				w.Fatalf("%v after the outage a row is not the node's own", time.Since(back))
 			}
 		}
@@ -158,29 +158,4 @@ func TestOutagesInARowPutOffARescueForAWhileOnly(t *testing.T) {
 			w.Errorf("40 s after the lease's end it is %v, with %d crashes", r.Status, r.CrashCount)
 		}
 	})
-}
-
-func TestOutageIsASilenceThatALeaseMayNotOutlive(t *testing.T) {
-	o := newOutage(15 * time.Second)
-	at := bubbleTime
-	hear := func(after time.Duration, want bool) {
-		t.Helper()
-		at = at.Add(after)
-		if _, over := o.answered(at); over != want {
-			t.Errorf("an answer after %v ends an outage: %t, want %t", after, over, want)
-		}
-	}
-	hear(0, false)
-	hear(4900*time.Millisecond, false)
-	if o.holds(at) {
-		t.Error("it holds without an outage")
-	}
-	hear(5*time.Second, true)
-	if _, over := o.answered(at.Add(-time.Second)); over {
-		t.Error("an answer that arrived late ends an outage")
-	}
-	hear(time.Second, false)
-	if !o.holds(at.Add(3900*time.Millisecond)) || o.holds(at.Add(4*time.Second)) {
-		t.Error("it holds for another time than 5 s from when the database was back")
-	}
 }

@@ -2,267 +2,40 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"sync"
-	"time"
 
-	"github.com/delaytask/delaytask/internal/batch"
-	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/engine/lease"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, and the claimer of the
-// processors claims for it. A row that was handed out stays owned until it is ended or its lease is over. The end of
-// the lease spends the attempt.
-type pops struct {
-	*leaseDeps
-	holders *holders
-
-	looks   *batch.Coalescer[*look]
-	finders context.Context // ends when a stop begins
-
-	// mu guards what follows. The locks of the run queue and of attempts may be taken while it is held.
-	mu      sync.Mutex
-	waiting []*waiter // the longest first
-	closed  bool
-}
-
-// waiter is a caller who waits for tasks.
-type waiter struct {
-	tags  []string
-	most  int
-	want  int // how many are still wanted
-	got   []*attempt
-	bytes int // of the bodies in got
-	ready chan struct{}
-}
-
-// popBytes bounds the bodies that one pop hands out. The first task is handed out whatever its size.
-const popBytes = 16 << 20
-
-// gather is how long a pop of several tasks waits for the rest of a batch.
-const gather = 2 * time.Millisecond
-
-func newPops(c *leaseDeps, holders *holders, finders context.Context) *pops {
-	p := &pops{leaseDeps: c, holders: holders, finders: finders}
-	p.looks = p.newLooks()
-	return p
-}
-
-// PopRequest says what a Pop asks for.
-type PopRequest struct {
-	Tags  []string
-	Max   int           // tasks, at most
-	TTR   time.Duration // length of the lease; 0: each task's own
-	Waits bool          // Wait counts; otherwise the pop waits until its context ends
-	Wait  time.Duration
-}
-
-// take waits until tasks of the tags are due, and hands out up to the maximum. fresh says that one of the tags was not
-// served here before. Without tasks and error nothing is due, or ctx has ended.
-func (p *pops) take(ctx context.Context, r PopRequest, fresh bool) ([]*processor.Task, error) {
-	got, err := p.pop(ctx, r, fresh)
-	if len(got) == 0 {
-		return nil, err
+// Pop waits until tasks of the tags are due, and hands out up to the maximum. It returns none when the wait has passed,
+// the context's cause when ctx has ended, and an error when it cannot know whether any is due.
+func (e *Engine) Pop(ctx context.Context, r lease.PopRequest) ([]*processor.Task, error) {
+	if !e.running() {
+		return nil, processor.ErrNotStarted
 	}
-	p.holders.setTTR(ctx, got, r.TTR)
-	return tasksOf(got), nil
-}
-
-// claimWait is how long a pop that does not wait gives the claim of a due row. Other pops may be faster.
-const claimWait = 500 * time.Millisecond
-
-func (p *pops) join(r PopRequest) (*waiter, error) {
-	w := &waiter{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1)}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, processor.ErrClosed
-	}
-	p.waiting = append(p.waiting, w)
-	p.mu.Unlock()
-	p.arm.tags.await(r.Tags, 1)
-	p.runqueue.Pops.Want(r.Tags, r.Max)
-	return w, nil
-}
-
-// answerWait is how long a pop whose wait is over waits for the answer of the table. Without one it cannot know that
-// nothing is due.
-const answerWait = 2 * time.Second
-
-// pop looks at the table and waits for tasks. Without tasks and error nothing is due. A pop that waits less than
-// claimWait looks before it joins the waiting ones. Otherwise a row whose timer fires here would be claimed for it
-// meanwhile, and the look would find nothing due.
-func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*attempt, error) {
-	l := &look{tags: r.Tags, fresh: fresh}
-	if r.Waits && r.Wait < claimWait {
-		l.rows = r.Max
-		select {
-		case <-p.ask(l).done:
-		case <-time.After(answerWait):
-			return nil, errSilent
-		case <-ctx.Done():
-			return nil, nil
-		}
-		switch {
-		case l.err != nil:
-			return nil, l.err
-		case l.found:
-			r.Wait = claimWait
-		case r.Wait == 0:
-			return nil, nil
-		}
-		l = nil
-	}
-	w, err := p.join(r)
+	slices.Sort(r.Tags)
+	r.Tags = slices.Compact(r.Tags)
+	fresh, err := e.arm.Tags.Pop(r.Tags)
 	if err != nil {
 		return nil, err
 	}
-	err = p.await(ctx, w, r, l)
-	got := p.leave(w)
+	if fresh {
+		e.announceAtBeat()
+		table.Signal(e.beatSoon)
+	}
+	tasks, err := e.leases.Take(ctx, r, fresh)
 	switch {
-	case len(got) > 0:
-		return got, nil
-	case err != nil || ctx.Err() != nil:
-		return nil, err
-	default:
-		claim, _ := p.health.failing()
-		return nil, claim
+	case len(tasks) > 0:
+		return tasks, nil
+	case !e.running():
+		return nil, processor.ErrClosed
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("looking for tasks to pop: %w", err)
 	}
-}
-
-// await waits until the waiter has got something or its wait is over. It asks the table at its begin, where the table
-// may know more than this process, and at its end unless the table was read a moment ago.
-func (p *pops) await(ctx context.Context, w *waiter, r PopRequest, l *look) error {
-	var over, ask <-chan time.Time
-	var answered chan struct{}
-	if r.Waits {
-		alarm := time.NewTimer(r.Wait)
-		defer alarm.Stop()
-		over = alarm.C
-	}
-	if l != nil {
-		switch in, asks := p.runqueue.Pops.LookIn(w.tags); {
-		case l.fresh || asks && in == 0:
-			answered = p.ask(l).done
-		case asks:
-			ask = time.After(in)
-		}
-	}
-	for late := false; ; {
-		select {
-		case <-w.ready:
-			if w.most > 1 {
-				lifecycle.Sleep(ctx, gather)
-			}
-			return nil
-		case <-ask:
-			answered = p.ask(l).done
-		case <-answered:
-			answered = nil
-			if l.err != nil || late && !l.found {
-				return l.err
-			}
-			if late {
-				over = time.After(claimWait)
-			}
-		case <-over:
-			switch {
-			case late && answered != nil:
-				return errSilent
-			case late || answered == nil && p.health.sees():
-				return nil
-			case answered == nil:
-				l = &look{tags: w.tags, rows: w.most}
-				answered = p.ask(l).done
-			}
-			late, over, ask = true, time.After(answerWait), nil
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// leave takes a waiter out and returns what it got.
-func (p *pops) leave(w *waiter) []*attempt {
-	p.mu.Lock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
-	got, rest := w.got, w.want
-	p.mu.Unlock()
-	p.arm.tags.await(w.tags, -1)
-	p.runqueue.Pops.Want(w.tags, -rest)
-	return got
-}
-
-func tasksOf(runs []*attempt) []*processor.Task {
-	tasks := make([]*processor.Task, len(runs))
-	for i, a := range runs {
-		tasks[i] = taskOf(&a.row, a.due)
-	}
-	return tasks
-}
-
-// deliver gives a claimed row to the caller who waits longest, or releases it when none waits.
-func (p *pops) deliver(a *attempt) {
-	now := max(p.now(), a.due)
-	if s, late := tooLate(a, now); late {
-		p.pool.settler.add(a, s)
-		return
-	}
-	if !p.give(a, now) {
-		p.pool.settler.add(a, released(a, now))
-		return
-	}
-	p.pool.attempts.remove(a)
-	p.runqueue.Yield(a.item, runqueue.Slot)
-}
-
-func (p *pops) give(a *attempt, now row.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.waiting, func(w *waiter) bool { return p.hasRoom(w, a) })
-	if i < 0 || p.closed {
-		return false
-	}
-	w := p.waiting[i]
-	w.got = append(w.got, a)
-	w.bytes += len(a.row.Body)
-	w.want--
-	late := p.pool.measure(a, now)
-	a.mu.Lock()
-	a.started, a.late = now, late
-	a.mu.Unlock()
-	p.runqueue.Pops.Want(w.tags, -1)
-	p.holders.hand(a)
-	p.tell(processor.EventStarted, &a.row, nil) // before its caller can end it
-	signal(w.ready)
-	return true
-}
-
-// hasRoom reports whether a waiter takes the row. A waiter whose bodies would exceed popBytes wants nothing more. What
-// was claimed for it goes to the next waiter, or is released.
-func (p *pops) hasRoom(w *waiter, a *attempt) bool {
-	if w.want == 0 || !slices.Contains(w.tags, a.row.Tag) {
-		return false
-	}
-	if len(w.got) > 0 && w.bytes+len(a.row.Body) > popBytes {
-		p.runqueue.Pops.Want(w.tags, -w.want)
-		w.want = 0
-		return false
-	}
-	return true
-}
-
-// close sends waiting callers away. What was handed out stays with its holders. Other nodes take it when its lease is
-// over.
-func (p *pops) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.holders.close()
-	for _, w := range p.waiting {
-		signal(w.ready)
-	}
+	return nil, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 )
 
@@ -19,25 +20,25 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 	for {
 		every, readings := e.interval()
 		wait := lifecycle.Jitter(every, 0.1)
-		if _, anchored := e.events.clock.AtLeast(); !anchored {
+		if _, anchored := e.events.Bounds.AtLeast(); !anchored {
 			wait = lifecycle.Backoff(2)
 		}
-		if !e.events.waitForReading(ctx, wait) {
+		if !e.events.WaitForReading(ctx, wait) {
 			return
 		}
 		if slept, ok := suspended(); ok {
-			e.events.suspended(slept)
+			e.events.Suspended(slept)
 			behind = true
 		}
-		err := e.events.takeReadings(ctx, e.events.store, readings)
-		e.events.reportClock()
+		err := e.events.TakeReadings(ctx, e.events.Store, readings)
+		e.events.ReportClock()
 		if err != nil {
 			e.events.Failed("reading the database's clock", err)
 			continue
 		}
 		if behind {
 			behind = false
-			e.find.scan()
+			e.find.Scan()
 		}
 	}
 }
@@ -45,8 +46,8 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 // interval is how often the clock is read, and how many times in a row. Tasks start late by what the lower bound lags
 // behind: by the drift that is allowed for since the last reading, and by the time of its reply.
 func (e *Engine) interval() (every time.Duration, readings int) {
-	if e.pool.attempts.len() > 0 || e.runqueue.FiresBy(e.events.now().Add(readClockEvery)) {
-		return readClockBusy, readingsInARow
+	if e.pool.Attempts.Len() > 0 || e.runqueue.FiresBy(e.events.Now().Add(readClockEvery)) {
+		return readClockBusy, table.ReadingsInARow
 	}
 	return readClockEvery, 1
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -104,7 +105,7 @@ func TestASlowDatabaseIsWaitedForAllTheSame(t *testing.T) {
 			},
 		)
 		w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
-			if changes[0].LeaseOver && !lifecycle.Sleep(ctx, 2*lockWait+time.Second) {
+			if changes[0].LeaseOver && !lifecycle.Sleep(ctx, 2*table.LockWait+time.Second) {
 				return 0, classError(row.ClassUnknown, "given up")
 			}
 			return w.store.Update(ctx, nil, changes)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
@@ -164,7 +165,7 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 			w.Errorf("the same save gave the tasks %d and %d", first, second)
 		}
 		// When its task is finished the key is free at once.
-		_, err := e.Cancel(w.Context(), nil, Ref{ID: holder}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: holder}, false)
 		w.must(err)
 		w.save(e, "a", time.Hour, processor.WithKey("taken"))
 	})
@@ -184,7 +185,7 @@ func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
 				w.Errorf("saved as %d, %v, want %v", got, err, want)
 			}
 		}
-		_, err := e.Cancel(w.Context(), nil, Ref{Tag: "b", Key: row.GlobalKey + "7"}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{Tag: "b", Key: row.GlobalKey + "7"}, false)
 		w.must(err)
 		saved, err := e.SaveAll(
 			w.Context(),

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
@@ -223,7 +224,7 @@ func TestAKeyOfAChunkIsFreeOnceItsTaskIsFinished(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)
 		first := w.save(e, "a", time.Hour, processor.WithID(1<<40), processor.WithKey("k"))
-		_, err := e.Cancel(w.Context(), nil, Ref{ID: first}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: first}, false)
 		w.must(err)
 		key := processor.WithKey("k")
 		saved := w.saveAll(w.Context(), e, []processor.Save{

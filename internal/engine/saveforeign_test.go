@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -166,7 +167,7 @@ func TestSaveWithALostReplyWhoseRowHasChangedIsStoredOnce(t *testing.T) {
 			return err
 		},
 		"Cancelled": func(w *world, e *Engine, id int64) error {
-			_, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+			_, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 			return err
 		},
 	}, func(w *world, change func(*world, *Engine, int64) error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -71,10 +72,10 @@ func TestOverduePollLeavesRowsToOtherNodesForAMoment(t *testing.T) {
 	}, func(w *world, c look) {
 		e := w.idle(w.store, serving{"a": nothing})
 		e.readPaused(w.Context())
-		e.arm.tags.run(true)
-		e.arm.look(viewOf("a", "this", "other"))
-		w.backlog(rows, "a", e.now().Add(-c.overdue))
-		w.must(e.find.poll.runOnce(w.Context()))
+		e.arm.Tags.Run(true)
+		e.arm.Look(viewOf("a", "this", "other"))
+		w.backlog(rows, "a", e.Now().Add(-c.overdue))
+		w.must(e.find.Poll.RunOnce(w.Context()))
 		if n := e.runqueue.Counts().Waiting; n < c.least || n > c.most {
 			w.Errorf("took %d of %d rows of two nodes", n, rows)
 		}
@@ -85,13 +86,13 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
 		e.readPaused(w.Context())
-		e.arm.tags.run(true)
-		const rows = 2*lookAheadRows + 1
-		due := e.now().Add(1900 * time.Millisecond)
+		e.arm.Tags.Run(true)
+		const rows = 2*2000 + 1 // two full pages and a row
+		due := e.Now().Add(1900 * time.Millisecond)
 		for id := range int64(rows) {
 			w.plain(1000+id, "a", due)
 		}
-		w.must(e.find.lookahead.runOnce(w.Context()))
+		w.must(e.find.Lookahead.RunOnce(w.Context()))
 		if n := e.runqueue.Counts().Timers; n != rows {
 			w.Errorf("armed %d rows of %d", n, rows)
 		}
@@ -108,7 +109,7 @@ func TestOverduePollIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 		w.save(e, "full", 0)
 		time.Sleep(3 * time.Second)
 		now := time.Now()
-		w.backlog(2*pollRows, "full", row.At(now.Add(-300*time.Millisecond)))
+		w.backlog(2*200, "full", row.At(now.Add(-300*time.Millisecond)))
 		id := w.plain(5000, "free", row.At(now.Add(-200*time.Millisecond)))
 		time.Sleep(15 * time.Second)
 		w.completed(id, 350*time.Millisecond)
@@ -226,7 +227,7 @@ func TestOrphanedClaimsOfThisProcessAreReleased(t *testing.T) {
 		running := w.save(e, "a", 0)
 		orphan := w.save(e, "b", 0)
 		r := w.row(orphan)
-		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.find.cfg.Executor+":999"
+		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.executor+":999"
 		r.Due = row.At(time.Now()).Add(r.TTR)
 		w.store.Plant(r)
 		time.Sleep(6 * time.Second)
@@ -243,10 +244,10 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var now time.Time
 		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) {
-			c.Retention = Retention{Completed: 10 * time.Minute, Failed: 20 * time.Minute} // cancelled ones for ever
+			c.Retention.Completed, c.Retention.Failed = 10*time.Minute, 20*time.Minute // cancelled ones for ever
 		})
 		done, cancelled := w.save(e, "a", 0), w.save(e, "a", time.Hour)
-		_, err := e.Cancel(w.Context(), nil, Ref{ID: cancelled}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: cancelled}, false)
 		w.must(err)
 		failed := w.plain(1000, "a", row.At(time.Now()))
 		r := w.row(failed)
@@ -269,7 +270,7 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 func TestEntriesOfTheAuditLogAreDeletedAfterTheirRetention(t *testing.T) {
 	inBubbles(t, map[string]time.Duration{"for an hour": time.Hour, "for ever": 0}, func(w *world, keep time.Duration) {
 		w.engine(w.store, nil, func(c *Config) { c.Retention.Audit = keep })
-		const many = 2*purgeBatch + 1
+		const many = 2*500 + 1
 		for range many {
 			_, err := w.store.BeginAudit(w.Context(), row.AuditEntry{Action: "tag.pause"})
 			w.must(err)
@@ -293,18 +294,21 @@ func TestEntriesOfTheAuditLogAreDeletedAfterTheirRetention(t *testing.T) {
 	})
 }
 
+// passPage is how many rows a pass reads at once.
+const passPage = 500
+
 // Owned rows fill the page of orphaned claims.
 func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		w.saveMany(e, "a", scanPage+20, processor.WithTTR(time.Hour))
-		w.takeAll(e, "a", scanPage+20)
+		w.saveMany(e, "a", passPage+20, processor.WithTTR(time.Hour))
+		w.takeAll(e, "a", passPage+20)
 		// A claim for a pop whose reply was lost, and that was applied after all.
 		late := row.At(time.Now())
 		w.store.Plant(row.Row{
 			ID: 10_000, Tag: "a", Body: []byte("{}"),
 			Due: late.Add(time.Hour + time.Minute), Expected: late, TTR: time.Hour, MaxAttempts: 20,
-			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.pool.cfg.Executor + ":999999",
+			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.executor + ":999999",
 		})
 		time.Sleep(12 * time.Second)
 		if r := w.row(10_000); r.Status != row.Pending {
@@ -334,12 +338,12 @@ func TestRowsThatHadToBeNumberedAreWarnedOfForMinutes(t *testing.T) {
 	inBubble(t, func(w *world) {
 		db := &misnumbered{Store: w.store}
 		e := w.engine(db, nil)
-		db.rows.Store(4*scanPage + 1)
+		db.rows.Store(4*passPage + 1)
 		time.Sleep(6 * time.Second)
 		if n := db.rows.Load(); n > 0 {
 			w.Errorf("%d rows still wait for an id after one pass", n)
 		}
-		time.Sleep(warnedFor - 6*time.Second)
+		time.Sleep(5*time.Minute - 6*time.Second)
 		if got := e.Warning(); !strings.HasSuffix(got, ": MEND") {
 			w.Errorf("it warns %q", got)
 		}

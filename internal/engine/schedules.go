@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/spec"
 )
@@ -15,10 +16,10 @@ const (
 	plantPeriods = 5
 )
 
-func newPlanner(arm *armer, lookAhead time.Duration, nextID func() int64) *planner.Planner {
+func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *planner.Planner {
 	return planner.New(arm.Lifecycle, planner.Config{
-		Store: arm.store, Now: arm.clock.AtLeast, NextID: nextID, Mine: arm.plans, Committed: arm.Written,
-		Nodes: arm.census.nodes,
+		Store: arm.Store, Now: arm.Bounds.AtLeast, NextID: nextID, Mine: arm.Plans, Committed: arm.Written,
+		Nodes: arm.Census.Nodes,
 		Ahead: max(plantAhead, plantPeriods*lookAhead), ZoneData: spec.ZoneData(),
 	})
 }
@@ -33,7 +34,7 @@ func (e *Engine) Declare(set planner.Set) {
 // declare keeps what is stored as the program declares it. The node's row says so from its next heartbeat on.
 func (e *Engine) declare() {
 	set := e.declared
-	e.member.SetDeclares(set.Declares(e.arm.census.token))
+	e.member.SetDeclares(set.Declares(e.arm.Census.Token))
 	e.findersDone.Go(func() { e.planner.Assert(e.finders, set) })
 }
 

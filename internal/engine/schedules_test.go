@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
@@ -141,7 +142,8 @@ func TestARetryThatWaitsThroughAnOutageDoesNotBeginAfterTheNextTick(t *testing.T
 		if tries != 2 {
 			w.Errorf("%d attempts", tries)
 		}
-		if r := w.of("a")[0]; r.Attempt != 1 || r.ErrorStack != "boom; "+errPastNextTick.Error() {
+		want := "boom; no further attempt, because it would begin after the next tick of its schedule"
+		if r := w.of("a")[0]; r.Attempt != 1 || r.ErrorStack != want {
 			w.Errorf("attempt %d: %s", r.Attempt, r.ErrorStack)
 		}
 	})
@@ -231,7 +233,7 @@ func TestARetriedOldRunIsInTheWay(t *testing.T) {
 		w.schedule(e, "nightly", "@every 20s")
 		time.Sleep(20 * time.Second)
 		succeeds.Store(true)
-		err := e.Retry(w.Context(), Ref{ID: w.of("a")[0].ID})
+		err := e.Retry(w.Context(), control.Ref{ID: w.of("a")[0].ID})
 		if err != nil && !errors.Is(err, processor.ErrDuplicate) {
 			w.Error(err)
 		}

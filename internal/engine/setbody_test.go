@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -33,7 +34,8 @@ func TestNewBodyIsHandedOverOnTime(t *testing.T) {
 			id := w.save(e, "a", delay)
 			synctest.Wait()
 			for _, body := range []string{"first", "second"} {
-				if met, err := e.SetBody(w.Context(), Ref{ID: id}, []byte(body)); met != row.Pending || err != nil {
+				met, err := e.SetBody(w.Context(), control.Ref{ID: id}, []byte(body))
+				if met != row.Pending || err != nil {
 					w.Fatalf("met %v, %v", met, err)
 				}
 			}
@@ -49,7 +51,7 @@ func TestNewBodyFromAnotherNodeIsHandedOverOnTime(t *testing.T) {
 		other := w.idle(w.store, nil)
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 4*time.Second)
-		_, err := other.SetBody(w.Context(), Ref{ID: id}, []byte("new"))
+		_, err := other.SetBody(w.Context(), control.Ref{ID: id}, []byte("new"))
 		w.must(err)
 		time.Sleep(6 * time.Second)
 		w.handedOver(id, "new")
@@ -66,7 +68,7 @@ func TestAChangeOfUnknownOutcomeIsNotTakenForAnothers(t *testing.T) {
 			met := false
 			putOff.Do(func() {
 				met = true
-				_, err = other.Reschedule(ctx, nil, Ref{ID: id}, time.Minute, time.Time{}, []byte("new"))
+				_, err = other.Reschedule(ctx, nil, control.Ref{ID: id}, time.Minute, time.Time{}, []byte("new"))
 			})
 			if met {
 				return 0, cmp.Or(err, classError(row.ClassUnknown, "the connection is gone"))
@@ -75,7 +77,7 @@ func TestAChangeOfUnknownOutcomeIsNotTakenForAnothers(t *testing.T) {
 		}}, serving{"a": nothing})
 		time.Sleep(time.Second)
 		id = w.save(e, "a", 4*time.Second)
-		_, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("new"))
+		_, err := e.SetBody(w.Context(), control.Ref{ID: id}, []byte("new"))
 		w.must(err)
 		time.Sleep(30 * time.Second)
 		if runs := w.runs.of(id); len(runs) > 0 {
@@ -98,7 +100,7 @@ func TestNewBodyKeepsAttemptsAndTheTimeOfTheNext(t *testing.T) {
 		id := w.save(e, "a", 0)
 		time.Sleep(time.Second)
 		before := w.row(id)
-		_, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("good"))
+		_, err := e.SetBody(w.Context(), control.Ref{ID: id}, []byte("good"))
 		w.must(err)
 		after := w.row(id)
 		if after.Attempt != 1 || after.Due != before.Due ||
@@ -126,7 +128,7 @@ func TestNewBodyOfARowThatHasNoDueTimeYet(t *testing.T) {
 		r := w.row(id)
 		r.Due, r.Version = 0, r.Version+1
 		w.store.Plant(r)
-		_, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("new"))
+		_, err := e.SetBody(w.Context(), control.Ref{ID: id}, []byte("new"))
 		w.must(err)
 		time.Sleep(20 * time.Second)
 		w.handedOver(id, "new")
@@ -150,7 +152,7 @@ func TestLostReplyOfANewBodyIsNotTakenForAnotherOne(t *testing.T) {
 			return 0, classError(row.ClassUnknown, "the reply was lost")
 		}}, nil)
 		id := w.save(e, "a", time.Hour)
-		_, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("ours"))
+		_, err := e.SetBody(w.Context(), control.Ref{ID: id}, []byte("ours"))
 		w.must(err)
 		want := int64(1)
 		if othersFirst {
@@ -178,7 +180,7 @@ func TestChangeThatIsAppliedLateIsNotReportedAsItsOwnConflict(t *testing.T) {
 			return 0, classError(row.ClassUnknown, "the reply is lost")
 		}}, nil)
 		id := w.save(e, "a", time.Hour)
-		if met, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false); err != nil || met != row.Pending {
+		if met, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false); err != nil || met != row.Pending {
 			w.Errorf("cancel: met %v, %v", met, err)
 		}
 		w.standing(row.Cancelled, 0, 0, id)
@@ -192,11 +194,12 @@ func TestChangesOfARowThatCannotBeReadSaySo(t *testing.T) {
 		r := w.row(id)
 		r.Status = 99
 		w.store.Plant(r)
-		_, cancel := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
-		_, reschedule := e.Reschedule(w.Context(), nil, Ref{ID: id}, 0, time.Time{}, nil)
-		_, body := e.SetBody(w.Context(), Ref{ID: id}, nil)
+		_, cancel := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
+		_, reschedule := e.Reschedule(w.Context(), nil, control.Ref{ID: id}, 0, time.Time{}, nil)
+		_, body := e.SetBody(w.Context(), control.Ref{ID: id}, nil)
 		for call, err := range map[string]error{
-			"cancel": cancel, "reschedule": reschedule, "set body": body, "retry": e.Retry(w.Context(), Ref{ID: id}),
+			"cancel": cancel, "reschedule": reschedule, "set body": body,
+			"retry": e.Retry(w.Context(), control.Ref{ID: id}),
 		} {
 			if !errors.Is(err, processor.ErrBroken) {
 				w.Errorf("%s: got %v, want %v", call, err, processor.ErrBroken)
@@ -217,14 +220,14 @@ func TestAConditionalChangeKeepsItsVersionWhenItIsRepeated(t *testing.T) {
 			}
 			lost = true
 			if afterAnother {
-				_, err := other.SetBody(ctx, Ref{ID: id}, []byte("other"))
+				_, err := other.SetBody(ctx, control.Ref{ID: id}, []byte("other"))
 				w.must(err)
 			}
 			return 0, classError(row.ClassUnknown, "the connection is gone")
 		}}, serving{"a": nothing})
 		time.Sleep(time.Second)
 		id = w.save(e, "a", 4*time.Second)
-		_, err := e.SetBody(w.Context(), Ref{ID: id, Version: new(int64)}, []byte("mine"))
+		_, err := e.SetBody(w.Context(), control.Ref{ID: id, Version: new(int64)}, []byte("mine"))
 		body := "mine"
 		if afterAnother {
 			body = "other"

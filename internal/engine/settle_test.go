@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/processor"
@@ -170,20 +170,6 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 	})
 }
 
-func TestReleaseNeverMovesADueTimeForward(t *testing.T) {
-	for _, c := range []struct{ due, now, want row.Time }{{100, 50, 100}, {100, 150, 150}} {
-		u := &attempt{
-			item: &runqueue.Item{},
-			due:  c.due,
-			row:  row.Row{ID: 1, Version: 3, Attempt: 2, Due: c.due + 15_000_000},
-		}
-		change := released(u, c.now).change
-		if change.Due != c.want || change.Attempt != 1 || change.To != row.Pending || change.Version != 3 {
-			t.Errorf("due %d, now %d: %+v", c.due, c.now, change)
-		}
-	}
-}
-
 func TestLockedRowInASettleBatchHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": untilEnd(time.Second, nil)})
@@ -257,7 +243,7 @@ func TestRetryThatIsStoredHasSucceededWhateverFailsAfterIt(t *testing.T) {
 		w.store.Plant(row.Row{ID: 1000, Tag: "a", Body: []byte("{}"), TTR: time.Minute, Status: row.Failed})
 		second := faultstore.Method("Get", 2, faultstore.Before) // the first one finds the task
 		e := w.engine(faultstore.New(w.store, second), serving{"a": nothing})
-		w.must(e.Retry(w.Context(), Ref{ID: 1000}))
+		w.must(e.Retry(w.Context(), control.Ref{ID: 1000}))
 		time.Sleep(10 * time.Millisecond)
 		w.ran(1000, 1)
 	})
@@ -276,14 +262,14 @@ func TestRetryByAnOperatorStartsAfresh(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		failed := w.row(id)
 		rival := w.save(e, "a", time.Hour, processor.WithKey("k"))
-		if err := e.Retry(w.Context(), Ref{ID: id}); !errors.Is(err, processor.ErrDuplicate) {
+		if err := e.Retry(w.Context(), control.Ref{ID: id}); !errors.Is(err, processor.ErrDuplicate) {
 			w.Errorf("retry while the key is taken: %v", err)
 		}
-		_, err := e.Cancel(w.Context(), nil, Ref{ID: rival}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: rival}, false)
 		w.must(err)
 		broken = false
 		began := time.Now()
-		w.must(e.Retry(w.Context(), Ref{ID: id}))
+		w.must(e.Retry(w.Context(), control.Ref{ID: id}))
 		time.Sleep(5 * time.Second)
 		r, runs := w.row(id), w.runs.of(id)
 		if r.Status != row.Completed || r.Attempt != 1 || string(r.Errors) != string(failed.Errors) || len(runs) != 3 {

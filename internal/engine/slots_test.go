@@ -164,31 +164,8 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 		hangs.Store(false)
 		time.Sleep(time.Minute)
 		w.allCompleted(ids, time.Minute)
-		if n := e.pool.attempts.len(); n != 0 {
+		if n := e.pool.Attempts.Len(); n != 0 {
 			t.Errorf("%d rows are still in the book", n)
-		}
-	})
-}
-
-// The answer of a renewal may come when the lease was reckoned lost, and moves the deadline. Nothing renews the row
-// from then on.
-func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": nothing})
-		time.Sleep(time.Second)
-		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Second))
-		time.Sleep(3*time.Second - 5*time.Millisecond)
-		u := e.pool.attempts.get(id)
-		if u == nil {
-			t.Fatal("the task is not claimed ahead")
-		}
-		e.pool.renewer.lose(u, processor.ErrLeaseLost)
-		states := map[int64]row.State{id: {ID: id, Version: u.row.Version, Status: row.Executing}}
-		e.pool.renewer.compare([]*attempt{u}, states, func(u *attempt) { u.renewed(time.Now()) })
-		time.Sleep(5 * time.Second)
-		w.completed(id, time.Second)
-		if got := w.series(e); got["runs_total{a,released}"] != 1 || got["runs_total{a,completed}"] != 1 {
-			t.Errorf("the task was not released once: %v", got)
 		}
 	})
 }

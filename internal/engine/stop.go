@@ -31,37 +31,43 @@ func (e *Engine) Stop(ctx context.Context) error {
 func (e *Engine) stop(ctx context.Context) error {
 	e.endFinders()
 	e.findersDone.Wait()
-	findersErr := e.find.stop()
+	findersErr := e.stopFinders()
 	told := e.announceLeaving()
 	grace, cancelGrace := context.WithTimeoutCause(ctx, e.cfg.StopGrace, processor.ErrGraceEnded)
 	defer cancelGrace()
 	if told {
 		e.handSharesOver(grace)
 	}
-	e.arm.tags.run(false)
+	e.arm.Tags.Run(false)
 	e.endSources()
 	e.sourcesDone.Wait()
-	e.leases.pops.close()
+	e.leases.ClosePops()
 	e.runqueue.Close()
 
-	drainErr := e.pool.drain(grace)
-	e.pool.endProcessors(processor.ErrStopping)
+	drainErr := e.pool.Drain(grace)
+	e.pool.EndProcessors(processor.ErrStopping)
 	if drainErr != nil {
-		e.pool.releaseRest()
+		e.pool.ReleaseRest()
 	}
 	last, cancel := context.WithTimeout(e.events.Life, e.cfg.CallTimeout)
 	defer cancel()
-	err := errors.Join(findersErr, e.pool.close(last), e.leases.closeQueues(last), e.Control.Close(last))
+	err := errors.Join(findersErr, e.pool.Close(last), e.leases.CloseQueues(last), e.CloseSaves(last))
 	if e.cfg.Waker != nil {
-		_ = e.arm.notify.notifyAll(last) // of what was released
+		_ = e.arm.Notifier.NotifyAll(last) // of what was released
 		e.cfg.Waker.Close()
 	}
 	err = errors.Join(err, e.member.Leave(last))
 	e.closeRollup()
-	e.events.waitForHooks(last)
+	e.events.WaitForHooks(last)
 	e.events.End()
-	e.events.close()
+	e.events.Close()
 	return errors.Join(drainErr, err)
+}
+
+func (e *Engine) stopFinders() error {
+	ctx, cancel := e.events.Call()
+	defer cancel()
+	return e.find.Stop(ctx)
 }
 
 // closeRollup writes what was counted. It is no reason for a stop to fail.
@@ -71,7 +77,7 @@ func (e *Engine) closeRollup() {
 	}
 	ctx, cancel := context.WithTimeout(e.events.Life, leaveTimeout)
 	defer cancel()
-	e.events.rollup.Close(ctx)
+	e.events.Rollup.Close(ctx)
 }
 
 // leaveTick is how often a leaving node checks whether it has anything left to claim.
@@ -82,16 +88,16 @@ const leaveTick = 20 * time.Millisecond
 // returns when nothing of the share is left, after two look-aheads, or after half of the grace: the rest is for what
 // runs. Where no other node serves a tag it returns at once.
 func (e *Engine) handSharesOver(grace context.Context) {
-	view := e.arm.view()
-	if view == nil || !view.Others(e.arm.tags.list()) {
+	view := e.arm.View()
+	if view == nil || !view.Others(e.arm.Tags.List()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(grace, min(e.arm.cfg.shortTerm(), e.cfg.StopGrace/2))
+	ctx, cancel := context.WithTimeout(grace, min(e.arm.ShortTerm(), e.cfg.StopGrace/2))
 	defer cancel()
-	until := e.events.now().Add(e.arm.cfg.shortTerm())
+	until := e.events.Now().Add(e.arm.ShortTerm())
 	// The shares stay as they were, with this node in them. A last look-ahead reads to the end of what the others may
 	// not know of.
-	if err := e.arm.readWindow(ctx, e.arm.tags.list()); err != nil && ctx.Err() == nil {
+	if err := e.arm.ReadWindow(ctx, e.arm.Tags.List()); err != nil && ctx.Err() == nil {
 		e.events.Failed("looking ahead", err)
 	}
 	for e.runqueue.Claimable(until) && lifecycle.Sleep(ctx, leaveTick) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -218,7 +219,7 @@ func TestStartStopStress(t *testing.T) {
 				if err != nil && !errors.Is(err, processor.ErrClosed) {
 					t.Error(err)
 				}
-				_, _ = e.Cancel(t.Context(), nil, Ref{ID: id}, false)
+				_, _ = e.Cancel(t.Context(), nil, control.Ref{ID: id}, false)
 			})
 			wg.Go(func() { _ = e.Pause(t.Context(), "b") })
 			wg.Go(e.Registered)

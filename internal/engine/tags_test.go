@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -26,7 +27,7 @@ func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
 				task := w.take(e, tag)
 				w.must(e.Finish(w.Context(), task.ID, task.Version))
 			}
-			time.Sleep(popServes + 3*time.Second)
+			time.Sleep(30*time.Second + 3*time.Second)
 		}
 		w.save(e, "served", 0)
 		time.Sleep(time.Second)
@@ -44,12 +45,12 @@ func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
 func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		tags := make([]string, mostPopped)
+		tags := make([]string, 10_000)
 		for n := range tags {
 			tags[n] = fmt.Sprint(n)
 		}
 		pop := func(tags ...string) error {
-			_, err := e.Pop(w.Context(), PopRequest{Tags: tags, Max: 1, Waits: true})
+			_, err := e.Pop(w.Context(), lease.PopRequest{Tags: tags, Max: 1, Waits: true})
 			return err
 		}
 		w.must(pop(tags...))
@@ -59,7 +60,7 @@ func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 		if err := pop(tags[:2]...); err != nil {
 			w.Errorf("one of those: %v", err)
 		}
-		time.Sleep(popServes + 2*time.Second)
+		time.Sleep(30*time.Second + 2*time.Second)
 		if err := pop("one more"); err != nil {
 			w.Errorf("after a while: %v", err)
 		}

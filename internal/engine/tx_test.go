@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -168,10 +169,10 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 		}
 		moved := w.save(e, "a", time.Minute)
 		rolledBack(func(tx *memTx) error {
-			_, err := e.Reschedule(w.Context(), tx, Ref{ID: moved}, 2*time.Second, time.Time{}, nil)
+			_, err := e.Reschedule(w.Context(), tx, control.Ref{ID: moved}, 2*time.Second, time.Time{}, nil)
 			return err
 		})
-		_, err := other.Reschedule(w.Context(), nil, Ref{ID: moved}, 30*time.Second, time.Time{}, nil)
+		_, err := other.Reschedule(w.Context(), nil, control.Ref{ID: moved}, 30*time.Second, time.Time{}, nil)
 		w.must(err)
 		const saved = 7 << 40
 		rolledBack(func(tx *memTx) error {
@@ -192,7 +193,7 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 				w.Errorf("task %d is at version %d, want %d: it was claimed once more", id, r.Version, version)
 			}
 		}
-		if e.arm.commits.awaited() || e.runqueue.Counts().Timers != 0 {
+		if e.arm.Commits.Awaited() || e.runqueue.Counts().Timers != 0 {
 			w.Error("something is left of a task")
 		}
 	})
@@ -209,14 +210,14 @@ func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 		var others []int64
 		for len(others) < 20 {
 			id := w.save(e, "a", time.Hour)
-			if !e.arm.mine(id, w.row(id).Due, "a") {
+			if !e.arm.Mine(id, w.row(id).Due, "a") {
 				others = append(others, id)
 			}
 		}
 		time.Sleep(30 * time.Second) // so that they are dealt out, and do not stay with their saver
 		tx := &memTx{}
 		for _, id := range others {
-			_, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil)
+			_, err := e.Reschedule(w.Context(), tx, control.Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil)
 			w.must(err)
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/air"
@@ -185,7 +187,7 @@ func TestAPopGetsWhatAnotherNodeSaves(t *testing.T) {
 		saver, third := w.idle(w.store, nil, on(&net)), w.engine(w.store, nil, on(&net))
 		time.Sleep(3 * time.Second)
 		for _, e := range []*Engine{a, third} {
-			if _, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+			if _, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -193,7 +195,7 @@ func TestAPopGetsWhatAnotherNodeSaves(t *testing.T) {
 			for _, delay := range shortDelays {
 				got := make(chan time.Time, 1)
 				go func() {
-					tasks, err := b.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1})
+					tasks, err := b.Pop(w.Context(), lease.PopRequest{Tags: []string{"a"}, Max: 1})
 					if err != nil || len(tasks) != 1 {
 						t.Error(len(tasks), err)
 					}
@@ -217,7 +219,7 @@ func TestAPopGetsWhatIsArmedAtAnotherNode(t *testing.T) {
 		a, b := w.engine(w.store, nil, on(&net)), w.engine(w.store, nil, on(&net))
 		time.Sleep(3 * time.Second)
 		for _, e := range []*Engine{a, b} {
-			if _, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+			if _, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -249,7 +251,7 @@ func TestANodeArmsWhatTheSenderMeans(t *testing.T) {
 			ids = append(ids, w.save(producer, "a", 100*time.Millisecond))
 		}
 		now := producer.Now()
-		told.find.wakeups.hear([]wake.Notice{{Tag: "a", From: now, To: now.Add(time.Second), Share: 0, Of: 1}})
+		told.find.Hear([]wake.Notice{{Tag: "a", From: now, To: now.Add(time.Second), Share: 0, Of: 1}})
 		time.Sleep(5 * time.Second)
 		w.allCompleted(ids, 10*time.Millisecond)
 	})
@@ -297,7 +299,7 @@ func TestRetriesOfManyTasksAreTold(t *testing.T) {
 		ids := w.many(operator, 20, "a", 0)
 		time.Sleep(5 * time.Second)
 		failing.Store(false)
-		if n, _, err := operator.RetryWhere(w.Context(), Bulk{}); n != len(ids) || err != nil {
+		if n, _, err := operator.RetryWhere(w.Context(), control.Bulk{}); n != len(ids) || err != nil {
 			t.Fatal(n, err)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -368,22 +370,6 @@ func TestABusyTagHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// A forger who can read the keys may name any share of any tag.
-func TestForgedSharesAreBounded(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": nothing})
-		time.Sleep(3 * time.Second)
-		var forged []wake.Notice
-		for i := range 4 * wakeSpans {
-			forged = append(forged, wake.Notice{Tag: "a", From: e.now(), To: row.MaxTime, Share: i, Of: 1 << 16})
-		}
-		e.find.wakeups.hear(forged)
-		if turn, _ := e.find.wakeups.turn(); len(turn) > wakeSpans {
-			t.Errorf("%d spans wait", len(turn))
-		}
-	})
-}
-
 // Until they know that a node leaves, the others tell it of rows.
 func TestANodeThatLeavesStartsWhatItIsTold(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -431,24 +417,11 @@ func TestForgedWakeUpsLeadToABoundedRateOfReads(t *testing.T) {
 			due := wake.Notice{Tag: "a", From: row.MinTime, To: row.MaxTime}
 			paused := due
 			paused.State = true
-			e.find.wakeups.hear([]wake.Notice{due, paused})
+			e.find.Hear([]wake.Notice{due, paused})
 			time.Sleep(100 * time.Microsecond)
 		}
 		if reads := s.reads.Load() - before; reads < 300 || reads > 500+20 { // some are of other parts
 			t.Errorf("%d reads in a second", reads)
-		}
-	})
-}
-
-func TestATransactionThatEndsDuringALookIsLookedForAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.idle(w.store, serving{"a": nothing}, on(new(air.Network)))
-		d := row.Due{ID: 1 << 40, Tag: "a", Due: e.now()}
-		e.arm.commits.open = []uncommitted{{due: d, wait: longestCommitWait, until: time.Now().Add(time.Minute)}}
-		e.arm.commits.turn()
-		e.arm.commits.committed([]int64{d.ID})
-		if !e.arm.commits.looking[d.ID] {
-			t.Error("it is looked for after the longest wait")
 		}
 	})
 }
@@ -459,8 +432,8 @@ func TestASaveWhoseClockHasLostItsAnchorIsTold(t *testing.T) {
 		producer := w.idle(w.store, nil, on(&net))
 		w.engine(w.store, serving{"a": nothing}, on(&net))
 		time.Sleep(3 * time.Second)
-		id := w.plain(1<<40, "a", producer.now())
-		producer.clock.Drop()
+		id := w.plain(1<<40, "a", producer.Now())
+		producer.Bounds.Drop()
 		producer.arm.Written(row.Due{ID: id, Tag: "a", Due: w.row(id).Due})
 		time.Sleep(time.Second)
 		w.allCompleted([]int64{id}, 10*time.Millisecond)

@@ -10,12 +10,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/engine/events"
+	"github.com/delaytask/delaytask/internal/engine/lease"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // kindsOf returns the kinds of the events of a task, in their order, of those that wait to be received.
-func kindsOf(s *Subscription, id int64) (kinds []processor.EventKind) {
+func kindsOf(s *events.Subscription, id int64) (kinds []processor.EventKind) {
 	for range len(s.Events()) {
 		if event := <-s.Events(); event.ID == id {
 			kinds = append(kinds, event.Kind)
@@ -24,13 +29,27 @@ func kindsOf(s *Subscription, id int64) (kinds []processor.EventKind) {
 	return kinds
 }
 
-func (w *world) subscribe(e *Engine, config processor.SubscribeConfig) *Subscription {
+func (w *world) subscribe(e *Engine, config processor.SubscribeConfig) *events.Subscription {
 	w.Helper()
 	config, err := config.Checked()
 	w.must(err)
 	s, err := e.Subscribe(config)
 	w.must(err)
 	return s
+}
+
+// statesEvery is how often the states of tasks are read that callers wait for.
+const statesEvery = 500 * time.Millisecond
+
+// stateSizes is a store that tells of how many rows the states were read last.
+type stateSizes struct {
+	store.Store
+	last *atomic.Int64
+}
+
+func (s stateSizes) States(ctx context.Context, ids []int64) ([]row.State, error) {
+	s.last.Store(int64(len(ids)))
+	return s.Store.States(ctx, ids)
 }
 
 func TestSubscriptionReceivesWhatAProcessStores(t *testing.T) {
@@ -50,11 +69,11 @@ func TestSubscriptionReceivesWhatAProcessStores(t *testing.T) {
 		}
 		for id, kinds := range want {
 			if kinds[1] == processor.EventCancelled {
-				_, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+				_, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 				w.must(err)
 			}
 		}
-		popped, err := e.Pop(w.Context(), PopRequest{Tags: []string{"popped"}, Max: 1})
+		popped, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{"popped"}, Max: 1})
 		w.must(err)
 		w.must(e.Finish(w.Context(), popped[0].ID, popped[0].Version))
 		time.Sleep(10 * time.Minute)
@@ -103,7 +122,7 @@ func TestRowThatCannotBeReadIsAFailedTaskToSubscribersAndHooks(t *testing.T) {
 		r.Expected, r.Due = now, now
 		w.store.Plant(r)
 		told := make(chan *processor.Task, 10)
-		var events []*Subscription
+		var events []*events.Subscription
 		for range 2 {
 			e := w.idle(w.store, serving{"a": nothing}, func(c *Config) {
 				c.OnFailed = func(_ context.Context, task *processor.Task, err error) {
@@ -140,7 +159,7 @@ func TestRowThatAnotherProcessHasMendedIsNoFailedTask(t *testing.T) {
 		w.store.Plant(row.Row{ID: 1000, Tag: "a", Version: 1})
 		e := w.engine(w.store, nil)
 		s := w.subscribe(e, processor.SubscribeConfig{})
-		e.discard(broken)
+		e.Discard(broken)
 		if n := len(s.Events()); n != 1 || (<-s.Events()).ID != 1001 {
 			w.Errorf("%d events, want one of the row that was failed", n)
 		}
@@ -155,7 +174,7 @@ func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
 		store := at(w.store, "Update", func(_ context.Context, do func() error) error {
 			raced.Do(func() { // between the read of the page and its change
 				time.Sleep(time.Millisecond)
-				_, err := other.Cancel(context.WithoutCancel(w.Context()), nil, Ref{ID: ids[0]}, false)
+				_, err := other.Cancel(context.WithoutCancel(w.Context()), nil, control.Ref{ID: ids[0]}, false)
 				w.must(err)
 			})
 			return do()
@@ -164,7 +183,7 @@ func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
 		e := w.engine(store, serving{})
 		ids = w.many(e, 3, "a", time.Hour)
 		s := w.subscribe(e, processor.SubscribeConfig{Kinds: []processor.EventKind{processor.EventCancelled}})
-		n, _, err := e.CancelWhere(w.Context(), Bulk{})
+		n, _, err := e.CancelWhere(w.Context(), control.Bulk{})
 		w.must(err)
 		if got := len(s.Events()); n != 2 || got != 2 {
 			w.Errorf("%d tasks were cancelled with %d events, want 2", n, got)
@@ -186,8 +205,8 @@ func TestSubscriberThatDoesNotReceiveHoldsUpNothing(t *testing.T) {
 		}
 		s.Close()
 		s.Close()
-		if n := e.events.watch.watchers.Load(); n != 0 {
-			w.Errorf("%d watchers are left", n)
+		if e.events.Watched() {
+			w.Error("watchers are left")
 		}
 		after := w.subscribe(e, processor.SubscribeConfig{})
 		w.must(e.Stop(w.Context()))
@@ -233,8 +252,8 @@ func TestWaitIsAnsweredAtOnceForWhatEndsHere(t *testing.T) {
 				w.Errorf("answered %v after the end", late)
 			}
 		}
-		if n := e.events.watch.watchers.Load(); n != 0 {
-			w.Errorf("%d watchers are left", n)
+		if e.events.Watched() {
+			w.Error("watchers are left")
 		}
 	})
 }
@@ -271,11 +290,11 @@ func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
 		for i, answer := range answers {
 			got := <-answer
 			w.must(got.err)
-			if late := got.at.Sub(w.row(ids[i]).Finish.Std()); late > waitEvery+20*time.Millisecond {
+			if late := got.at.Sub(w.row(ids[i]).Finish.Std()); late > statesEvery+20*time.Millisecond {
 				w.Errorf("answered %v after the end", late)
 			}
 		}
-		if _, _, err := runs.CancelWhere(w.Context(), Bulk{}); err != nil {
+		if _, _, err := runs.CancelWhere(w.Context(), control.Bulk{}); err != nil {
 			w.Fatal(err)
 		}
 		if got := <-gone; got.err != nil || got.rows[0].Status != row.Cancelled {
@@ -299,7 +318,7 @@ func TestTaskThatEndsWhileItsRowIsReadIsAnsweredAtOnce(t *testing.T) {
 		store := at(w.store, "Get", func(_ context.Context, do func() error) error {
 			err := do()
 			if race.Swap(false) {
-				_, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+				_, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 				w.must(err)
 			}
 			return err
@@ -316,7 +335,8 @@ func TestTaskThatEndsWhileItsRowIsReadIsAnsweredAtOnce(t *testing.T) {
 
 func TestWaitsThatComeAndGoLeaveNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{})
+		var asked atomic.Int64
+		e := w.engine(stateSizes{w.store, &asked}, serving{})
 		id, other := w.save(e, "a", time.Hour), w.save(e, "a", time.Hour)
 		waiting := w.waitFor(e, other)
 		for range 2000 {
@@ -326,14 +346,11 @@ func TestWaitsThatComeAndGoLeaveNothing(t *testing.T) {
 				w.Fatal(err)
 			}
 		}
-		time.Sleep(2 * waitEvery)
-		e.events.watch.waits.mu.Lock()
-		n := len(e.events.watch.waits.turn)
-		e.events.watch.waits.mu.Unlock()
-		if n != 1 {
+		time.Sleep(2 * statesEvery)
+		if n := asked.Load(); n != 1 {
 			w.Errorf("%d tasks are asked for, want 1", n)
 		}
-		_, err := e.Cancel(w.Context(), nil, Ref{ID: other}, false)
+		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: other}, false)
 		w.must(err)
 		w.must((<-waiting).err)
 	})
@@ -374,7 +391,9 @@ func TestWaitEndsWithItsContextItsTaskAndItsEngine(t *testing.T) {
 			w.Errorf("after its context: %v", err)
 		}
 		r := w.row(purged)
-		_, err := w.store.Update(w.Context(), nil, []row.Change{cancelOf(&r, row.At(time.Now()))})
+		cancelled := table.ChangeOf(&r, row.Cancelled)
+		cancelled.From, cancelled.Due, cancelled.Finish = r.Status, row.At(time.Now()), row.At(time.Now())
+		_, err := w.store.Update(w.Context(), nil, []row.Change{cancelled})
 		w.must(err)
 		_, err = w.store.Purge(w.Context(), row.Cancelled, row.MaxTime, 1)
 		w.must(err)

@@ -20,7 +20,7 @@ type Network struct {
 	hear map[string]func([]wake.Notice)
 }
 
-// Endpoint is that of one engine. It implements engine.Waker.
+// Endpoint is that of one engine. It implements arm.Waker.
 type Endpoint struct {
 	network *Network
 	fate    Fate
@@ -30,7 +30,7 @@ type Endpoint struct {
 // Endpoint returns an endpoint of the network. Without a fate all that it tells arrives soon.
 func (n *Network) Endpoint(fate Fate) *Endpoint { return &Endpoint{network: n, fate: fate} }
 
-// Listen implements engine.Waker.
+// Listen implements arm.Waker.
 func (e *Endpoint) Listen(token string, hear func([]wake.Notice)) {
 	e.network.mu.Lock()
 	defer e.network.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *Endpoint) Listen(token string, hear func([]wake.Notice)) {
 	e.network.hear[token] = hear
 }
 
-// Notify implements engine.Waker.
+// Notify implements arm.Waker.
 func (e *Endpoint) Notify(n row.Node, notices ...wake.Notice) {
 	arrives := []time.Duration{100 * time.Microsecond}
 	if e.fate != nil {
@@ -62,10 +62,10 @@ func (n *Network) deliver(token string, notices []wake.Notice) {
 	}
 }
 
-// Row implements engine.Waker.
+// Row implements arm.Waker.
 func (e *Endpoint) Row(token string) row.Wake { return row.Wake{Token: token} }
 
-// Close implements engine.Waker.
+// Close implements arm.Waker.
 func (e *Endpoint) Close() {
 	e.network.mu.Lock()
 	defer e.network.mu.Unlock()

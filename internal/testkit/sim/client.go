@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/processor"
@@ -40,18 +40,18 @@ func (c *client) work() {
 			c.save(d, 2+d.IntN(20))
 		case k < 76:
 			c.change(d, journal.CallCancel, journal.ReturnCancel, func(ctx context.Context, id int64) error {
-				_, err := c.engine.Cancel(ctx, nil, engine.Ref{ID: id}, d.chance(.3))
+				_, err := c.engine.Cancel(ctx, nil, control.Ref{ID: id}, d.chance(.3))
 				return err
 			})
 		case k < 86:
 			c.change(d, journal.CallReschedule, journal.ReturnReschedule, func(ctx context.Context, id int64) error {
 				delay := d.between(0, 6*time.Second)
-				_, err := c.engine.Reschedule(ctx, nil, engine.Ref{ID: id}, delay, time.Time{}, nil)
+				_, err := c.engine.Reschedule(ctx, nil, control.Ref{ID: id}, delay, time.Time{}, nil)
 				return err
 			})
 		case k < 95:
 			c.change(d, journal.CallRetry, journal.ReturnRetry, func(ctx context.Context, id int64) error {
-				return c.engine.Retry(ctx, engine.Ref{ID: id})
+				return c.engine.Retry(ctx, control.Ref{ID: id})
 			})
 		default:
 			c.pause(d)

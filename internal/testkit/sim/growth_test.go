@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
@@ -142,7 +143,7 @@ func (f *fleet) join(i int) error {
 	store := faultstore.New(f.db).Over(link)
 	w := &world{plan: plan{concurrency: 64, ttr: 15 * time.Second}}
 	cfg := w.config(&claims{listener{Store: store, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
-	cfg.Retention = engine.Retention{Completed: 10 * time.Second}
+	cfg.Retention = find.Retention{Completed: 10 * time.Second}
 	e, err := engine.New(context.Background(), cfg)
 	if err != nil {
 		return err

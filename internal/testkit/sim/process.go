@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -151,7 +151,7 @@ func (p *popClient) work() {
 	p.ctx = ctx
 	for n := 0; ctx.Err() == nil; n++ {
 		d := p.world.draw("pop", p.slot, p.number, n)
-		request := engine.PopRequest{Tags: popTags, Max: 1 + d.IntN(3), Waits: true, Wait: d.between(0, 3*time.Second)}
+		request := lease.PopRequest{Tags: popTags, Max: 1 + d.IntN(3), Waits: true, Wait: d.between(0, 3*time.Second)}
 		if d.chance(.5) {
 			request.TTR = d.between(time.Second, 4*time.Second)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
@@ -214,7 +215,7 @@ func (k *keeper) retry(d draw) {
 			}
 			op := fmt.Sprintf("%s op %d", k.name, k.n)
 			w.note("operator", journal.CallRetry, journal.Event{Op: op, ID: r.TaskID})
-			err = e.Retry(ctx, engine.Ref{ID: r.TaskID})
+			err = e.Retry(ctx, control.Ref{ID: r.TaskID})
 			w.note("operator", journal.ReturnRetry,
 				journal.Event{Op: op, ID: r.TaskID, Error: classOf(err), Detail: text(err)})
 			return err

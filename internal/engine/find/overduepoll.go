@@ -1,0 +1,91 @@
+package find
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+)
+
+const (
+	pollFrom   = 100 * time.Millisecond // younger rows are being claimed
+	pollOthers = 200 * time.Millisecond // younger rows are left to the node whose they are
+	pollBusy   = 100 * time.Millisecond
+	pollIdle   = 400 * time.Millisecond
+)
+
+// overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
+// share at once, and those of others pollOthers after their due time: their node may have died, or they were saved too
+// late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
+type overduePoll struct {
+	*deps
+	quick *quickPoll
+	busy  time.Time // when it last found something, or something ran
+	seen  row.Time  // it has read in time what became due until then
+}
+
+const pollRows = 200
+
+// loop polls at once. What was a little overdue for the scan of the start would be too old for a later poll.
+func (p *overduePoll) loop(ctx context.Context) {
+	for {
+		if err := p.RunOnce(ctx); err != nil && ctx.Err() == nil {
+			p.Failed("polling for overdue tasks", err)
+			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
+		}
+		every := pollIdle
+		if p.pool.Attempts.Len() > 0 {
+			p.busy = time.Now()
+		}
+		if time.Since(p.busy) < time.Second {
+			every = pollBusy
+		}
+		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
+			return
+		}
+	}
+}
+
+// RunOnce takes the rows that have just become overdue.
+func (p *overduePoll) RunOnce(ctx context.Context) error {
+	tags := p.runqueue.WithTaker(p.arm.Tags.List())
+	now, anchored := p.Bounds.AtLeast()
+	if len(tags) == 0 || !anchored {
+		return nil
+	}
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-pollFrom), Limit: pollRows}
+	page, err := p.Due(ctx, w)
+	if err != nil {
+		return err
+	}
+	p.looked(w, page)
+	if len(page) == 0 {
+		return nil
+	}
+	p.busy = time.Now()
+	ours := now.Add(-pollOthers)
+	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > ours && !p.arm.Mine(d.ID, d.Due, d.Tag) })
+	// Several nodes find these rows. In a random order each of them wins some.
+	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
+	p.runqueue.AddDue(page, false, now)
+	p.quick.note(page)
+	return nil
+}
+
+// looked wakes the scan when rows may have grown too old for the poll unseen: at the start, after an outage or a long
+// wait for the database, and while pages are full. They would wait for the next scan otherwise.
+func (p *overduePoll) looked(w row.Window, page []row.Due) {
+	if p.seen < w.From {
+		p.runqueue.ScanWake.Set()
+	}
+	p.seen = w.To
+	if len(page) == w.Limit {
+		p.seen = page[len(page)-1].Due
+	}
+}

@@ -1,0 +1,259 @@
+package find
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/engine/events"
+	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scanner"
+)
+
+// The names of the scanner's passes.
+const (
+	passScan    = "scan"
+	passOrphans = "orphans"
+	passRescue  = "rescue"
+	passPurge   = "purge"
+	passNumbers = "numbers"
+	passAudit   = "audit"
+)
+
+// passes is what the scanner does every few seconds. It finds what memory has lost.
+type passes struct {
+	*deps
+	stores  map[string]table.Bounded // by pass
+	runner  *scanner.Runner
+	backlog *scanner.Compensate
+	rescue  *scanner.Rescue
+}
+
+const (
+	scanPage    = 500
+	rescuePage  = 200
+	purgeBatch  = 500
+	purgeRounds = 40 // statements in one pass
+	rescueEvery = 2 * time.Second
+	auditEvery  = time.Minute
+	scanPause   = 500 * time.Millisecond
+	// offerPause is how often a full backlog queue is looked at. A quick tag runs a hundred rows within it, so half of
+	// the queue is left when there is room for a page.
+	offerPause = 4 * time.Millisecond
+)
+
+func newPasses(c *deps) *passes {
+	p := &passes{deps: c, stores: map[string]table.Bounded{}}
+	for _, pass := range []string{passScan, passOrphans, passRescue} {
+		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
+		p.stores[pass] = table.Bound(c.Store, table.LockWait, c.cfg.CallTimeout, again)
+	}
+	for _, pass := range []string{passPurge, passNumbers, passAudit} {
+		p.stores[pass] = table.Bound(c.Store, c.cfg.CallTimeout, c.cfg.CallTimeout, func() {})
+	}
+	p.backlog = &scanner.Compensate{
+		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Mine: c.arm.Shared, Now: c.Bounds.AtLeast,
+		Offer: p.Offer, Page: scanPage, Log: c.Log,
+	}
+	p.rescue = &scanner.Rescue{
+		Leases: expiredLeases{p.stores[passRescue], c.Events}, Now: c.Bounds.AtLeast,
+		Held: p.rescueHeld, Rescued: p.rescued,
+		Update: func(ctx context.Context, changes []row.Change) (int, error) {
+			return p.stores[passRescue].Update(ctx, nil, changes)
+		},
+		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
+	}
+	purge := &scanner.Purge{
+		Delete: p.purge, Now: c.Bounds.AtLeast, Busy: c.arm.Ahead.Saturated, Batch: purgeBatch, Limit: purgeRounds,
+		Keep: c.cfg.Retention.ByStatus(),
+	}
+	p.runner = scanner.NewRunner(c.Log,
+		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
+		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.ReleaseOrphans},
+		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
+		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: p.rescue.Pass},
+		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
+		scanner.Pass{Name: passAudit, Every: auditEvery, Run: p.purgeAudit},
+	)
+	return p
+}
+
+// expiredLeases is what a rescue sees of the store.
+type expiredLeases struct {
+	table.Bounded
+	events *events.Events
+}
+
+// Discard implements [scanner.Leases].
+func (l expiredLeases) Discard(ctx context.Context, broken []row.Broken) error {
+	return l.events.DiscardBy(ctx, l.Bounded, broken)
+}
+
+// loop scans at once when a tag has opened, and when the run queue has dropped rows. It drops those of an overloaded
+// tag all the time, so there is a pause after each scan for that.
+func (p *passes) loop(ctx context.Context) {
+	dropped, pause := p.runqueue.ScanWake, (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-p.arm.Tags.News:
+			p.runner.Kick(passScan)
+		case <-dropped:
+			p.runner.Kick(passScan)
+			dropped, pause = nil, time.After(scanPause)
+		case <-pause:
+			dropped, pause = p.runqueue.ScanWake, nil
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stop ends the passes, and the reading of backlogs.
+func (p *passes) stop(ctx context.Context) error {
+	err := p.runner.Stop(ctx)
+	p.backlog.Wait()
+	return err
+}
+
+// Offer puts overdue rows into the backlog queue of their tag, when there is room for them. Rows that were read while
+// all counted as this node's are reduced to its share, when the shares are known by then.
+func (p *passes) Offer(ctx context.Context, tag string, page []row.Due) error {
+	unassigned := p.arm.Unassigned()
+	for p.runqueue.Room(tag) < len(page) {
+		if !p.arm.Tags.Open(tag) {
+			return nil
+		}
+		p.runqueue.AwaitRoom(tag)
+		if !lifecycle.Sleep(ctx, offerPause) {
+			return ctx.Err()
+		}
+	}
+	if unassigned && !p.arm.Unassigned() {
+		page, _ = batch.Split(page, func(d row.Due) bool { return p.arm.Shared(d.ID, tag) })
+		p.runqueue.ScanWake.Set() // finds the others again, whose node may be gone
+	}
+	p.runqueue.AddDue(page, true, p.Now())
+	return nil
+}
+
+func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	return p.Table.Adopt(ctx, refs)
+}
+
+// ReleaseOrphans releases orphaned claims: rows that carry this process's token and are not owned here. A claim whose
+// reply was lost was applied after all, or its rows were dropped.
+func (p *passes) ReleaseOrphans(ctx context.Context) error {
+	for _, mark := range []string{"", row.PopMark} {
+		found, err := p.stores[passOrphans].Orphans(ctx, mark+p.cfg.Executor+":", scanPage+p.runqueue.Counts().Owned)
+		if err != nil {
+			return err
+		}
+		lost, _ := batch.Split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
+		for _, r := range p.PutBack(lost, "executing here, but not owned here") {
+			p.arm.Written(r.Sighting())
+		}
+	}
+	return nil
+}
+
+// rescueHeld reports whether leases that seem over may not be over or could not be renewed: another server's clock
+// judges them since a moment ago, or the database was away. It takes a new reading, for the last one may be older than
+// that.
+func (p *passes) rescueHeld() bool {
+	if p.cfg.AtOnce {
+		return false
+	}
+	if err := p.TakeReading(p.Life, p.stores[passRescue]); err != nil {
+		p.Failed("reading the database's clock", err)
+		return true
+	}
+	return p.Bounds.RescueHeld() || p.Outage.Holds(time.Now())
+}
+
+// rescued reports rescued rows, and runs those of tags that this process serves at once.
+func (p *passes) rescued(rows []row.Row) {
+	if again := p.reportRescued(rows); !p.cfg.AtOnce {
+		p.runqueue.AddDue(again, false, p.Now())
+	}
+}
+
+// reportRescued returns those rows that run again here.
+func (p *passes) reportRescued(rows []row.Row) (again []row.Due) {
+	for i := range rows {
+		r := &rows[i]
+		p.leases.LeaseOver(r.ID, r.Version-1)
+		if r.Status == row.Failed {
+			if r.CrashCount >= p.cfg.Quarantine {
+				p.Metrics.Rescued(metrics.RescueQuarantined, 1)
+				p.Metrics.Quarantined()
+			}
+			p.Log.Error("task failed after its leases were lost; see its errors",
+				"task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
+			p.Tell(processor.EventFailed, r, events.ErrLeasesLost)
+			p.OnFailed(r, r.Due, events.ErrLeasesLost)
+			continue
+		}
+		p.Metrics.Rescued(metrics.RescueReturned, 1)
+		p.Log.Warn("task rescued: its lease was over",
+			"task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
+		p.Tell(processor.EventRescued, r, nil)
+		p.OnRescued(r)
+		if p.arm.Tags.Open(r.Tag) {
+			again = append(again, r.Sighting())
+		}
+	}
+	return again
+}
+
+func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
+	n, err := p.stores[passPurge].Purge(ctx, status, before, limit)
+	p.Metrics.Purged(status.String(), n)
+	return n, err
+}
+
+// purgeAudit deletes entries of the audit log whose retention is over.
+func (p *passes) purgeAudit(ctx context.Context) error {
+	keep := p.cfg.Retention.Audit
+	now, anchored := p.Bounds.AtLeast()
+	if keep <= 0 || !anchored {
+		return nil
+	}
+	for range purgeRounds {
+		n, err := p.stores[passAudit].PurgeAudit(ctx, now.Add(-keep), purgeBatch)
+		if err != nil || n < purgeBatch {
+			return err
+		}
+	}
+	return nil
+}
+
+// BeyondLast is what an operator is told of rows with ids beyond the last one. A statement follows.
+const BeyondLast = "rows had ids beyond the last one and were given others; " +
+	"each plain INSERT gets such an id, and is late, until this is run on the database"
+
+// renumber gives ids within the range to rows of plain INSERTs that have got greater ones, page by page. No process
+// could name those rows, so they would never run.
+func (p *passes) renumber(ctx context.Context) error {
+	for {
+		moved, err := p.renumberPage(ctx)
+		if err != nil || moved < scanPage {
+			return err
+		}
+	}
+}
+
+func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
+	moved, mend, err := p.stores[passNumbers].Renumber(ctx, cluster.Last, p.cfg.NextID, scanPage)
+	if moved > 0 {
+		p.Health.Misnumbered(mend)
+		p.Log.Error(BeyondLast, "tasks", moved, "run", mend)
+	}
+	return moved, err
+}

@@ -1,0 +1,353 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// settler writes the results of attempts. Results that arrive while a statement is in flight share the next one. A
+// result is sent until it is stored or the fence refuses it.
+type settler struct {
+	*deps
+	attempts *attempts
+	queue    *batch.Coalescer[Settlement]
+	locked   lockedResults
+}
+
+// Settlement is the result of an attempt, ready to be written.
+type Settlement struct {
+	attempt *Attempt
+	Change  row.Change
+	Kind    string // its name in the metrics
+	Err     error  // why the attempt failed, nil otherwise
+	bare    bool   // its error text was dropped, because the database refused the result
+}
+
+// SettleRows is how many results one statement writes.
+const SettleRows = 500
+
+const (
+	// settlePace bounds the statements of a stream of results, over all nodes together. No caller waits for a
+	// result. At thousands of tasks a second, a statement for every two or three results would take the processors
+	// from the tasks that are to start.
+	settlePace  = 5 * time.Millisecond
+	SettleBytes = 4 << 20 // of errors in one statement
+	settleQueue = 64 << 20
+)
+
+func newSettler(c *deps, attempts *attempts) *settler {
+	s := &settler{deps: c, attempts: attempts}
+	s.locked.settler = s
+	s.queue = batch.New(batch.Config[Settlement]{
+		Flush: s.flush, Panicked: s.panicked,
+		Pace: func() time.Duration { return settlePace * time.Duration(c.arm.PaceFactor()) },
+		// A batch that waits for a lock holds up no more than the next one.
+		Flushers: 2, MoreAt: SettleRows,
+		MaxItems: SettleRows, MaxBytes: SettleBytes, QueueBytes: settleQueue, Size: Settlement.Size,
+	})
+	return s
+}
+
+func (s Settlement) id() int64 { return s.Change.ID }
+
+// Size returns how many bytes the result takes in a statement.
+func (s Settlement) Size() int { return 256 + len(s.Change.ErrorStack) + len(s.Change.Errors) }
+
+// Add queues a result and frees its slot. While the queue is full it waits.
+func (s *settler) Add(a *Attempt, result Settlement) {
+	result.attempt = a
+	if s.cfg.AtOnce {
+		s.flush([]Settlement{result})
+		return
+	}
+	for n := 0; ; n++ {
+		err := s.queue.Add(result)
+		if err == nil {
+			s.runqueue.Yield(a.Item, runqueue.Slot)
+			return
+		}
+		if errors.Is(err, batch.ErrClosed) || !lifecycle.Sleep(s.Life, lifecycle.Backoff(n)) {
+			return
+		}
+	}
+}
+
+func (s *settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
+
+func (s *settler) flush(results []Settlement) {
+	s.Metrics.Batch("settle", len(results))
+	finishTogether(results)
+	for n := 0; len(results) > 0 && s.Life.Err() == nil; n++ {
+		if n > 0 {
+			lifecycle.Sleep(s.Life, lifecycle.Backoff(n-1))
+		}
+		results = s.write(results)
+	}
+}
+
+// finishTogether gives the rows of a batch that become final one finish time. They do become final in the same moment,
+// and a statement holds a value once that all its rows share.
+func finishTogether(results []Settlement) {
+	var last row.Time
+	for _, r := range results {
+		last = max(last, r.Change.Finish)
+	}
+	for i := range results {
+		if c := &results[i].Change; c.To.Final() {
+			c.Finish, c.Due = last, last
+		}
+	}
+}
+
+// panicked drops results that a bug kept from being stored. Their leases end, and a rescue runs the tasks again.
+func (s *settler) panicked(results []Settlement, value any) {
+	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
+	for _, r := range results {
+		s.attempts.Remove(r.attempt)
+		s.runqueue.Release(r.attempt.Item, runqueue.Ended)
+	}
+}
+
+// write sends the results once and returns those that have to be sent again.
+func (s *settler) write(results []Settlement) (again []Settlement) {
+	changes := make([]row.Change, len(results))
+	for i := range results {
+		changes[i] = results[i].Change
+	}
+	ctx, cancel := s.Call()
+	defer cancel()
+	applied, err := s.Store.Update(ctx, nil, changes)
+	if err == nil && applied == len(changes) {
+		for _, r := range results {
+			s.finish(r.attempt, r)
+		}
+		return nil
+	}
+	if err == nil {
+		return s.findStored(results)
+	}
+	s.Failed("settling", err)
+	return table.Policy[Settlement]{
+		Locked:  s.locked.leaveOut,
+		Refused: func(results []Settlement) []Settlement { return s.refusedAll(results, err) },
+		Lost:    s.findStored,
+	}.After(results, err)
+}
+
+// findStored finds out which results are stored. A row at the next version that names our claim holds our result. The
+// result of a row that is still as it was claimed is sent again. Any other row is another process's by now.
+func (s *settler) findStored(results []Settlement) (again []Settlement) {
+	ctx, cancel := s.Call()
+	defer cancel()
+	states, err := s.ReadBack(ctx, "reading back results", table.IDsOf(results, Settlement.id))
+	if err != nil {
+		return results
+	}
+	for _, r := range results {
+		c := &r.Change
+		state, exists := states[c.ID]
+		switch {
+		case exists && state.Version == c.Version && state.Status == c.From:
+			again = append(again, r)
+		case exists && state.Version == c.Version+1 && state.Status == c.To && state.Executor == c.Executor:
+			s.finish(r.attempt, r)
+		case exists && state.Version == c.Version+1 && state.Status == row.Cancelled:
+			r.attempt.lose(processor.ErrCancelled) // while its processor returned by itself
+			s.fenced(r.attempt)
+			s.confirmEnd(r.attempt)
+		default:
+			s.fenced(r.attempt)
+		}
+	}
+	return again
+}
+
+// refusedAll finds the result that the database refuses for what it holds, and stores the transition without the error
+// text: a task must not stay executing because that cannot be stored.
+func (s *settler) refusedAll(results []Settlement, err error) (again []Settlement) {
+	if len(results) > 1 {
+		return table.EachAlone(results, s.write)
+	}
+	r := results[0]
+	if r.bare {
+		// The row is refused, whatever the result holds. The result is sent again by itself, so that no other waits for
+		// it. Other tasks on probation must not wait until an operator mends that.
+		s.runqueue.Yield(r.attempt.Item, runqueue.Slot|runqueue.Turn)
+		s.Go(func() {
+			if lifecycle.Sleep(s.Life, refusedFor) {
+				s.flush(results)
+			}
+		})
+		return nil
+	}
+	r.bare = true
+	s.Log.Error("a result could not be stored; its error text is dropped", "task", r.Change.ID, "err", err)
+	r.Change.ErrorStack, r.Change.Errors = "the error could not be stored: "+row.Shorten(err.Error(), 200), nil
+	return []Settlement{r}
+}
+
+// refusedFor is how long a result waits whose row is refused.
+const refusedFor = 5 * time.Second
+
+// finish is what follows a stored result.
+func (s *settler) finish(a *Attempt, r Settlement) {
+	s.attempts.Remove(a)
+	why := runqueue.Ended
+	if a.hasRun() && r.Change.To.Final() {
+		why = runqueue.Proven
+	}
+	s.runqueue.Release(a.Item, why)
+	s.Stored(&a.Row, a.Due, &r)
+}
+
+// fenced is what follows a result that the fence has refused.
+func (s *settler) fenced(a *Attempt) {
+	s.attempts.Remove(a)
+	s.runqueue.Release(a.Item, runqueue.Ended)
+	switch _, lease, _ := a.state(); lease {
+	case leaseAnswered:
+		return // and counted
+	case leaseCancelled:
+		s.Metrics.Run(a.Row.Tag, metrics.RunCancelled)
+		return
+	}
+	s.Metrics.Run(a.Row.Tag, metrics.RunLeaseLost)
+	s.Log.Warn("lease lost: the result of a late attempt is refused", "task", a.Row.ID, "tag", a.Row.Tag,
+		"version", a.Row.Version, "attempt", a.Row.Attempt, "err", processor.ErrLeaseLost)
+}
+
+// Stored does what follows the end of an attempt that this process has stored: of one that ran here, of one that its
+// holder has ended, and of one whose lease a holder let end. A cancel, a rescue and a row that cannot be decoded end no
+// attempt of this process. They are reported where they are stored. The row is as it was before, and is not owned any
+// more. It was due at a moment that hooks are told.
+func (s *settler) Stored(r *row.Row, due row.Time, of *Settlement) {
+	s.Metrics.Run(r.Tag, of.Kind)
+	switch of.Change.To {
+	case row.Completed:
+		s.Tell(processor.EventCompleted, r, nil)
+	case row.Cancelled:
+		s.Tell(processor.EventCancelled, r, of.Err)
+	case row.Failed:
+		s.Tell(processor.EventFailed, r, of.Err)
+		s.TaskFailed(r, due, of.Err)
+	case row.Pending:
+		if of.Change.Attempt == r.Attempt { // a release and a snooze take the attempt back
+			s.Tell(processor.EventRetried, r, of.Err)
+			s.Metrics.Retried(r.Tag)
+			s.AttemptFailed(r, of.Err, of.Change.Due)
+		}
+		s.arm.Written(table.AfterChange(r, of.Change))
+	}
+}
+
+// confirmEnd tells that the processor of a cancelled run has returned, or was not called. At the end of the grace of a
+// stop tasks are released while their processors go on.
+func (s *settler) confirmEnd(a *Attempt) {
+	at, lease, _ := a.state()
+	if a.Row.TickOf == nil || lease != leaseCancelled || at != claimed && at != returned {
+		return
+	}
+	s.Go(func() {
+		s.Confirmed(s.Life, a.Row.TickOf, a.Row.ID)
+	})
+}
+
+// lockedResults keeps results whose rows another transaction holds. It asks for all of them in one question, and has
+// those written that are free: a write that waits for a lock would hold up the results of others.
+type lockedResults struct {
+	settler *settler
+
+	mu      sync.Mutex // guards what follows; innermost
+	waiting []Settlement
+	asking  bool
+}
+
+// leaveOut takes the locked ones out of the results and returns the others.
+func (l *lockedResults) leaveOut(results []Settlement) (rest []Settlement) {
+	s := l.settler
+	ctx, cancel := s.Call()
+	defer cancel()
+	held, rest, _ := table.SplitLocked(ctx, s.Table, results, Settlement.id)
+	if len(held) == 0 {
+		return rest
+	}
+	for _, r := range held {
+		// Other tasks on probation must not wait for another process's transaction.
+		s.runqueue.Yield(r.attempt.Item, runqueue.Slot|runqueue.Turn)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, held...)
+	if !l.asking {
+		l.asking = true
+		s.Go(l.ask)
+	}
+	return rest
+}
+
+// ask asks which rows are locked, at growing intervals, until no result is left.
+func (l *lockedResults) ask() {
+	s := l.settler
+	for n := 0; lifecycle.Sleep(s.Life, table.LockBackoff(n)); n++ {
+		l.mu.Lock()
+		waiting := l.waiting
+		l.waiting = nil
+		l.asking = len(waiting) > 0
+		l.mu.Unlock()
+		if len(waiting) == 0 {
+			return
+		}
+		ctx, cancel := s.Call()
+		held, free, err := table.SplitLocked(ctx, s.Table, waiting, Settlement.id)
+		cancel()
+		if err != nil {
+			held, free = waiting, nil
+		}
+		l.mu.Lock()
+		if len(l.waiting) > 0 {
+			n = 0 // new ones have come, and theirs may be a short lock
+		}
+		l.waiting = append(l.waiting, held...)
+		l.mu.Unlock()
+		if len(free) > 0 {
+			s.Go(func() { s.flush(free) })
+		}
+	}
+}
+
+// failed is an unsuccessful attempt: the error and the attempt are kept with the row.
+func failed(a *Attempt, to row.Status, now row.Time, err error, kind string) Settlement {
+	c := table.ChangeOf(&a.Row, to)
+	c.Due, c.Finish = now, now
+	c.Execution, c.Late = a.FirstStart()
+	text := fmt.Sprint(err)
+	c.ErrorStack = text
+	if panicked, ok := errors.AsType[*processor.PanicError](err); ok {
+		c.ErrorStack += "\n\n" + string(panicked.Stack)
+		kind = metrics.RunPanicked
+	}
+	c.Errors = row.AppendAttempt(a.Row.Errors, row.Attempt{
+		N: a.Row.Attempt, Due: a.Due.Std(), Started: a.started.Std(), Finished: now.Std(), Executor: a.Row.Executor,
+		Error: text,
+	})
+	return Settlement{attempt: a, Change: c, Kind: kind, Err: err}
+}
+
+// Released gives the task back as it was before the claim. It spends no attempt and moves the due time no earlier.
+func Released(a *Attempt, now row.Time) Settlement {
+	c := table.ReleaseOf(&a.Row, max(a.Due, now))
+	c.Execution, c.Late = a.FirstStart()
+	return Settlement{attempt: a, Change: c, Kind: metrics.RunReleased}
+}

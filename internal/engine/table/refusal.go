@@ -1,0 +1,165 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Policy says how a writer goes on with the rows of a statement that has failed. Each function returns the rows that
+// the writer sends again after a pause. Without a function these are all rows.
+type Policy[T any] struct {
+	Locked    func(rows []T) (again []T) // another transaction holds one of the rows
+	Refused   func(rows []T) (again []T) // the database refuses one of the rows for what it holds
+	Lost      func(rows []T) (again []T) // the reply was lost: the statement may still be applied
+	Unapplied func(rows []T) (again []T) // the database was not there, or could not do it now
+	Operator  func(rows []T) (again []T) // an operator has to mend the database
+}
+
+// Fault returns err unless it is about rows, such as another transaction's lock: then the database has answered.
+func Fault(err error) error {
+	switch row.ClassOf(err) {
+	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
+		return nil
+	default:
+		return err
+	}
+}
+
+// IsLocked reports whether another transaction holds the row that a statement is about.
+func IsLocked(err error) bool { return err != nil && row.ClassOf(err) == row.ClassLocked }
+
+// WhileLocked calls a statement again while another transaction holds its row, n times at most. That may be a process
+// that only asks whether the row is locked.
+func WhileLocked(ctx context.Context, n int, call func() error) (err error) {
+	for i := range n {
+		if i > 0 && !lifecycle.Sleep(ctx, lifecycle.Backoff(i)) {
+			break
+		}
+		if err = call(); !IsLocked(err) {
+			break
+		}
+	}
+	return err
+}
+
+// Halves parts rows of which one is refused.
+func Halves[T any](rows []T) [][]T { return [][]T{rows[:len(rows)/2], rows[len(rows)/2:]} }
+
+// EachAlone sends each row in a statement of its own.
+func EachAlone[T any](rows []T, send func([]T) (again []T)) (again []T) {
+	for i := range rows {
+		again = append(again, send([]T{rows[i]})...)
+	}
+	return again
+}
+
+// SplitLocked asks which of the rows other transactions hold. With an error all rows count as free.
+func SplitLocked[T any](ctx context.Context, t *Table, rows []T, id func(T) int64) (held, free []T, err error) {
+	found, err := t.Store.Locked(ctx, IDsOf(rows, id))
+	if err != nil {
+		t.Failed("looking for locked rows", err)
+		return nil, rows, err
+	}
+	locked := make(map[int64]bool, len(found))
+	for _, f := range found {
+		locked[f] = true
+	}
+	held, free = batch.Split(rows, func(r T) bool { return locked[id(r)] })
+	return held, free, nil
+}
+
+// LockBackoff is how long a row is left out that has met a lock so often. It grows, so that one open transaction costs
+// little.
+func LockBackoff(tries int) time.Duration {
+	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
+}
+
+// locks remembers when a locked row was met last.
+type locks struct{ met atomic.Pointer[time.Time] }
+
+// Note notes that a locked row was met.
+func (l *locks) Note() { l.met.Store(new(time.Now())) }
+
+// NoteIn notes the lock that a statement has met, and reports whether it has met one.
+func (l *locks) NoteIn(err error) bool {
+	if !IsLocked(err) {
+		return false
+	}
+	l.Note()
+	return true
+}
+
+// Lately reports whether a locked row was met within [LockCheckFor].
+func (l *locks) Lately() bool {
+	met := l.met.Load()
+	return met != nil && time.Since(*met) < LockCheckFor
+}
+
+// errHeld is what the statement would end with, after a wait.
+func errHeld(op string) error {
+	return &row.Error{Class: row.ClassLocked, Op: op, Err: errors.New("another transaction holds the row")}
+}
+
+// askingFirst writes unless a row is locked. It asks for locks only within [LockCheckFor] after one was met.
+func askingFirst[T any](
+	ctx context.Context, t *Table, op string, rows []T, id func(T) int64, write func() error,
+) error {
+	if t.Locks.Lately() {
+		if held, _, _ := SplitLocked(ctx, t, rows, id); len(held) > 0 {
+			return errHeld(op)
+		}
+	}
+	err := write()
+	t.Locks.NoteIn(err)
+	return err
+}
+
+// LockWait is longer than a statement waits for a locked row.
+const LockWait = 2500 * time.Millisecond
+
+// LockCheckFor is for how long after a lock was met writers ask for locks first.
+const LockCheckFor = time.Minute
+
+// MayPass reports whether err is one of the store that may not come again, and ctx has not ended.
+func MayPass(ctx context.Context, err error) bool {
+	_, ofStore := errors.AsType[*row.Error](err)
+	return (ofStore && MayRetry(err) || row.Ended(err)) && ctx.Err() == nil
+}
+
+// OnlyRow is what a read of one row has found.
+func OnlyRow(rows []row.Row, broken []row.Broken, err error) (*row.Row, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) > 0:
+		return &rows[0], nil
+	case len(broken) > 0:
+		return nil, BrokenError(broken[0])
+	default:
+		return nil, processor.ErrNotFound
+	}
+}
+
+// BrokenError is what a caller is told of a row that cannot be decoded.
+func BrokenError(b row.Broken) error { return fmt.Errorf("%w: %s", processor.ErrBroken, b.Reason) }
+
+// MayRetry reports whether another try, or reading back, can help.
+func MayRetry(err error) bool {
+	switch row.ClassOf(err) {
+	case row.ClassNotApplied, row.ClassLocked, row.ClassUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// ChangeTries bounds how often a change is tried against a row that keeps changing.
+const ChangeTries = 20
