@@ -6,6 +6,7 @@
 //	go run ./test/lab mutate -table       write results/mutations.md as well
 //	go run ./test/lab overlay NAME FOLDER write into the folder what "go build -overlay" takes to build with a mutation
 //	go run ./test/lab walk                count the files that a save, and a run, pass through
+//	go run ./test/lab house               count files and their circles, names, arrows, walks, lines and words
 //	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from its journals
 //	go run ./test/lab seeds -seeds 1000   simulate the seeds from -seed on, and record them in test/lab/results
 //	go run ./test/lab seeds report        make the tables of the documents from that record
@@ -53,12 +54,14 @@ func run(ctx context.Context, args []string) error {
 		return overlay(args[1], args[2])
 	case len(args) == 1 && args[0] == "walk":
 		return walk(ctx, os.Stdout)
+	case len(args) == 1 && args[0] == "house":
+		return house(ctx, os.Stdout)
 	case len(args) > 1 && args[0] == "judge":
 		return judgeAgain(args[1:], os.Stdout)
 	case len(args) > 0 && args[0] == "seeds":
 		return seeds(ctx, args[1:], os.Stdout)
 	}
-	return fmt.Errorf("want mutate, overlay, walk, seeds or judge, with their arguments, got %q", args)
+	return fmt.Errorf("want mutate, overlay, walk, house, seeds or judge, with their arguments, got %q", args)
 }
 
 var errViolated = errors.New("an invariant was violated")

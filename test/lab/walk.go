@@ -20,12 +20,38 @@ var uncounted = []string{
 	"spans.go", "tracing.go",
 }
 
-// walk counts the files of which a statement runs between a save and its armed timer, and between the timer and the
-// stored result. What runs in the background is not in all of many walks, and so not in what they share.
+// walked are the files of which a statement runs in each of many walks.
+type walked struct {
+	name  string
+	files []string
+}
+
+// head says how many they are.
+func (w walked) head() string {
+	inside := 0
+	for _, file := range w.files {
+		if strings.HasPrefix(file, "internal/engine/") || strings.HasPrefix(file, "internal/runqueue/") {
+			inside++
+		}
+	}
+	return fmt.Sprintf("%s: %d files, %d of engine and runqueue", w.name, len(w.files), inside)
+}
+
+// walk shows the files of both walks.
 func walk(ctx context.Context, out io.Writer) error {
+	all, err := walks(ctx)
+	for _, w := range all {
+		_, _ = fmt.Fprintln(out, strings.Join(append([]string{w.head()}, w.files...), "\n  "))
+	}
+	return err
+}
+
+// walks finds the files of which a statement runs between a save and its armed timer, and between the timer and the
+// stored result. What runs in the background is not in all of many walks, and so not in what they share.
+func walks(ctx context.Context) (all []walked, err error) {
 	folder, err := os.MkdirTemp("", "walk")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(folder)
 	program := filepath.Join(folder, "walked")
@@ -37,26 +63,17 @@ func walk(ctx context.Context, out io.Writer) error {
 		run := exec.CommandContext(ctx, command[0], command[1:]...)
 		run.Env = append(os.Environ(), "GOCOVERDIR="+folder)
 		if said, err := run.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, said)
+			return nil, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, said)
 		}
 	}
 	for _, name := range []string{"save", "run"} {
 		files, err := shared(ctx, filepath.Join(folder, name+".*"))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		inside := 0
-		for _, file := range files {
-			if strings.HasPrefix(file, "internal/engine/") || strings.HasPrefix(file, "internal/runqueue/") {
-				inside++
-			}
-		}
-		head := fmt.Sprintf("%s: %d files, %d of engine and runqueue", name, len(files), inside)
-		if _, err := fmt.Fprintln(out, strings.Join(append([]string{head}, files...), "\n  ")); err != nil {
-			return err
-		}
+		all = append(all, walked{name, files})
 	}
-	return nil
+	return all, nil
 }
 
 // shared returns the files of which statements ran in each of the walks.

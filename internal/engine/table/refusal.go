@@ -23,16 +23,6 @@ type Policy[T any] struct {
 	Operator  func(rows []T) (again []T) // an operator has to mend the database
 }
 
-// Fault returns err unless it is about rows, such as another transaction's lock: then the database has answered.
-func Fault(err error) error {
-	switch row.ClassOf(err) {
-	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
-		return nil
-	default:
-		return err
-	}
-}
-
 // IsLocked reports whether another transaction holds the row that a statement is about.
 func IsLocked(err error) bool { return err != nil && row.ClassOf(err) == row.ClassLocked }
 

@@ -139,6 +139,16 @@ func (t *Table) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return page, err
 }
 
+// Fault returns err unless it is about rows, such as another transaction's lock: then the database has answered.
+func Fault(err error) error {
+	switch row.ClassOf(err) {
+	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
+		return nil
+	default:
+		return err
+	}
+}
+
 // health knows what the database lets this process do. A pop that gets nothing has to tell whether nothing is due, or
 // whether that cannot be read or claimed. A full disk may take heartbeats and refuse saves.
 type health struct {
