@@ -17,13 +17,14 @@ type (
 
 // The outcomes of an [AuditEntry].
 const (
-	AuditUnderWay = processor.AuditUnderWay
-	AuditDone     = processor.AuditDone
-	AuditRefused  = processor.AuditRefused
-	AuditFailed   = processor.AuditFailed
-	AuditUnknown  = processor.AuditUnknown
-	AuditStopped  = processor.AuditStopped
-	AuditLost     = processor.AuditLost
+	AuditUnderWay  = processor.AuditUnderWay
+	AuditDone      = processor.AuditDone
+	AuditUnchanged = processor.AuditUnchanged
+	AuditRefused   = processor.AuditRefused
+	AuditFailed    = processor.AuditFailed
+	AuditUnknown   = processor.AuditUnknown
+	AuditStopped   = processor.AuditStopped
+	AuditLost      = processor.AuditLost
 )
 
 // Audit returns what people have changed through the service, the command and the dashboard, the newest first. Calls of

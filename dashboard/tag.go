@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
@@ -286,22 +285,14 @@ func (v *view) tagOf(verb access.Verb) (string, error) {
 
 // changeTag pauses or resumes a tag.
 func (v *view) changeTag() (result, error) {
-	tag, err := v.tagOf(access.Operate)
-	if err != nil {
-		return result{}, err
+	tag, verb := wire.FromSegment(v.r.PathValue("tag")), v.r.PathValue("verb")
+	err := errNoPage
+	switch valid := processor.ValidTag(tag); {
+	case valid && verb == "pause":
+		_, err = v.operator.PauseTag(v.r.Context(), v.by(), tag)
+	case valid && verb == "resume":
+		_, err = v.operator.ResumeTag(v.r.Context(), v.by(), tag)
 	}
-	verb := v.r.PathValue("verb")
-	var set func(context.Context, string) error
-	switch verb {
-	case "pause":
-		set = v.scheduler.Pause
-	case "resume":
-		set = v.scheduler.Resume
-	default:
-		return result{}, errNoPage
-	}
-	a := audit.Act{Action: audit.Action("tag." + verb), Target: tag, Tag: tag}
-	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) { return 0, set(ctx, tag) })
 	if err != nil {
 		return result{}, err
 	}

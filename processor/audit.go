@@ -46,10 +46,12 @@ type AuditOutcome string
 const (
 	AuditUnderWay AuditOutcome = "" // or its process died
 	AuditDone     AuditOutcome = "done"
-	AuditRefused  AuditOutcome = "refused" // nothing was changed, and trying again does not help
-	AuditFailed   AuditOutcome = "failed"  // the database did not do it, or not all of it
-	AuditUnknown  AuditOutcome = "unknown" // it may have been done
-	AuditStopped  AuditOutcome = "stopped" // before its end, by a person or with its process
+	// AuditUnchanged is of a pause or a resume of a tag that was so before.
+	AuditUnchanged AuditOutcome = "unchanged"
+	AuditRefused   AuditOutcome = "refused" // nothing was changed, and trying again does not help
+	AuditFailed    AuditOutcome = "failed"  // the database did not do it, or not all of it
+	AuditUnknown   AuditOutcome = "unknown" // it may have been done
+	AuditStopped   AuditOutcome = "stopped" // before its end, by a person or with its process
 	// AuditLost is of a bulk change whose process was not seen at it for 30 s: it has died, or does not reach the
 	// database. A part may have been done.
 	AuditLost AuditOutcome = "lost"

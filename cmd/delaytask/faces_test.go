@@ -100,6 +100,31 @@ var acts = []act{
 	},
 
 	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/tags/t/pause"},
+		entry: "tag.pause  t done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/tags/t/pause"},
+		page:  [2]string{"/tags/t/pause"},
+		cmd:   "pause t",
+		entry: "tag.pause  t unchanged 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		page:  [2]string{"/tags/t/resume"},
+		entry: "tag.resume  t done 0 ",
+	},
+	{
+		needs: []access.Verb{access.Operate},
+		api:   [3]string{"POST", "/v1/tags/t/resume"},
+		page:  [2]string{"/tags/t/resume"},
+		cmd:   "resume t",
+		entry: "tag.resume  t unchanged 0 ",
+	},
+
+	{
 		needs: []access.Verb{access.Schedule},
 		api:   [3]string{"PUT", "/v1/schedules/{s}", `{"lines":["@daily"],"zone":"UTC","tag":"t"}`},
 		cmd:   "schedule update {s} @daily",

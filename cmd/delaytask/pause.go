@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -19,7 +18,9 @@ meanwhile wait. Tasks can be saved as before.`,
 		Example: `  delaytask pause mail.send
   delaytask pause mail.send sms.send`,
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, audit.PauseTag, (*delaytask.Scheduler).Pause)
+			return a.setTags(cmd, tags, true, func(ctx context.Context, tag string) (bool, error) {
+				return a.operator.PauseTag(ctx, by(), tag)
+			})
 		},
 	}
 	return a.tagsCommand(cmd)
@@ -33,7 +34,9 @@ func (a *app) resumeCommand() *cobra.Command {
 			"at once.",
 		Example: "  delaytask resume mail.send",
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, audit.ResumeTag, (*delaytask.Scheduler).Resume)
+			return a.setTags(cmd, tags, false, func(ctx context.Context, tag string) (bool, error) {
+				return a.operator.ResumeTag(ctx, by(), tag)
+			})
 		},
 	}
 	return a.tagsCommand(cmd)
@@ -55,27 +58,20 @@ type tagView struct {
 
 // setTags pauses or resumes tag by tag. It goes on after one that cannot be changed.
 func (a *app) setTags(
-	cmd *cobra.Command, tags []string, action audit.Action,
-	set func(*delaytask.Scheduler, context.Context, string) error,
+	cmd *cobra.Command, tags []string, paused bool, set func(context.Context, string) (was bool, err error),
 ) error {
-	past, paused := "resumed", action == audit.PauseTag
+	past := "resumed"
 	if paused {
 		past = "paused"
 	}
-	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
-		before, err := pausedTags(ctx, s)
-		if err != nil {
-			return err
-		}
+	return a.onTasks(cmd, changes, func(ctx context.Context, _ *delaytask.Scheduler) error {
 		views, failures := make([]tagView, 0, len(tags)), make([]error, 0)
 		for _, tag := range tags {
-			v := tagView{Tag: tag, Paused: paused, Changed: before[tag] != paused}
-			err := a.audited(ctx, audit.Act{Action: action, Tag: tag}, func(ctx context.Context) error {
-				return set(s, ctx, tag)
-			})
+			was, err := set(ctx, tag)
+			v := tagView{Tag: tag, Paused: paused, Changed: was != paused}
 			if err != nil {
 				failures = append(failures, err)
-				v = tagView{Tag: tag, Paused: before[tag], Error: failureOf(err)}
+				v = tagView{Tag: tag, Paused: was, Error: failureOf(err)}
 			}
 			views = append(views, v)
 			if ctx.Err() != nil {
@@ -87,15 +83,6 @@ func (a *app) setTags(
 		}
 		return a.eachFailed(failures, counted(len(tags), "tag"), past)
 	})
-}
-
-func pausedTags(ctx context.Context, s *delaytask.Scheduler) (map[string]bool, error) {
-	states, err := s.Tags(ctx)
-	paused := make(map[string]bool, len(states))
-	for _, state := range states {
-		paused[state.Tag] = state.Paused
-	}
-	return paused, err
 }
 
 func (a *app) printTags(views []tagView, past string) error {

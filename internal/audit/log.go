@@ -27,6 +27,9 @@ const (
 // person.
 var ErrStopped = errors.New("stopped")
 
+// ErrUnchanged is returned by an act that has found all as it was to become. Its caller gets nil.
+var ErrUnchanged = errors.New("unchanged")
+
 // Config is what a [Log] is made of.
 type Config struct {
 	Store store.Auditor
@@ -75,7 +78,9 @@ func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (task
 	end := row.AuditEnd{Outcome: row.AuditUnknown, Error: "it panicked"}
 	defer func() { e.end(ctx, end) }()
 	tasks, err := do(row.WithActor(ctx, act.who()))
-	end = endOf(tasks, err)
+	if end = endOf(tasks, err); end.Outcome == row.AuditUnchanged {
+		return nil
+	}
 	return err
 }
 
@@ -144,7 +149,10 @@ func outcomeOf(err error) (row.AuditOutcome, string) {
 	if err == nil {
 		return row.AuditDone, ""
 	}
-	if err == ErrStopped { //nolint:errorlint // what wraps it says more
+	switch err { //nolint:errorlint // what wraps one says more
+	case ErrUnchanged:
+		return row.AuditUnchanged, ""
+	case ErrStopped:
 		return row.AuditStopped, ""
 	}
 	text := cut(err.Error(), row.AuditErrorBytes)

@@ -30,11 +30,12 @@ type AuditOutcome string
 
 // The outcomes of acts that have ended.
 const (
-	AuditDone    AuditOutcome = "done"
-	AuditRefused AuditOutcome = "refused" // nothing was changed, and trying again cannot help
-	AuditFailed  AuditOutcome = "failed"  // the database did not do it, or not all of it
-	AuditUnknown AuditOutcome = "unknown" // it may have been done
-	AuditStopped AuditOutcome = "stopped" // before its end, by a person or with its process
+	AuditDone      AuditOutcome = "done"
+	AuditUnchanged AuditOutcome = "unchanged" // it was so before
+	AuditRefused   AuditOutcome = "refused"   // nothing was changed, and trying again cannot help
+	AuditFailed    AuditOutcome = "failed"    // the database did not do it, or not all of it
+	AuditUnknown   AuditOutcome = "unknown"   // it may have been done
+	AuditStopped   AuditOutcome = "stopped"   // before its end, by a person or with its process
 )
 
 // The most bytes that an entry holds.

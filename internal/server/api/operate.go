@@ -10,11 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 type TagInput struct {
@@ -55,28 +53,14 @@ func (a *API) tagOperations() {
 			"late. It needs the verb save.", groupOperate)
 	wake.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, wake, a.wake)
-	huma.Register(a.spec, pause, a.operate(audit.PauseTag, a.scheduler.Pause))
-	huma.Register(a.spec, resume, a.operate(audit.ResumeTag, a.scheduler.Resume))
-}
-
-func (a *API) operate(
-	action audit.Action, do func(context.Context, string) error,
-) func(context.Context, *TagInput) (*struct{}, error) {
-	return func(ctx context.Context, in *TagInput) (*struct{}, error) {
-		if err := allow(ctx, access.Operate, in.Tag); err != nil {
-			return nil, a.problem(err)
-		}
-		if !processor.ValidTag(in.Tag) {
-			return nil, a.problem(fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, in.Tag))
-		}
-		err := a.audited(ctx, audit.Act{Action: action, Tag: in.Tag}, func(ctx context.Context) error {
-			return do(ctx, in.Tag)
-		})
-		if err != nil {
-			return nil, a.problem(err)
-		}
-		return nil, nil
-	}
+	huma.Register(a.spec, pause, func(ctx context.Context, in *TagInput) (*struct{}, error) {
+		_, err := a.operator.PauseTag(ctx, by(ctx), in.Tag)
+		return nil, a.problem(err)
+	})
+	huma.Register(a.spec, resume, func(ctx context.Context, in *TagInput) (*struct{}, error) {
+		_, err := a.operator.ResumeTag(ctx, by(ctx), in.Tag)
+		return nil, a.problem(err)
+	})
 }
 
 // wakeTags is how many tags one call names.
