@@ -34,8 +34,8 @@ func TestReceiversAreShownWithoutTheirSecrets(t *testing.T) {
 	gone := register("gone", -time.Second, "order.close")
 	a := s.get("/receivers")
 	a.has(t, http.StatusOK, "2 live receivers",
-		"https://shop.example/hook/[delaytask-redacted]?key=[delaytask-redacted]", "does not answer",
-		"!</span> expired")
+		"https://shop.example/hook/[delaytask-redacted]?key=[delaytask-redacted]",
+		"does not answer", "!</span> expired")
 	a.body += s.get(shop).body + s.get(gone).body
 	for _, secret := range []string{"hunter2", "sealed", "612073"} {
 		if strings.Contains(a.body, secret) {

@@ -158,8 +158,8 @@ func (a *app) printPage(page delaytask.Page) error {
 			late = lateness(task.Lateness())
 		}
 		if task.Broken != "" {
-			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+a.shower().Text(task.Tag,
-				task.Broken))
+			why := a.shower().Text(task.Tag, task.Broken)
+			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+why)
 			continue
 		}
 		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), moment(task.Expected), late)

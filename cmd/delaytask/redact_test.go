@@ -80,8 +80,8 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 			t.Errorf("%v shows %s%s", args, r.stdout, r.stderr)
 		}
 	}
-	if got := sentence(errors.New("dial root:" + hidden + "@tcp(db:3306)/app: refused")); strings.Contains(got,
-		hidden) {
+	got := sentence(errors.New("dial root:" + hidden + "@tcp(db:3306)/app: refused"))
+	if strings.Contains(got, hidden) {
 		t.Errorf("the command says %s", got)
 	}
 	s.environ = []string{"DELAYTASK_SERVER_REDACT_NAMES=card_number"}
