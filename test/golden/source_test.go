@@ -9,6 +9,8 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,9 +24,28 @@ var public = []string{
 	".", "processor", "processor/webhook", "scanner", "client", "delaytasktest", "migrations",
 }
 
-// logging lists the packages whose log messages operators search for.
-var logging = []string{
-	"internal/engine", "internal/lifecycle", "internal/runqueue", "internal/save", "internal/sqlstore", "scanner",
+// unlogged lists the folders whose log messages operators do not search for: tests, examples and measurements.
+var unlogged = []string{"test", "internal/testkit", "internal/bench", "bench", "examples"}
+
+// product lists the folders of the others.
+func product(t *testing.T) (folders []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (slices.Contains(unlogged, path) || path != "." && path[0] == '.'):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			folders = append(folders, filepath.Dir(path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
 }
 
 func TestPublicDeclarations(t *testing.T) {
@@ -84,15 +105,19 @@ func printed(t *testing.T, set *token.FileSet, node any) string {
 }
 
 // levels are the methods of a logger that say a message, with the place of the message among the arguments.
-var levels = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "Log": 2, "LogAttrs": 2}
+var levels = map[string]int{
+	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1, "WarnContext": 1,
+	"ErrorContext": 1, "Log": 2, "LogAttrs": 2,
+}
 
 func TestLogMessages(t *testing.T) {
 	var all []string
-	for _, folder := range logging {
+	for _, folder := range product(t) {
 		_, files := parsed(t, folder)
+		known := constants(files)
 		for _, file := range files {
 			ast.Inspect(file, func(n ast.Node) bool {
-				if said := message(n); said != "" {
+				if said := known.message(n); said != "" {
 					all = append(all, said+"\n")
 				}
 				return true
@@ -100,11 +125,33 @@ func TestLogMessages(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	golden.Check(t, "testdata/log.txt", strings.Join(all, ""))
+	golden.Check(t, "testdata/log.txt", strings.Join(slices.Compact(all), ""))
+}
+
+// texts are the values of the constants of a package, by their names.
+type texts map[string]ast.Expr
+
+func constants(files []*ast.File) texts {
+	known := texts{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.CONST {
+				for _, s := range d.Specs {
+					if c := s.(*ast.ValueSpec); len(c.Names) == len(c.Values) {
+						for i, name := range c.Names {
+							known[name.Name] = c.Values[i]
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	return known
 }
 
 // message returns the level, the message and the keys of a call that logs, or "".
-func message(n ast.Node) string {
+func (t texts) message(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
 		return ""
@@ -117,17 +164,28 @@ func message(n ast.Node) string {
 	if !ok || len(call.Args) <= at {
 		return ""
 	}
-	said := strings.ToUpper(method.Sel.Name) + " " + text(call.Args[at])
+	said := strings.ToUpper(strings.TrimSuffix(method.Sel.Name, "Context")) + " " + t.text(call.Args[at])
 	for i := at + 1; i < len(call.Args); i += 2 {
-		said += " " + text(call.Args[i])
+		said += " " + t.text(call.Args[i])
 	}
 	return said
 }
 
-// text is the value of a string literal, or the source of any other expression.
-func text(e ast.Expr) string {
-	if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-		return constant.StringVal(constant.MakeFromLiteral(literal.Value, token.STRING, 0))
+// text is the value of a string, or the source of any other expression.
+func (t texts) text(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			return constant.StringVal(constant.MakeFromLiteral(e.Value, token.STRING, 0))
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return t.text(e.X) + t.text(e.Y)
+		}
+	case *ast.Ident:
+		if value := t[e.Name]; value != nil {
+			return t.text(value)
+		}
 	}
 	return types.ExprString(e)
 }
