@@ -37,9 +37,12 @@ func united(all []part, text string, found [4][]part) []part {
 			all = append(all, p)
 		}
 	}
-	isMasked := func(p part) bool { return text[p.from:p.to] == Mask }
-	return append(all[:known], slices.DeleteFunc(all[known:], isMasked)...)
+	isShown := func(p part) bool { return shown[text[p.from:p.to]] }
+	return append(all[:known], slices.DeleteFunc(all[known:], isShown)...)
 }
+
+// shown are the mask, and what stands in descriptions for a secret: user:password@tcp(host:3306)/name.
+var shown = map[string]bool{Mask: true, "password": true, "***": true}
 
 // added is append, which would copy long lists more often.
 func added(all []part, p part) []part {
@@ -238,7 +241,7 @@ var remarks = func() map[string]bool {
 	for word := range strings.FieldsSeq("expired invalid missing required empty unexpected unknown not is was are " +
 		"has must should cannot can too malformed denied revoked failed wrong incorrect mismatch unauthorized " +
 		"forbidden no the a an of for in at illegal bad could unable error it its this that these which and or but " +
-		"use set give") {
+		"use set give want") {
 		all[word] = true
 	}
 	return all

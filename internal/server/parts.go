@@ -216,7 +216,7 @@ func (p *parts) purgeOld(ctx context.Context, what string, purge func(ctx contex
 func (p *parts) admit(ctx context.Context) error {
 	tokens, _, err := p.store.AccessTokens(ctx)
 	if err != nil {
-		return fmt.Errorf("read the tokens: %w", err)
+		return fmt.Errorf("read what tokens there are: %w", err)
 	}
 	loopback, err := isLoopback(p.cfg.Server.Listen)
 	if err != nil {

@@ -73,7 +73,7 @@ func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, erro
 			"there is more than one Authorization header")
 	}
 	if len(given) == 0 {
-		return access.Caller{}, unauthorized("send a token: Authorization: Bearer …")
+		return access.Caller{}, unauthorized("send a token in the header Authorization, after Bearer")
 	}
 	scheme, bearer, _ := strings.Cut(given[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {

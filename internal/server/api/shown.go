@@ -31,7 +31,7 @@ func (a *API) shower(ctx context.Context, in RawInput, tag string) (shower, erro
 	}
 	if !s.caller.May(access.Bodies, tag) && (tag != "" || !s.caller.SomeTag(access.Bodies)) {
 		return s, problemOf(http.StatusForbidden, wire.CodeForbidden,
-			"this token may not see secrets: leave out raw, or make a token with the verb bodies too")
+			"this token may not see secrets; leave out raw, or make a token with the verb bodies too")
 	}
 	s.redactor = nil
 	return s, nil

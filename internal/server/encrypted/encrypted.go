@@ -46,15 +46,15 @@ func New(secret string) (*Box, error) {
 	}
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "delaytask: secrets at rest, version 1", 32)
 	if err != nil {
-		return nil, fmt.Errorf("derive a key from DELAYTASK_SECRET: %w", err)
+		return nil, fmt.Errorf("DELAYTASK_SECRET gives no key: %w", err)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("use the key of DELAYTASK_SECRET: %w", err)
+		return nil, fmt.Errorf("DELAYTASK_SECRET gives a key that cannot be used: %w", err)
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, fmt.Errorf("use the key of DELAYTASK_SECRET: %w", err)
+		return nil, fmt.Errorf("DELAYTASK_SECRET gives a key that cannot be used: %w", err)
 	}
 	return &Box{aead}, nil
 }
@@ -63,7 +63,7 @@ func New(secret string) (*Box, error) {
 // place names where it is kept, as by an application and an address: it can be opened nowhere else.
 func (b *Box) Seal(plaintext []byte, place ...string) ([]byte, error) {
 	if b == nil {
-		return nil, fmt.Errorf("seal a secret: %w", ErrNoSecret)
+		return nil, fmt.Errorf("a secret cannot be sealed: %w", ErrNoSecret)
 	}
 	return b.aead.Seal([]byte{version}, nil, plaintext, data(place)), nil
 }
@@ -71,14 +71,14 @@ func (b *Box) Seal(plaintext []byte, place ...string) ([]byte, error) {
 // Open returns what was encrypted for the place. It returns [ErrNotOpened] when that is not possible.
 func (b *Box) Open(encrypted []byte, place ...string) ([]byte, error) {
 	if b == nil {
-		return nil, fmt.Errorf("open a secret: %w", ErrNoSecret)
+		return nil, fmt.Errorf("a secret cannot be opened: %w", ErrNoSecret)
 	}
 	if len(encrypted) == 0 || encrypted[0] != version {
-		return nil, fmt.Errorf("open a secret: %w", ErrNotOpened)
+		return nil, fmt.Errorf("a secret cannot be opened: %w", ErrNotOpened)
 	}
 	plaintext, err := b.aead.Open(nil, nil, encrypted[1:], data(place))
 	if err != nil {
-		return nil, fmt.Errorf("open a secret: %w", ErrNotOpened)
+		return nil, fmt.Errorf("a secret cannot be opened: %w", ErrNotOpened)
 	}
 	return plaintext, nil
 }

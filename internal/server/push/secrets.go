@@ -66,7 +66,7 @@ func (r *Registry) sealSecret(w row.Receiver, secret string, before row.Receiver
 	}
 	text, err := json.Marshal(former.replaced(secret, now))
 	if err != nil {
-		return nil, fmt.Errorf("seal a receiver's secret: %w", err)
+		return nil, fmt.Errorf("a receiver's secret cannot be sealed: %w", err)
 	}
 	return r.Secrets.Seal(text, place(w)...)
 }
