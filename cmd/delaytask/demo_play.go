@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	judge "github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -54,7 +55,7 @@ func (a *app) perform(ctx context.Context, dsn, prefix string) (summary *demoSum
 	note := "nothing but this program is needed."
 	if !kind.Embedded() { // else its clock is that of this machine
 		note = "the demo's tasks are deleted at the end."
-		if p.offset, err = measureOffset(ctx, p.db); err != nil {
+		if p.clock, err = judge.ReadClock(ctx, p.db); err != nil {
 			return nil, err
 		}
 	}

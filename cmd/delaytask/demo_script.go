@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	judge "github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 // scene is a task of the demo, or a schedule.
@@ -62,7 +64,7 @@ func sceneOf(name string) *scene {
 // narrator prints what happens in plain words. Its lines end by column 100.
 type narrator struct {
 	*app
-	offset offset
+	clock judge.Clock // of a server
 }
 
 // say prints one line. A failed write does not end the play: its rows still have to be cleaned up.
@@ -103,7 +105,7 @@ func (n *narrator) started(e event, nth int) {
 	if s.killed && nth > 1 {
 		note.as = green
 	}
-	at := e.At.Add(n.offset.ahead)
+	at := e.At.Add(n.clock.Ahead)
 	n.say(words(dim, clocks, e.Due.Local().Format(clockLayout), at.Local().Format(clockLayout)),
 		words(plain, runsAfter, lateness(max(at.Sub(e.Due), 0)), s.Tag, s.Name), note)
 }

@@ -3,16 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	judge "github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/server/view"
 )
 
@@ -68,7 +67,7 @@ func (p *play) summary(ctx context.Context) (*demoSummary, error) {
 		workers := map[int]bool{}
 		for _, e := range p.startsOf(of) {
 			workers[e.Worker] = true
-			if p.offset.early(e.At, e.Due) {
+			if certainlyEarly(e, p.clock) {
 				s.Early++
 				s.wrong("%s started before it was due", e.Name)
 			}
@@ -171,28 +170,8 @@ What to do next
 	return nil
 }
 
-// offset is how far a server's clock is ahead of this machine's, and by how much that may be wrong. Workers report
-// starts by the clock of this machine, tasks are due by the server's.
-type offset struct{ ahead, within time.Duration }
-
-// measureOffset takes the fastest of some readings: the server read its clock between the request and the reply.
-func measureOffset(ctx context.Context, db *sql.DB) (offset, error) {
-	best := offset{within: math.MaxInt64}
-	for range 10 {
-		var text string
-		sent := time.Now()
-		err := db.QueryRowContext(ctx, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)").Scan(&text)
-		half := time.Since(sent) / 2
-		server, wrong := time.Parse("2006-01-02 15:04:05.000000", text)
-		if err := cmp.Or(err, wrong); err != nil {
-			return offset{}, fmt.Errorf("read the server's clock: %w", err)
-		}
-		if half < best.within {
-			best = offset{server.Sub(sent.Add(half)), half}
-		}
-	}
-	return best, nil
+// certainlyEarly reports whether a task was started before it was due. Workers report starts by the clock of this
+// machine, tasks are due by the server's.
+func certainlyEarly(e event, server judge.Clock) bool {
+	return e.At.Add(server.Ahead + server.Within).Before(e.Due)
 }
-
-// early reports whether a moment of this machine was certainly before due.
-func (o offset) early(at, due time.Time) bool { return at.Add(o.ahead + o.within).Before(due) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	judge "github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 // TestTheDemoHappensAsItSays runs the demo with its real processes, one of which is killed.
@@ -37,11 +38,11 @@ func TestTheDemoCannotReachItsDatabase(t *testing.T) {
 func TestAnEarlyStartIsSeen(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	server := offset{ahead: 100 * time.Millisecond, within: 10 * time.Millisecond}
+	server := judge.Clock{Ahead: 100 * time.Millisecond, Within: 10 * time.Millisecond}
 	for wait, early := range map[time.Duration]bool{
 		-111 * time.Millisecond: true, -109 * time.Millisecond: false, 0: false,
 	} {
-		if server.early(due.Add(wait), due) != early {
+		if certainlyEarly(event{At: due.Add(wait), Due: due}, server) != early {
 			t.Errorf("%v after due: early is not %t", wait, early)
 		}
 	}

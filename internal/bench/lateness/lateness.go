@@ -3,6 +3,7 @@
 package lateness
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -110,6 +111,28 @@ func Percentile(durations []time.Duration, p float64) time.Duration {
 	return slices.Sorted(slices.Values(durations))[max(rank, 1)-1]
 }
 
+// Clock is how far the clock of a MySQL server is ahead of this machine's, and by how much that may be wrong.
+type Clock struct{ Ahead, Within time.Duration }
+
+// ReadClock takes the fastest of some readings: the server read its clock between the request and the reply.
+func ReadClock(ctx context.Context, pool *sql.DB) (Clock, error) {
+	best := Clock{Within: math.MaxInt64}
+	for range 10 {
+		var text string
+		sent := time.Now()
+		err := pool.QueryRowContext(ctx, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)").Scan(&text)
+		half := time.Since(sent) / 2
+		server, wrong := time.Parse("2006-01-02 15:04:05.000000", text)
+		if err := cmp.Or(err, wrong); err != nil {
+			return Clock{}, fmt.Errorf("read the server's clock: %w", err)
+		}
+		if half < best.Within {
+			best = Clock{server.Sub(sent.Add(half)), half + time.Microsecond} // at which the server cuts its time off
+		}
+	}
+	return best, nil
+}
+
 // ErrOtherClock is returned by [ClockAhead].
 var ErrOtherClock = errors.New("the server's clock is not this machine's, so nobody could say what is early;" +
 	" use a server on this machine")
@@ -117,21 +140,11 @@ var ErrOtherClock = errors.New("the server's clock is not this machine's, so nob
 // ClockAhead returns [ErrOtherClock] when the clock of a MySQL server is not ahead of this process's by the duration:
 // with 0, time.Now cannot tell then how late a task is. It returns other errors when the server cannot be asked.
 func ClockAhead(ctx context.Context, pool *sql.DB, by time.Duration) error {
-	for range 5 { // a slow reply to one of them must not hide a wrong clock
-		var text string
-		sent := time.Now().Truncate(time.Microsecond) // as the server cuts its time off
-		if err := pool.QueryRowContext(ctx, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)").Scan(&text); err != nil {
-			return fmt.Errorf("read the server's clock: %w", err)
-		}
-		server, err := time.Parse("2006-01-02 15:04:05.000000", text)
-		if err != nil {
-			return fmt.Errorf("read the server's clock: %w", err)
-		}
-		if server = server.Add(-by); server.Before(sent) || server.After(time.Now()) {
-			return ErrOtherClock
-		}
+	c, err := ReadClock(ctx, pool)
+	if err == nil && (c.Ahead-by).Abs() > c.Within {
+		err = ErrOtherClock
 	}
-	return nil
+	return err
 }
 
 // Pass waits for d. It returns the context's cause when ctx ends first.
