@@ -138,7 +138,9 @@ func (p *play) crash(ctx context.Context) error {
 	if err := p.service.Signal(os.Kill); err != nil {
 		return err
 	}
-	<-p.ended
+	if err := <-p.ended; err == nil {
+		return errors.New("the service ended before it was killed")
+	}
 	return p.start(ctx, false)
 }
 

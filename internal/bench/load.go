@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -78,16 +79,27 @@ func (r *Runner) Warmed(ctx context.Context, workers int, op Operation) (Hammere
 // statement must change so many rows.
 type statement struct {
 	text string
+	args []any
 	rows int
 }
 
-// run runs statements on n connections, on SQLite on one.
+// run runs statements on n connections, on SQLite on one. Statements with arguments have one text, which is prepared.
 func (d *Database) run(ctx context.Context, n int, load load, statements []statement) (Hammered, error) {
 	pool, err := d.Connect(ctx, n)
 	if err != nil {
 		return Hammered{}, err
 	}
 	defer pool.Close()
+	exec := pool.ExecContext
+	if len(statements[0].args) > 0 {
+		prepared, err := pool.PrepareContext(ctx, statements[0].text) //nolint:sqlclosecheck // the pool closes it
+		if err != nil {
+			return Hammered{}, err
+		}
+		exec = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+			return prepared.ExecContext(ctx, args...)
+		}
+	}
 	var next atomic.Int64
 	return load(ctx, pool.Stats().MaxOpenConnections, func(ctx context.Context) (int, error) {
 		i := int(next.Add(1)) - 1
@@ -95,7 +107,7 @@ func (d *Database) run(ctx context.Context, n int, load load, statements []state
 			return 0, nil
 		}
 		s := statements[i]
-		result, err := pool.ExecContext(ctx, s.text)
+		result, err := exec(ctx, s.text, s.args...)
 		if err != nil {
 			return 0, err
 		}

@@ -49,7 +49,7 @@ func TestFilledRowsAreTasks(t *testing.T) {
 
 func TestAStatementThatMissesRowsIsAnError(t *testing.T) {
 	onFresh(t, func(ctx context.Context, _ *Runner, d *Database) error {
-		_, err := d.run(ctx, 1, untilDone, []statement{{"DELETE FROM delay_task_message", 20}})
+		_, err := d.run(ctx, 1, untilDone, []statement{{text: "DELETE FROM delay_task_message", rows: 20}})
 		if err == nil || !strings.Contains(err.Error(), "a statement for 20 rows changed 0") {
 			t.Errorf("it ended with %v", err)
 		}
