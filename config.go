@@ -75,18 +75,6 @@ type Config struct {
 	// ms to 1 min. Default: 1 s.
 	LookAhead time.Duration
 
-	// LookAheadWindow is how far ahead the look-ahead reads, from two periods of it to 1 h. A longer one bridges longer
-	// outages of the database, and reads rows more often. Default: two periods.
-	LookAheadWindow time.Duration
-
-	// ScanEvery is how often the table is searched for tasks that are more than a second overdue, and for finished ones
-	// whose retention is over. It bounds how late a task with a lost timer is. 1 s to 1 min. Default: 5 s.
-	ScanEvery time.Duration
-
-	// Horizon is how far ahead a task saved here is armed in memory at once. The look-ahead finds later ones in time.
-	// At least the look-ahead's window. Default: 1 h.
-	Horizon time.Duration
-
 	// HeapCap is how many tasks are armed in memory at most; over it those due last are dropped and found again in
 	// time. At least 1,000. Default: 250,000.
 	HeapCap int
@@ -113,10 +101,6 @@ type Config struct {
 	// is none. A scheduler tells others in any case. docs/operations.md says what is sent, and what protects it. SQLite
 	// needs none. Default: "127.0.0.1:0", for processes of this host.
 	Wake string
-
-	// Heartbeat is how often this process says that it is alive. It must be the same in all processes. 100 ms to 1.5 s.
-	// Default: 1 s.
-	Heartbeat time.Duration
 
 	// Quarantine is how many executors a task may lose: with that loss it is failed instead of run again. At least 3.
 	// Default: 5.
@@ -181,15 +165,11 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 20)
 	c.LookAhead = cmp.Or(c.LookAhead, time.Second)
-	c.LookAheadWindow = cmp.Or(c.LookAheadWindow, 2*c.LookAhead)
-	c.ScanEvery = cmp.Or(c.ScanEvery, 5*time.Second)
-	c.Horizon = cmp.Or(c.Horizon, max(time.Hour, c.LookAheadWindow))
 	c.HeapCap = cmp.Or(c.HeapCap, 250_000)
 	c.BodyLimit = cmp.Or(c.BodyLimit, processor.DefaultBodyLimit)
 	c.ErrorLimit = cmp.Or(c.ErrorLimit, 8<<10)
 	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
 	c.Wake = cmp.Or(c.Wake, wake.Loopback)
-	c.Heartbeat = cmp.Or(c.Heartbeat, time.Second)
 	c.Quarantine = cmp.Or(c.Quarantine, 5)
 	owner, revision := build()
 	c.ownerNamed = c.ScheduleOwner != ""
@@ -218,13 +198,9 @@ func (c *Config) check() error {
 		between("TTR", c.TTR, time.Second, day),
 		between("MaxAttempts", c.MaxAttempts, 1, 1_000_000),
 		between("LookAhead", c.LookAhead, 100*time.Millisecond, time.Minute),
-		between("LookAheadWindow", c.LookAheadWindow, 2*c.LookAhead, time.Hour),
-		between("ScanEvery", c.ScanEvery, time.Second, time.Minute),
-		between("Horizon", c.Horizon, c.LookAheadWindow, 100*365*day),
 		between("HeapCap", c.HeapCap, 1000, 100_000_000),
 		between("BodyLimit", c.BodyLimit, 1, 1<<30),
 		between("ErrorLimit", c.ErrorLimit, 256, 16<<20),
-		between("Heartbeat", c.Heartbeat, 100*time.Millisecond, 1500*time.Millisecond),
 		between("Quarantine", c.Quarantine, 3, 1_000_000),
 	)
 }
@@ -244,9 +220,9 @@ func (c *Config) engineConfig(store store.Store) engine.Config {
 		MaxAttempts: c.MaxAttempts,
 		Backoff:     c.Backoff,
 		ErrorLimit:  c.ErrorLimit, Quarantine: c.Quarantine,
-		LookAhead: c.LookAhead, Window: c.LookAheadWindow, ScanEvery: c.ScanEvery, Horizon: c.Horizon,
+		LookAhead: c.LookAhead, Window: 2 * c.LookAhead, ScanEvery: 5 * time.Second, Horizon: time.Hour,
 		HeapCap:  c.HeapCap,
-		NodeName: c.NodeName, Address: c.Address, Heartbeat: c.Heartbeat, StopGrace: max(c.StopGrace, 0),
+		NodeName: c.NodeName, Address: c.Address, Heartbeat: time.Second, StopGrace: max(c.StopGrace, 0),
 		Retention: find.Retention{
 			Completed: max(c.Retention.Completed, 0),
 			Cancelled: max(c.Retention.Cancelled, 0),

@@ -132,16 +132,14 @@ const commandNode = "delaytask command"
 // schedulerConfig returns the settings of a scheduler that saves, changes and explains tasks.
 func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 	return delaytask.Config{
-		Logger:          a.maskedLogger(c.Log),
-		TTR:             c.TTR,
-		MaxAttempts:     c.MaxAttempts,
-		BodyLimit:       c.BodyLimit,
-		LookAhead:       c.Lookahead.Every,
-		LookAheadWindow: c.Lookahead.Window,
-		Heartbeat:       c.Node.Heartbeat,
-		Quarantine:      c.Quarantine,
-		NodeName:        commandNode,
-		Migrate:         c.Migrate,
+		Logger:      a.maskedLogger(c.Log),
+		TTR:         c.TTR,
+		MaxAttempts: c.MaxAttempts,
+		BodyLimit:   c.BodyLimit,
+		LookAhead:   c.Lookahead.Every,
+		Quarantine:  c.Quarantine,
+		NodeName:    commandNode,
+		Migrate:     c.Migrate,
 		Retention: delaytask.Retention{
 			Completed: orForEver(c.Retention.Completed),
 			Cancelled: orForEver(c.Retention.Cancelled),

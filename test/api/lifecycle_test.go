@@ -166,11 +166,9 @@ func TestInvalidConfigsAreRefused(t *testing.T) {
 		"a TTR below a second":         func(c *delaytask.Config) { c.TTR = time.Millisecond },
 		"negative max attempts":        func(c *delaytask.Config) { c.MaxAttempts = -1 },
 		"a look-ahead of a minute":     func(c *delaytask.Config) { c.LookAhead = time.Minute + 1 },
-		"a horizon below two looks":    func(c *delaytask.Config) { c.Horizon = 2*time.Second - 1 },
 		"a tiny heap":                  func(c *delaytask.Config) { c.HeapCap = 1 },
 		"a negative body limit":        func(c *delaytask.Config) { c.BodyLimit = -1 },
 		"no room for errors":           func(c *delaytask.Config) { c.ErrorLimit = 1 },
-		"a heartbeat that is too slow": func(c *delaytask.Config) { c.Heartbeat = 2 * time.Second },
 		"a quarantine after one crash": func(c *delaytask.Config) { c.Quarantine = 1 },
 	} {
 		cfg := delaytask.Config{}

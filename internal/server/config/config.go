@@ -25,8 +25,6 @@ type Config struct {
 	MaxAttempts int
 	Backoff     Backoff
 	Lookahead   Lookahead
-	Scan        Scan
-	Horizon     time.Duration
 	HeapCap     int
 	BodyLimit   int // bytes
 	ErrorLimit  int // bytes
@@ -93,21 +91,14 @@ type Backoff struct {
 	Jitter float64 // share, 0 to 1
 }
 
-// Lookahead says how often the near future is read, and how far.
+// Lookahead says how often the near future is read.
 type Lookahead struct {
-	Every  time.Duration
-	Window time.Duration
-}
-
-// Scan says how often the table is searched for what no timer caught.
-type Scan struct {
 	Every time.Duration
 }
 
 // Node is this process among the others.
 type Node struct {
-	Name      string // "": the host's name
-	Heartbeat time.Duration
+	Name string // "": the host's name
 }
 
 // Wake says where this process is told of tasks that others save.
@@ -157,14 +148,11 @@ func Default() Config {
 		Timeout:     5 * time.Minute,
 		MaxAttempts: 20,
 		Backoff:     Backoff{Base: time.Second, Cap: time.Hour, Jitter: 0.2},
-		Lookahead:   Lookahead{Every: time.Second, Window: 2 * time.Second},
-		Scan:        Scan{Every: 5 * time.Second},
-		Horizon:     time.Hour,
+		Lookahead:   Lookahead{Every: time.Second},
 		HeapCap:     250_000,
 		BodyLimit:   1 << 20,
 		ErrorLimit:  8 << 10,
 		StopGrace:   30 * time.Second,
-		Node:        Node{Heartbeat: time.Second},
 		Wake:        Wake{Listen: ":7342"},
 		Quarantine:  5,
 		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day, Audit: 365 * day},

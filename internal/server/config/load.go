@@ -142,8 +142,6 @@ func (c *Config) check() error {
 		}
 	}
 	refuse(c.Backoff.Base > c.Backoff.Cap, "backoff.base must not be longer than backoff.cap")
-	refuse(c.Lookahead.Window < 2*c.Lookahead.Every, "lookahead.window must be at least twice lookahead.every")
-	refuse(c.Horizon < c.Lookahead.Window, "horizon must not be shorter than lookahead.window")
 	refuse((c.Server.TLS.Cert == "") != (c.Server.TLS.Key == ""), "server.tls.cert and server.tls.key belong together")
 	refuse(c.Server.TLS.ClientCA != "" && c.Server.TLS.Cert == "", "server.tls.client_ca needs server.tls.cert")
 	for tag, w := range c.Receivers {

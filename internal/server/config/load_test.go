@@ -115,10 +115,8 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		TTR:     2 * time.Second,
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second,
 			Jitter: 0.5},
-		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second},
-		Scan:      Scan{Every: 7 * time.Second},
-		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
-		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
+		Lookahead: Lookahead{Every: 2 * time.Second}, HeapCap: 2000, BodyLimit: 2,
+		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n"},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day, Audit: 4 * day},
 		SchedulesOwner: "shop", SchedulesRevision: time.Unix(1.7e9, 1000).UTC(),
 		Secret: "0123456789abcdef", Wake: Wake{Listen: "off"},
@@ -191,7 +189,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, file, environ, want string }{
 		{"unknown key", "concurency: 4", "", "concurency: unknown; did you mean concurrency?"},
-		{"key without its section", "heartbeat: 1s", "", "heartbeat: unknown; did you mean node.heartbeat?"},
+		{"key without its section", "jitter: 1", "", "jitter: unknown; did you mean backoff.jitter?"},
 		{"far from any key", "postgres: true", "", "postgres: unknown"},
 		{"unknown key in a section", "log: {leve: info}", "", "log.leve: unknown; did you mean log.level?"},
 		{"section as a value", "log: debug", "", "log: want the keys below it: log.level, log.format"},
@@ -220,8 +218,6 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"empty DSN", `dsn: ""`, "", "dsn: must not be empty"},
 		{"not a boolean", "migrate: 1", "", "migrate: want true or false"},
 		{"base over cap", "backoff: {base: 2h}", "", "backoff.base must not be longer than backoff.cap"},
-		{"narrow window", "lookahead: {every: 2s}", "", "lookahead.window must be at least twice"},
-		{"short horizon", "horizon: 1s", "", "horizon must not be shorter"},
 		{"invalid tag", "tags: {order close: {ttr: 5s}}", "", "tags.order close.ttr: delaytask: invalid tag"},
 		{"unknown setting of a tag", "tags: {mail: {tttr: 5s}}", "", "tags.mail.tttr: unknown; did you mean ttr?"},
 		{"value for a tag", "tags: {mail: 5}", "", "tags.mail: want the settings of tags"},
@@ -317,7 +313,7 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 		}
 	}
 	f("retention.canceled", "retention.cancelled")
-	f("node.hartbeat", "node.heartbeat")
+	f("node.nam", "node.name")
 	f("lookahead.evry", "lookahead.every")
 	f("jitter", "backoff.jitter")
 	f("heapcap", "heap_cap")

@@ -141,7 +141,6 @@ dsn: "sqlite:%s/delaytask.db"
 migrate: true
 stop_grace: 1s
 backoff: {base: 100ms}
-scan: {every: 1s}
 retention: {completed: 1s}
 tags:
   broken: {max_attempts: 2}
