@@ -44,7 +44,8 @@ func TestTheMaskLeavesOwnSentences(t *testing.T) {
 					return true
 				}
 				said := verb.ReplaceAllStringFunc(known.text(e), values)
-				if !strings.Contains(said, " ") || strings.Contains(said, " = ?") || strings.Contains(said, "UNHEX(?)") {
+				if !strings.Contains(said, " ") || strings.Contains(said, " = ?") || strings.Contains(said,
+					"UNHEX(?)") {
 					return false
 				}
 				sentences++
