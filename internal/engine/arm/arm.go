@@ -24,10 +24,10 @@ import (
 // for a moment, which is harmless. A row that no node arms would be late.
 type Arm struct {
 	*deps
-	Tags     *tags
-	Census   *census
-	Notifier *notifier
-	Commits  *commits
+	Tags     *Tags
+	Census   *Census
+	Notifier *Notifier
+	Commits  *Commits
 	Ahead    Ahead
 	shares   atomic.Pointer[shares] // nil until the first look at the nodes
 }
@@ -58,7 +58,7 @@ func (c *deps) ShortTerm() time.Duration { return 2 * c.cfg.LookAhead }
 func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Process) *Arm {
 	c := &deps{Events: e, cfg: cfg, runqueue: q}
 	a := &Arm{deps: c}
-	a.Census = &census{deps: c, Token: process.Token, Name: process.Name, gone: process.Gone}
+	a.Census = &Census{deps: c, Token: process.Token, Name: process.Name, gone: process.Gone}
 	a.Notifier = newNotifier(c, a.Census)
 	a.Tags = newTags(c, a.Notifier)
 	a.Commits = newCommits(c, a)

@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// census knows which nodes live.
-type census struct {
+// Census knows which nodes live.
+type Census struct {
 	*deps
 	Token string // of this node
 	Name  string
@@ -33,7 +33,7 @@ type Count struct {
 }
 
 // Read reads which nodes live, how they share the tags, and the database's clock.
-func (c *census) Read(ctx context.Context) (*Count, error) {
+func (c *Census) Read(ctx context.Context) (*Count, error) {
 	began := time.Now()
 	nodes, reading, err := c.Store.Nodes(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *census) Read(ctx context.Context) (*Count, error) {
 }
 
 // recent returns what was read within one and a half look-aheads, or reads it.
-func (c *census) recent(ctx context.Context) (*Count, error) {
+func (c *Census) recent(ctx context.Context) (*Count, error) {
 	if n := c.last.Load(); n != nil && time.Since(n.read) < c.cfg.LookAhead*3/2 {
 		return n, nil
 	}
@@ -75,7 +75,7 @@ func (c *census) recent(ctx context.Context) (*Count, error) {
 }
 
 // Alone reports whether no other node is known to live.
-func (c *census) Alone() bool {
+func (c *Census) Alone() bool {
 	n := c.last.Load()
 	return n == nil || len(n.Living) <= 1
 }
@@ -90,7 +90,7 @@ func popped(n row.Node) []string {
 
 // Nodes returns the live nodes, and the database's time at which they were. It does not know them before this node has
 // found itself among them.
-func (c *census) Nodes() (live []row.Node, now row.Time, known bool) {
+func (c *Census) Nodes() (live []row.Node, now row.Time, known bool) {
 	n := c.last.Load()
 	if n == nil || !n.Self {
 		return nil, 0, false

@@ -9,10 +9,10 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// commits watches for the commit of rows that were written in a caller's transaction. They are armed when a plain read
+// Commits watches for the commit of rows that were written in a caller's transaction. They are armed when a plain read
 // has seen them, because a claim would wait for the transaction's locks. After lastCommitLook the look-ahead finds
 // them.
-type commits struct {
+type Commits struct {
 	*deps
 	arm *Arm
 
@@ -39,15 +39,15 @@ const (
 	commitLooks       = 500 // rows in one look
 )
 
-func newCommits(c *deps, arm *Arm) *commits {
-	return &commits{deps: c, arm: arm, wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+func newCommits(c *deps, arm *Arm) *Commits {
+	return &Commits{deps: c, arm: arm, wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 }
 
 // Committing watches for the commit of rows that the look-ahead might see too late.
 func (a *Arm) Committing(rows ...row.Due) { a.Commits.add(rows...) }
 
 // add watches rows.
-func (c *commits) add(rows ...row.Due) {
+func (c *Commits) add(rows ...row.Due) {
 	now := time.Now()
 	soon := row.MaxTime // without an anchor any may be due soon
 	if now := c.Now(); !now.IsZero() {
@@ -69,13 +69,13 @@ func (c *commits) add(rows ...row.Due) {
 
 // mineToWatch reports whether this node arms the row, or tells others of it. It arms a new row by its share, and a
 // rescheduled one because it wrote it.
-func (c *commits) mineToWatch(d row.Due) bool {
+func (c *Commits) mineToWatch(d row.Due) bool {
 	open, runs := c.arm.Tags.takes(d.Tag)
 	return c.cfg.Waker != nil && !runs || c.arm.Mine(d.ID, d.Due, d.Tag) || d.Version > 0 && open
 }
 
 // Committed looks at once for the rows, whose transaction has ended.
-func (c *commits) Committed(ids []int64) {
+func (c *Commits) Committed(ids []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ended := make(map[int64]bool, len(ids))
@@ -94,7 +94,7 @@ func (c *commits) Committed(ids []int64) {
 }
 
 // Loop looks for commits until ctx ends.
-func (c *commits) Loop(ctx context.Context) {
+func (c *Commits) Loop(ctx context.Context) {
 	for {
 		select {
 		case <-c.wake:
@@ -113,7 +113,7 @@ func (c *commits) Loop(ctx context.Context) {
 }
 
 // look reads the rows whose turn it is, and arms those that are committed. It reports whether others are awaited.
-func (c *commits) look() bool {
+func (c *Commits) look() bool {
 	turn := c.turn()
 	if len(turn) == 0 {
 		return c.Awaited()
@@ -146,7 +146,7 @@ func (c *commits) look() bool {
 }
 
 // turn takes out the rows that are to be read now.
-func (c *commits) turn() (turn []uncommitted) {
+func (c *Commits) turn() (turn []uncommitted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -167,7 +167,7 @@ func (c *commits) turn() (turn []uncommitted) {
 }
 
 // Awaited reports whether a row waits for its commit.
-func (c *commits) Awaited() bool {
+func (c *Commits) Awaited() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open) > 0

@@ -24,11 +24,11 @@ type Waker interface {
 	Close()
 }
 
-// notifier tells other nodes of rows that they cannot see in time: those due soon, of a tag that this process does not
+// Notifier tells other nodes of rows that they cannot see in time: those due soon, of a tag that this process does not
 // run. It works outside of the path of a save, and reads the nodes only while there is something to send.
-type notifier struct {
+type Notifier struct {
 	*deps
-	census *census
+	census *Census
 	wake   chan struct{}
 
 	sending chan struct{} // holds an element while something is sent: a stop waits for that
@@ -50,15 +50,15 @@ const (
 	unsentRows = 200 // of a tag; beyond it all nodes are notified
 )
 
-func newNotifier(c *deps, census *census) *notifier {
-	return &notifier{
+func newNotifier(c *deps, census *Census) *Notifier {
+	return &Notifier{
 		deps: c, census: census,
 		wake: make(chan struct{}, 1), sending: make(chan struct{}, 1), open: map[string]*unsent{},
 	}
 }
 
 // row tells of one row, soon.
-func (t *notifier) row(d row.Due) {
+func (t *Notifier) row(d row.Due) {
 	t.note(d.Tag, d.Due, d.Due, func(u *unsent) {
 		u.all = u.all || len(u.rows) == unsentRows
 		if !u.all {
@@ -68,13 +68,13 @@ func (t *notifier) row(d row.Due) {
 }
 
 // Tag tells all nodes that they may not know of rows of the tag that are due already or soon.
-func (t *notifier) Tag(tag string, state bool) {
+func (t *Notifier) Tag(tag string, state bool) {
 	now := t.Now()
 	from, to := now.Add(-runqueue.Overdue), now.Add(t.ShortTerm())
 	t.note(tag, from, to, func(u *unsent) { u.all, u.state = true, u.state || state })
 }
 
-func (t *notifier) note(tag string, from, to row.Time, change func(*unsent)) {
+func (t *Notifier) note(tag string, from, to row.Time, change func(*unsent)) {
 	if t.cfg.Waker == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func (t *notifier) note(tag string, from, to row.Time, change func(*unsent)) {
 }
 
 // Loop sends what there is to tell, until ctx ends.
-func (t *notifier) Loop(ctx context.Context) {
+func (t *Notifier) Loop(ctx context.Context) {
 	for {
 		select {
 		case <-t.wake:
@@ -108,7 +108,7 @@ func (t *notifier) Loop(ctx context.Context) {
 }
 
 // NotifyAll sends what is to be sent. When the nodes cannot be read, they find the rows in the table, later.
-func (t *notifier) NotifyAll(ctx context.Context) error {
+func (t *Notifier) NotifyAll(ctx context.Context) error {
 	select {
 	case t.sending <- struct{}{}:
 	case <-ctx.Done():

@@ -14,13 +14,13 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// tags knows which tags are open: their tasks may be claimed here now. These are the tags with a processor and those
+// Tags knows which tags are open: their tasks may be claimed here now. These are the tags with a processor and those
 // that were popped here lately, without the paused ones. Before Start it is none.
 //
 // Order of locks: refreshing, then the lock of the run queue, then mu.
-type tags struct {
+type Tags struct {
 	*deps
-	notify *notifier
+	notify *Notifier
 	News   runqueue.Wake // a tag has opened or got another limit, but not by a pop
 
 	refreshing sync.Mutex // keeps in order what refreshes tell the run queue, which is told while it is held
@@ -55,8 +55,8 @@ const (
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
 	"now; pop fewer different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
 
-func newTags(c *deps, notify *notifier) *tags {
-	return &tags{
+func newTags(c *deps, notify *Notifier) *Tags {
+	return &Tags{
 		deps: c, notify: notify, News: make(runqueue.Wake, 1),
 		limits: map[string]int{}, popped: map[string]time.Time{}, waits: map[string]int{},
 		opened: map[string]opening{},
@@ -64,7 +64,7 @@ func newTags(c *deps, notify *notifier) *tags {
 }
 
 // Open reports whether tasks of the tag may be claimed here.
-func (t *tags) Open(tag string) bool {
+func (t *Tags) Open(tag string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	_, ok := t.limits[tag]
@@ -72,7 +72,7 @@ func (t *tags) Open(tag string) bool {
 }
 
 // takes reports whether tasks of the tag may be claimed here, and whether a processor of this process runs them.
-func (t *tags) takes(tag string) (open, runs bool) {
+func (t *Tags) takes(tag string) (open, runs bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	slots, open := t.limits[tag]
@@ -80,7 +80,7 @@ func (t *tags) takes(tag string) (open, runs bool) {
 }
 
 // PoppedLately returns the tags that were popped here lately, [row.AllTags] when they are many.
-func (t *tags) PoppedLately() []string {
+func (t *Tags) PoppedLately() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if len(t.popped) > mostAnnounced {
@@ -90,21 +90,21 @@ func (t *tags) PoppedLately() []string {
 }
 
 // Opening returns when the tag opened here.
-func (t *tags) Opening(tag string) opening {
+func (t *Tags) Opening(tag string) opening {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.opened[tag]
 }
 
 // List returns the open tags, sorted. The caller must not change it.
-func (t *tags) List() []string {
+func (t *Tags) List() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.names
 }
 
 // Run opens the tags that are registered and not paused, or closes all of them.
-func (t *tags) Run(running bool) {
+func (t *Tags) Run(running bool) {
 	t.mu.Lock()
 	t.running = running
 	t.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *tags) Run(running bool) {
 }
 
 // Read reads from the table which tags are paused.
-func (t *tags) Read(ctx context.Context) error {
+func (t *Tags) Read(ctx context.Context) error {
 	states, look, err := t.Store.Tags(ctx)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (t *tags) Read(ctx context.Context) error {
 }
 
 // Set pauses or resumes a tag for all nodes, and notifies them. Who hears nothing sees it at the next look-ahead.
-func (t *tags) Set(ctx context.Context, tag string, paused bool) error {
+func (t *Tags) Set(ctx context.Context, tag string, paused bool) error {
 	if err := t.Store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (t *tags) Set(ctx context.Context, tag string, paused bool) error {
 }
 
 // Served returns the tags that this node announces: those with a processor, and those popped lately.
-func (t *tags) Served() []string {
+func (t *Tags) Served() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	served := slices.AppendSeq(t.cfg.Registry.Tags(), maps.Keys(t.popped))
@@ -152,7 +152,7 @@ func (t *tags) Served() []string {
 
 // Pop notes that the tags are popped here, and reports whether one of them is new. It returns
 // [processor.ErrOverloaded] when these are too many.
-func (t *tags) Pop(tags []string) (fresh bool, err error) {
+func (t *Tags) Pop(tags []string) (fresh bool, err error) {
 	fresh, err = t.note(tags)
 	if fresh {
 		t.reopen() // the pop itself looks for what is overdue
@@ -160,7 +160,7 @@ func (t *tags) Pop(tags []string) (fresh bool, err error) {
 	return fresh, err
 }
 
-func (t *tags) note(tags []string) (fresh bool, err error) {
+func (t *Tags) note(tags []string) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown := 0
@@ -180,7 +180,7 @@ func (t *tags) note(tags []string) (fresh bool, err error) {
 }
 
 // Await notes that a pop waits for the tags, or by -1 that it waits no more.
-func (t *tags) Await(tags []string, change int) {
+func (t *Tags) Await(tags []string, change int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, tag := range tags {
@@ -191,21 +191,21 @@ func (t *tags) Await(tags []string, change int) {
 }
 
 // Awaited reports whether a pop waits for the tag.
-func (t *tags) Awaited(tag string) bool {
+func (t *Tags) Awaited(tag string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.waits[tag] > 0
 }
 
 // Refresh works out which tags are open. When one opens or gets another limit, a scan looks for what is overdue.
-func (t *tags) Refresh() {
+func (t *Tags) Refresh() {
 	if t.reopen() {
 		t.News.Set()
 	}
 }
 
 // reopen works out which tags are open, and tells the run queue. It reports whether one opened or has another limit.
-func (t *tags) reopen() (opened bool) {
+func (t *Tags) reopen() (opened bool) {
 	t.refreshing.Lock()
 	defer t.refreshing.Unlock()
 	t.mu.Lock()
@@ -245,7 +245,7 @@ func (t *tags) reopen() (opened bool) {
 }
 
 // noteOpened notes which tags have opened now. The caller locks.
-func (t *tags) noteOpened() {
+func (t *Tags) noteOpened() {
 	maps.DeleteFunc(t.opened, func(tag string, _ opening) bool { _, still := t.limits[tag]; return !still })
 	for tag := range t.limits {
 		if _, known := t.opened[tag]; known {
@@ -261,7 +261,7 @@ func (t *tags) noteOpened() {
 }
 
 // markPause marks that a tag was paused or resumed through this process, and by whom.
-func (t *tags) markPause(ctx context.Context, tag string, paused bool) {
+func (t *Tags) markPause(ctx context.Context, tag string, paused bool) {
 	mark := row.Mark{Kind: row.MarkResumed, Name: row.Actor(ctx)}
 	if paused {
 		mark.Kind = row.MarkPaused

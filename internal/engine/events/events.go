@@ -22,15 +22,16 @@ import (
 // calls and the log.
 type Events struct {
 	*table.Table
-	hooks  hooks
-	watch  watch
-	Counts *rollup.Counts
-	Rollup *rollup.Writer
-	runs   scheduleWatch
+	Counts *rollup.Counts // of what has become of tasks, and how late they started
+	Rollup *rollup.Writer // writes the counts, and marks beside them
+
+	hooks hooks
+	watch watch
+	runs  ScheduleWatch
 }
 
-// scheduleWatch is told of schedules and their runs. The planner is.
-type scheduleWatch interface {
+// ScheduleWatch is told of schedules and their runs. The planner is.
+type ScheduleWatch interface {
 	Look(at row.Time)                                         // the first schedule needs attention then
 	Ended(schedule string)                                    // a run of the schedule has ended
 	Confirm(ctx context.Context, schedule string, task int64) // the processor of a cancelled run has returned
@@ -60,7 +61,7 @@ func New(t *table.Table, cfg Config) *Events {
 }
 
 // WatchSchedules lets the planner hear of schedules and their runs. It is called before the first task is stored.
-func (e *Events) WatchSchedules(w scheduleWatch) { e.runs = w }
+func (e *Events) WatchSchedules(w ScheduleWatch) { e.runs = w }
 
 // Scheduled tells when the first schedule needs attention, by a read of the table that was made for another reason.
 func (e *Events) Scheduled(look row.Time) { e.runs.Look(look) }

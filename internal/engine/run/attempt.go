@@ -309,8 +309,8 @@ func (a *Attempt) expected() row.Time {
 	return a.Row.Expected
 }
 
-// attempts holds the attempts of all rows that this process has claimed and whose results are not stored.
-type attempts struct {
+// Attempts holds the attempts of all rows that this process has claimed and whose results are not stored.
+type Attempts struct {
 	mu   sync.Mutex // no other lock is taken while it is held
 	byID map[int64]*Attempt
 	gone chan struct{} // one was removed
@@ -318,18 +318,18 @@ type attempts struct {
 	hanging hanging
 }
 
-func newAttempts() *attempts {
-	return &attempts{byID: map[int64]*Attempt{}, gone: make(chan struct{}, 1)}
+func newAttempts() *Attempts {
+	return &Attempts{byID: map[int64]*Attempt{}, gone: make(chan struct{}, 1)}
 }
 
-func (all *attempts) add(a *Attempt) {
+func (all *Attempts) add(a *Attempt) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.byID[a.Row.ID] = a
 }
 
 // Remove takes an attempt out whose result is stored or refused.
-func (all *attempts) Remove(a *Attempt) {
+func (all *Attempts) Remove(a *Attempt) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.byID[a.Row.ID] == a {
@@ -338,21 +338,21 @@ func (all *attempts) Remove(a *Attempt) {
 	table.Signal(all.gone)
 }
 
-func (all *attempts) list() []*Attempt {
+func (all *Attempts) list() []*Attempt {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return slices.Collect(maps.Values(all.byID))
 }
 
 // Len returns how many attempts there are.
-func (all *attempts) Len() int {
+func (all *Attempts) Len() int {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return len(all.byID)
 }
 
 // Get returns the attempt of a row, or nil.
-func (all *attempts) Get(id int64) *Attempt {
+func (all *Attempts) Get(id int64) *Attempt {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.byID[id]
@@ -360,7 +360,7 @@ func (all *attempts) Get(id int64) *Attempt {
 
 // OfRow returns what is known here of the attempt of an executing row. The node that still runs its processor knows
 // all. For another node it began with the last change of its row.
-func (all *attempts) OfRow(r *row.Row, now row.Time) *Attempt {
+func (all *Attempts) OfRow(r *row.Row, now row.Time) *Attempt {
 	known := &Attempt{Row: *r, Due: r.Expected, started: min(max(r.Updated, r.Expected), now)}
 	if r.FirstStart() {
 		known.started = r.Execution

@@ -17,7 +17,7 @@ import (
 // seconds whatever the TTR.
 type renewer struct {
 	*deps
-	attempts    *attempts
+	attempts    *Attempts
 	runner      *runner
 	short, long renewals
 }

@@ -34,8 +34,8 @@ import (
 // runner runs processors.
 type runner struct {
 	*deps
-	Attempts *attempts
-	Settler  *settler
+	Attempts *Attempts
+	Settler  *Settler
 	holders  Holders
 	base     context.Context // the parent of every processor's context; ends with the grace of a stop
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// settler writes the results of attempts. Results that arrive while a statement is in flight share the next one. A
+// Settler writes the results of attempts. Results that arrive while a statement is in flight share the next one. A
 // result is sent until it is stored or the fence refuses it.
-type settler struct {
+type Settler struct {
 	*deps
-	attempts *attempts
+	attempts *Attempts
 	queue    *batch.Coalescer[Settlement]
 	locked   lockedResults
 }
@@ -47,8 +47,8 @@ const (
 	settleQueue = 64 << 20
 )
 
-func newSettler(c *deps, attempts *attempts) *settler {
-	s := &settler{deps: c, attempts: attempts}
+func newSettler(c *deps, attempts *Attempts) *Settler {
+	s := &Settler{deps: c, attempts: attempts}
 	s.locked.settler = s
 	s.queue = batch.New(batch.Config[Settlement]{
 		Flush: s.flush, Panicked: s.panicked,
@@ -66,7 +66,7 @@ func (s Settlement) id() int64 { return s.Change.ID }
 func (s Settlement) Size() int { return 256 + len(s.Change.ErrorStack) + len(s.Change.Errors) }
 
 // Add queues a result and frees its slot. While the queue is full it waits.
-func (s *settler) Add(a *Attempt, result Settlement) {
+func (s *Settler) Add(a *Attempt, result Settlement) {
 	result.attempt = a
 	if s.cfg.AtOnce {
 		s.flush([]Settlement{result})
@@ -84,9 +84,9 @@ func (s *settler) Add(a *Attempt, result Settlement) {
 	}
 }
 
-func (s *settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
+func (s *Settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
 
-func (s *settler) flush(results []Settlement) {
+func (s *Settler) flush(results []Settlement) {
 	s.Metrics.Batch("settle", len(results))
 	finishTogether(results)
 	for n := 0; len(results) > 0 && s.Life.Err() == nil; n++ {
@@ -112,7 +112,7 @@ func finishTogether(results []Settlement) {
 }
 
 // panicked drops results that a bug kept from being stored. Their leases end, and a rescue runs the tasks again.
-func (s *settler) panicked(results []Settlement, value any) {
+func (s *Settler) panicked(results []Settlement, value any) {
 	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range results {
 		s.attempts.Remove(r.attempt)
@@ -121,7 +121,7 @@ func (s *settler) panicked(results []Settlement, value any) {
 }
 
 // write sends the results once and returns those that have to be sent again.
-func (s *settler) write(results []Settlement) (again []Settlement) {
+func (s *Settler) write(results []Settlement) (again []Settlement) {
 	changes := make([]row.Change, len(results))
 	for i := range results {
 		changes[i] = results[i].Change
@@ -148,7 +148,7 @@ func (s *settler) write(results []Settlement) (again []Settlement) {
 
 // findStored finds out which results are stored. A row at the next version that names our claim holds our result. The
 // result of a row that is still as it was claimed is sent again. Any other row is another process's by now.
-func (s *settler) findStored(results []Settlement) (again []Settlement) {
+func (s *Settler) findStored(results []Settlement) (again []Settlement) {
 	ctx, cancel := s.Call()
 	defer cancel()
 	states, err := s.ReadBack(ctx, "reading back results", table.IDsOf(results, Settlement.id))
@@ -176,7 +176,7 @@ func (s *settler) findStored(results []Settlement) (again []Settlement) {
 
 // refusedAll finds the result that the database refuses for what it holds, and stores the transition without the error
 // text: a task must not stay executing because that cannot be stored.
-func (s *settler) refusedAll(results []Settlement, err error) (again []Settlement) {
+func (s *Settler) refusedAll(results []Settlement, err error) (again []Settlement) {
 	if len(results) > 1 {
 		return table.EachAlone(results, s.write)
 	}
@@ -202,7 +202,7 @@ func (s *settler) refusedAll(results []Settlement, err error) (again []Settlemen
 const refusedFor = 5 * time.Second
 
 // finish is what follows a stored result.
-func (s *settler) finish(a *Attempt, r Settlement) {
+func (s *Settler) finish(a *Attempt, r Settlement) {
 	s.attempts.Remove(a)
 	why := runqueue.Ended
 	if a.hasRun() && r.Change.To.Final() {
@@ -213,7 +213,7 @@ func (s *settler) finish(a *Attempt, r Settlement) {
 }
 
 // fenced is what follows a result that the fence has refused.
-func (s *settler) fenced(a *Attempt) {
+func (s *Settler) fenced(a *Attempt) {
 	s.attempts.Remove(a)
 	s.runqueue.Release(a.Item, runqueue.Ended)
 	switch _, lease, _ := a.state(); lease {
@@ -232,7 +232,7 @@ func (s *settler) fenced(a *Attempt) {
 // holder has ended, and of one whose lease a holder let end. A cancel, a rescue and a row that cannot be decoded end no
 // attempt of this process. They are reported where they are stored. The row is as it was before, and is not owned any
 // more. It was due at a moment that hooks are told.
-func (s *settler) Stored(r *row.Row, due row.Time, of *Settlement) {
+func (s *Settler) Stored(r *row.Row, due row.Time, of *Settlement) {
 	s.Metrics.Run(r.Tag, of.Kind)
 	switch of.Change.To {
 	case row.Completed:
@@ -254,7 +254,7 @@ func (s *settler) Stored(r *row.Row, due row.Time, of *Settlement) {
 
 // confirmEnd tells that the processor of a cancelled run has returned, or was not called. At the end of the grace of a
 // stop tasks are released while their processors go on.
-func (s *settler) confirmEnd(a *Attempt) {
+func (s *Settler) confirmEnd(a *Attempt) {
 	at, lease, _ := a.state()
 	if a.Row.TickOf == nil || lease != leaseCancelled || at != claimed && at != returned {
 		return
@@ -267,7 +267,7 @@ func (s *settler) confirmEnd(a *Attempt) {
 // lockedResults keeps results whose rows another transaction holds. It asks for all of them in one question, and has
 // those written that are free: a write that waits for a lock would hold up the results of others.
 type lockedResults struct {
-	settler *settler
+	settler *Settler
 
 	mu      sync.Mutex // guards what follows; innermost
 	waiting []Settlement
