@@ -66,7 +66,7 @@ lint: ## gofmt, go mod tidy -diff and golangci-lint, which vets, in every module
 
 .PHONY: check
 check: lint ## lint, and run the tests on SQLite alone: wants neither root nor a server
-	DELAYTASK_TEST_DSN=sqlite go test ./...
+	@n=$$((2 * $$(getconf _NPROCESSORS_ONLN))); DELAYTASK_TEST_DSN=sqlite go test -p "$$n" -parallel "$$n" ./... # most of them wait
 
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.4
 
