@@ -5,10 +5,12 @@ package api
 import (
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -49,5 +51,41 @@ func TestALargeBatchTakesABoundedMultipleOfItself(t *testing.T) {
 	}
 	if n := s.count(); n != mostBatch || len(saved.Results) != mostBatch {
 		t.Errorf("%d tasks are stored, %d are answered", n, len(saved.Results))
+	}
+}
+
+func TestPagesEndAt16MiBAndTheNextGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var want []wire.ID
+	put := func(bytes int) {
+		id, err := s.scheduler.SaveDelayTask(t.Context(), "t", "x", time.Hour)
+		servertest.OK(t, err)
+		servertest.Exec(t, s.dsn, "UPDATE delay_task_message SET message_body = ? WHERE id = ?",
+			strings.Repeat("b", bytes), id)
+		want = append(want, wire.ID(id))
+	}
+	for range 5 {
+		put(6 << 20)
+	}
+	put(20 << 20)
+	put(1)
+	var seen []wire.ID
+	var pages []int
+	for cursor := ""; len(pages) == 0 || cursor != ""; {
+		page := list(s, "tag=t&order=due&bodies=true&cursor="+cursor)
+		for _, task := range page.Tasks {
+			seen = append(seen, task.ID)
+			if task.BodyText == nil {
+				t.Fatalf("task %v has no body", task.ID)
+			}
+		}
+		pages, cursor = append(pages, len(page.Tasks)), page.Next
+	}
+	if !slices.Equal(seen, want) || !slices.Equal(pages, []int{2, 2, 1, 1, 1}) {
+		t.Errorf("pages of %v hold %v, want %v", pages, seen, want)
+	}
+	if page := list(s, "tag=t"); len(page.Tasks) != 7 || page.Next != "" {
+		t.Errorf("without bodies: %d tasks, next %q", len(page.Tasks), page.Next)
 	}
 }
