@@ -28,7 +28,7 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := do(ctx, os.Args[1:], os.Stdout)
 	cancel()
-	if err != nil {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -92,6 +92,10 @@ func parse(args []string) (*options, error) {
 	flags.BoolVar(&o.cold, "cold", false, "ui: read each list, task and page of -database once")
 	flags.IntVar(&o.viewers, "viewers", 100, "ui: dashboards that are open")
 	flags.IntVar(&o.rate, "rate", 1000, "ui: tasks a second that run meanwhile")
+	flags.Usage = func() {
+		fmt.Fprintln(os.Stderr, "go -C bench run . [http|nodes|rollup|schedules|ui] [flags]")
+		flags.PrintDefaults()
+	}
 	group := ""
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		group, args = args[0], args[1:]
@@ -104,16 +108,13 @@ func parse(args []string) (*options, error) {
 	} else if group != "" {
 		o.Only = []string{group}
 	}
-	large := o.full || group == "ui"
 	if o.cold {
 		o.Only = []string{"cold"}
 	}
-	if o.rows == 0 {
-		o.rows = million
-		if large {
-			o.rows = 10 * million
-		}
+	if o.rows == 0 && (o.full || group == "ui") {
+		o.rows = 10 * million
 	}
+	o.rows = cmp.Or(o.rows, million)
 	return o, o.check(flags.Args())
 }
 

@@ -119,6 +119,7 @@ func TestAReportIsATableOrJSON(t *testing.T) {
 }
 
 func TestWhatSavesAndChildrenMeasure(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(db, "save_tx", "save.callers_256", "keyed", "memory", "restart", "purge", "growth")
 		measure(t, o, "restart", "purge")
@@ -126,6 +127,7 @@ func TestWhatSavesAndChildrenMeasure(t *testing.T) {
 }
 
 func TestShortDelaysAreMeasured(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		all := []string{"lateness.short", "lateness.short_here", "lateness.short_tx", "lateness.short_pop"}
 		measure(t, tiny(db, all...), all...)
@@ -133,6 +135,7 @@ func TestShortDelaysAreMeasured(t *testing.T) {
 }
 
 func TestWhatTheServiceIsMeasuredBy(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(db, "http.save", "http.save_batch", "http.pop.1000", "http.poll", "http.idle", "http.webhook")
 		if db.Kind != dbtest.SQLite {
@@ -151,6 +154,7 @@ func TestWhatTheServiceIsMeasuredBy(t *testing.T) {
 }
 
 func TestWhatSeveralProcessesMeasure(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(db, "nodes")
 		if db.Kind != dbtest.SQLite {
@@ -162,11 +166,13 @@ func TestWhatSeveralProcessesMeasure(t *testing.T) {
 }
 
 func TestSchedulesAreMeasured(t *testing.T) {
+	t.Parallel()
 	o := tiny(dbtest.New(t, dbtest.SQLite), "schedules.backfill")
 	measure(t, o, "schedules.backfill")
 }
 
 func TestOpenDashboardsAreMeasured(t *testing.T) {
+	t.Parallel()
 	o := tiny(dbtest.New(t, dbtest.SQLite), "ui.viewers")
 	report, values := measure(t, o, "ui.viewers")
 	set := report.Meta.Settings
@@ -176,6 +182,7 @@ func TestOpenDashboardsAreMeasured(t *testing.T) {
 }
 
 func TestAKeptTableIsReadCold(t *testing.T) {
+	t.Parallel()
 	o := tiny(dbtest.New(t, dbtest.SQLite), "ui.reads")
 	o.keep = true
 	report, _ := measure(t, o, "ui.reads")
