@@ -21,6 +21,7 @@ type action struct {
 // result is what the reader gets after an action: a page to go to, relative to the dashboard, or one to be shown.
 type result struct {
 	to       string
+	did      bool // the query of to says what was done
 	template string
 	shown    any
 }
@@ -47,6 +48,9 @@ func (d *dashboard) action(a action) http.Handler {
 		case done.template != "":
 			d.render(w, v, http.StatusOK, done.template, done.shown)
 		default:
+			if done.did {
+				sayDid(w, r, done.to)
+			}
 			browser.SeeOther(w, v.Root+done.to)
 		}
 	})

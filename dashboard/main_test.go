@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type site struct {
 	user dashboard.User
 	err  error
 	dsn  string
+	jar  sync.Map // what the pages have set: *http.Cookie by name
 }
 
 var admin = dashboard.User{Name: "ann", Role: dashboard.Admin, Tags: []string{"*"}}
@@ -78,8 +80,17 @@ func (s *site) do(method, target string, form url.Values, header ...string) answ
 			r.Header.Del(header[i])
 		}
 	}
+	s.jar.Range(func(_, cookie any) bool {
+		r.AddCookie(cookie.(*http.Cookie))
+		return true
+	})
 	w := httptest.NewRecorder()
 	s.h.ServeHTTP(w, r)
+	for _, cookie := range w.Result().Cookies() {
+		if s.jar.Delete(cookie.Name); cookie.MaxAge > 0 {
+			s.jar.Store(cookie.Name, cookie)
+		}
+	}
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 

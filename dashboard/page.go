@@ -32,6 +32,7 @@ func (d *dashboard) page(p page) http.Handler {
 			d.refresh(w, v, p)
 			return
 		}
+		v.did = v.hearDid(w)
 		shown, err := v.read(p, false)
 		if to, elsewhere := errors.AsType[canonical](err); elsewhere {
 			browser.SeeOther(w, string(to))

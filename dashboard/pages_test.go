@@ -13,6 +13,9 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -336,5 +339,37 @@ func TestWhatUsersDoStandsInTheAuditLog(t *testing.T) {
 	s.user = dashboard.User{Name: "eve", Role: dashboard.Admin, Tags: []string{"mail.*"}}
 	if a := s.get("/audit"); a.status != http.StatusOK || strings.Contains(a.body, fmt.Sprint(id)) {
 		t.Errorf("status %d, or it shows entries of a foreign tag", a.status)
+	}
+}
+
+// A page says what was done to the user who did it, once, and nothing to the reader of a link.
+func TestNoLinkSaysWhatWasDone(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	servertest.OK(t, s.Start(t.Context()))
+	s.schedule("nightly", "a")
+	id := s.save("a")
+	receiver, err := bridge.Store(s.Scheduler).(*sqlstore.Store).SaveReceiver(t.Context(),
+		row.Receiver{App: "shop", Tags: []string{"a"}, TTL: time.Hour, Address: "https://shop.example/"})
+	servertest.OK(t, err)
+	for _, act := range []struct {
+		path string
+		form url.Values
+	}{
+		{"/tags/a/pause", url.Values{"from": {"tags"}}}, {"/tags/a/resume", nil}, {"/schedules/nightly/pause", nil},
+		{"/schedules/nightly/run", nil}, {"/schedules/nightly/delete", nil},
+		{fmt.Sprintf("/receivers/%d/delete", receiver.ID), nil},
+		{"/tasks", url.Values{"verb": {"cancel"}, "id": {fmt.Sprint(id)}, "back": {"./tasks?tag=a"}}},
+		{fmt.Sprintf("/tasks/%d/cancel", s.save("a")), nil},
+	} {
+		a := s.post(act.path, act.form)
+		a.has(t, http.StatusSeeOther)
+		to := "/" + strings.TrimLeft(a.header.Get("Location"), "./")
+		s.get(strings.Replace(to, "?", "/?", 1) + "&x=1") // another page takes nothing away
+		for n, says := range []bool{true, false} {
+			if a := s.get(to); strings.Contains(a.body, `class="done"`) != says {
+				t.Errorf("visit %d of %s after %s", n+1, to, act.path)
+			}
+		}
 	}
 }

@@ -66,7 +66,7 @@ func (v *view) receiverStore() (*sqlstore.Store, error) {
 func (v *view) receivers() (any, error) {
 	query := v.r.URL.Query()
 	shown := receiversPage{
-		App: query.Get("app"), Tag: query.Get("tag"), Removed: query.Has("removed"), Breakers: v.o.Down != nil,
+		App: query.Get("app"), Tag: query.Get("tag"), Removed: v.did.Has("removed"), Breakers: v.o.Down != nil,
 	}
 	s, err := v.receiverStore()
 	if err != nil {
@@ -211,5 +211,5 @@ func (v *view) removeReceiver() (result, error) {
 		}
 		return 0, err
 	})
-	return result{to: "receivers?removed=1"}, err
+	return result{to: "receivers?removed=1", did: true}, err
 }

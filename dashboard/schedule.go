@@ -95,11 +95,11 @@ func (v *view) schedule() (any, error) {
 		Schedule: s, Body: len(s.Body), Overdue: v.overdue(&s), First: before.IsZero(), Asked: asked,
 		Quoted: quoted(name),
 	}
-	if did := v.r.URL.Query().Get("did"); texts["schedule.did."+did] != nil {
+	if did := v.did.Get("did"); texts["schedule.did."+did] != nil {
 		shown.Did = did
 	}
 	shown.Schedule.Body = nil
-	shown.Run, _ = strconv.ParseInt(v.r.URL.Query().Get("run"), 10, 64)
+	shown.Run, _ = strconv.ParseInt(v.did.Get("run"), 10, 64)
 	if s.State == processor.ScheduleActive || s.State == processor.SchedulePaused {
 		shown.Ticks, shown.Warnings, err = v.upcoming(&s, ticksShown)
 		if err != nil {
@@ -234,7 +234,7 @@ func (v *view) changeSchedule() (result, error) {
 	default:
 		err = errNoPage
 	}
-	return result{to: to}, err
+	return result{to: to, did: true}, err
 }
 
 // backfill runs the ticks of the form's range, and returns the name of their schedule.

@@ -54,7 +54,7 @@ func (v *view) schedules() (any, error) {
 	query := v.r.URL.Query()
 	shown := schedulesPage{
 		Prefix: query.Get("prefix"), Owner: query.Get("owner"), First: query.Get("after") == "",
-		Part: !v.allTags(access.Read), Deleted: query.Has("deleted"),
+		Part: !v.allTags(access.Read), Deleted: v.did.Has("deleted"),
 	}
 	shown.Command = command("schedule list", "prefix", shown.Prefix, "owner", shown.Owner)
 	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: query.Get("after"),

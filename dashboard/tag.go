@@ -75,7 +75,7 @@ func (v *view) tag() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := tagPage{Tag: tag, Span: name, Paused: paused[tag], Did: v.r.URL.Query().Get("did")}
+	shown := tagPage{Tag: tag, Span: name, Paused: paused[tag], Did: v.did.Get("did")}
 	for _, n := range nodes {
 		if n.Alive && !n.Leaving && slices.Contains(n.Tags, tag) {
 			shown.Nodes = append(shown.Nodes, n)
@@ -297,7 +297,7 @@ func (v *view) changeTag() (result, error) {
 		return result{}, err
 	}
 	if v.r.PostForm.Get("from") == "tags" {
-		return result{to: "tags?" + query("did", verb, "tag", tag)}, nil
+		return result{to: "tags?" + query("did", verb, "tag", tag), did: true}, nil
 	}
-	return result{to: "tags/" + wire.Segment(tag) + "?did=" + verb}, nil
+	return result{to: "tags/" + wire.Segment(tag) + "?did=" + verb, did: true}, nil
 }

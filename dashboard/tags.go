@@ -33,8 +33,7 @@ func (v *view) tags() (any, error) {
 			found.Tags[i].Paused = paused[found.Tags[i].Tag]
 		}
 	}
-	query := v.r.URL.Query()
-	shown := tagsPage{overview: found, Did: query.Get("did"), Tag: query.Get("tag")}
+	shown := tagsPage{overview: found, Did: v.did.Get("did"), Tag: v.did.Get("tag")}
 	shown.Tags, shown.More = firstOf(found.Tags, mostTags)
 	return shown, nil
 }

@@ -79,7 +79,7 @@ func (v *view) task() (any, error) {
 	shown := taskPage{
 		Task: task, Body: len(task.Body), Attempts: attemptsOf(&task, v.Now),
 	}
-	if did := v.r.URL.Query().Get("did"); texts["task.did."+did] != nil {
+	if did := v.did.Get("did"); texts["task.did."+did] != nil {
 		shown.Did = did
 	}
 	shown.Task.Body = nil
@@ -164,7 +164,7 @@ func (v *view) changeTask() (result, error) {
 	if err := v.change(id, verb); err != nil {
 		return result{}, err
 	}
-	return result{to: fmt.Sprintf("tasks/%d?did=%s", id, verb)}, nil
+	return result{to: fmt.Sprintf("tasks/%d?did=%s", id, verb), did: true}, nil
 }
 
 // change does one thing with one task.

@@ -77,9 +77,9 @@ func (v *view) tasks() (any, error) {
 	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would show more
 		shown.Command = listCommand(&f)
 	}
-	shown.Done, _ = strconv.Atoi(query.Get("done"))
-	shown.Left, _ = strconv.Atoi(query.Get("left"))
-	shown.Untried, _ = strconv.Atoi(query.Get("untried"))
+	shown.Done, _ = strconv.Atoi(v.did.Get("done"))
+	shown.Left, _ = strconv.Atoi(v.did.Get("left"))
+	shown.Untried, _ = strconv.Atoi(v.did.Get("untried"))
 	if !isPart(v.r) { // the field for a tag is not refreshed
 		shown.Known = v.knownTags()
 	}
@@ -220,7 +220,7 @@ func (v *view) changeTasks() (result, error) {
 		o.untried = len(ids) - i
 		break
 	}
-	return result{to: o.on(strings.TrimPrefix(back, "./"))}, nil
+	return result{to: o.on(strings.TrimPrefix(back, "./")), did: true}, nil
 }
 
 // isMistake reports whether the error is about the task, so that the others can go on.

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ type view struct {
 	Now    time.Time
 	Open   bool // no login protects the pages
 
-	r *http.Request
+	r   *http.Request
+	did url.Values // what the action before has done
 }
 
 func (d *dashboard) viewOf(r *http.Request, caller access.Caller) *view {

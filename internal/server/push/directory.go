@@ -106,8 +106,8 @@ func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delayt
 	switch {
 	case len(closed) > 0:
 		e.Text = fmt.Sprintf("A receiver of the application %s is registered for the tag %s, but this server cannot "+
-			"open its secret, because DELAYTASK_SECRET is not what it was. Let the receiver register again.", app,
-			task.Tag)
+			"open its secret, because DELAYTASK_SECRET is not what it was. Let the receiver register again.",
+			app, task.Tag)
 	case others > 0:
 		e.Text = fmt.Sprintf("No live receiver of the application %s serves the tag %s; it is not given to those of "+
 			"other applications.", app, task.Tag)
