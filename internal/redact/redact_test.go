@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -195,6 +196,28 @@ func FuzzText(f *testing.F) {
 			if got := Text("t", text); strings.Contains(got, canary) {
 				t.Errorf("%q\nshows %q", text, got)
 			}
+		}
+	})
+}
+
+// FuzzBeginning cuts secrets of the corpus that stand behind any line, and in addresses.
+func FuzzBeginning(f *testing.F) {
+	for i, c := range corpus {
+		f.Add(c.text, uint(i), uint(len(c.text)/2))
+	}
+	f.Fuzz(func(t *testing.T, line string, n, at uint) {
+		secret := secretive(corpus[n%uint(len(corpus))].text)
+		cut := secret[:at%uint(len(secret)+1)]
+		text := line + "\n" + cut
+		if json.Valid([]byte(secret)) {
+			text = `{"a":` + quotedIn(line) + `,"b":` + cut
+		}
+		if got := Text("t", text+Cut); strings.Contains(got, canary[:2]) && !strings.Contains(line, canary[:2]) {
+			t.Errorf("%q\nshows %q", text, got)
+		}
+		address := "https://u:" + canary + "@h/a/" + canary + "/b?c=" + canary + "&" + url.QueryEscape(line)
+		if got := Address(address, Mask); strings.Contains(got, canary) {
+			t.Errorf("%q is shown as %q", address, got)
 		}
 	})
 }
