@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -37,7 +35,7 @@ const allTags = "all tags"
 const previewTime = 1500 * time.Millisecond
 
 // bulkOf reads what a bulk change is to do, and checks that the user may.
-func (v *view) bulkOf(query url.Values) (change *bulkrun.Change, clean url.Values, err error) {
+func (v *view) bulkOf(query url.Values) (change *operate.Change, clean url.Values, err error) {
 	f, clean, err := v.filterOf(query)
 	if err != nil {
 		return nil, nil, err
@@ -47,11 +45,11 @@ func (v *view) bulkOf(query url.Values) (change *bulkrun.Change, clean url.Value
 	if err := v.allow(access.Change, f.Tag); err != nil {
 		return nil, nil, err
 	}
-	change, err = bulkrun.New(v.scheduler, v.Caller, query.Get("verb"), f)
+	change, err = v.operator.Bulk(v.by(), query.Get("verb"), f)
 	switch {
-	case errors.Is(err, bulkrun.ErrAction):
+	case errors.Is(err, operate.ErrAction):
 		return nil, nil, errNoPage
-	case errors.Is(err, bulkrun.ErrForbidden): // of the named tag it is not
+	case errors.Is(err, operate.ErrSomeTags): // of the named tag it is not
 		return nil, nil, invalid{field: "tag", want: "want.tag"}
 	}
 	return change, clean, err
@@ -109,20 +107,16 @@ func (v *view) startBulk() (result, error) {
 	if err != nil || asOf.IsZero() || !wire.Written(asOf) {
 		return result{}, invalid{field: "as_of", want: "want.time"}
 	}
-	now, err := v.store.Now(v.r.Context())
-	if err != nil {
+	if asOf, err = v.operator.AsOf(v.r.Context(), asOf); err != nil { // what is saved from now on was in no preview
 		return result{}, err
-	}
-	if asOf.After(now.Time.Std()) { // what is saved from now on was in no preview
-		asOf = now.Time.Std()
 	}
 	typed := strings.TrimSpace(form.Get("typed"))
 	if count := strings.ReplaceAll(typed, ",", ""); wanted == "" || typed != wanted && count != wanted {
 		return result{}, invalid{field: "typed", want: "want.typed", arg: wanted}
 	}
 	tasks, _ := strconv.Atoi(form.Get("tasks")) // for the bar alone
-	about := bulk.About{Who: v.Caller.Name(), Tasks: max(tasks, 0), Capped: form.Get("capped") != "", AsOf: asOf}
-	started, err := change.Start(v.r.Context(), audit.Dashboard, v.audit, v.log, about)
+	about := bulk.About{Tasks: max(tasks, 0), Capped: form.Get("capped") != "", AsOf: asOf}
+	started, err := change.Start(v.r.Context(), about)
 	return result{to: "bulk/" + started.ID}, err
 }
 
@@ -162,18 +156,9 @@ func (p runPage) Percent() int {
 	}
 }
 
-// findRun returns a run that the user may see, or [bulk.ErrUnknown].
-func (v *view) findRun() (bulk.State, error) {
-	found, err := bridge.Bulks(v.scheduler).Find(v.r.Context(), v.store, v.r.PathValue("id"))
-	if err == nil && !bulkrun.Sees(v.Caller, &found) {
-		err = bulk.ErrUnknown
-	}
-	return found, err
-}
-
 // run shows a bulk change.
 func (v *view) run() (any, error) {
-	found, err := v.findRun()
+	found, err := v.operator.FindRun(v.r.Context(), v.by(), v.r.PathValue("id"))
 	switch {
 	case errors.Is(err, bulk.ErrUnknown):
 		return runPage{}, nil
@@ -210,9 +195,7 @@ type changesPage struct {
 
 // changes lists bulk changes.
 func (v *view) changes() (any, error) {
-	found, err := bridge.Bulks(v.scheduler).List(v.r.Context(), v.store, func(run *bulk.State) bool {
-		return bulkrun.Sees(v.Caller, run)
-	})
+	found, err := v.operator.Runs(v.r.Context(), v.by())
 	if err != nil {
 		return nil, err
 	}
@@ -225,19 +208,9 @@ func (v *view) changes() (any, error) {
 
 // stopRun stops a bulk change. What it has changed stays so.
 func (v *view) stopRun() (result, error) {
-	found, err := v.findRun()
-	switch {
-	case errors.Is(err, bulk.ErrUnknown):
-		return result{}, errNoPage
-	case err != nil:
-		return result{}, err
+	run, err := v.operator.StopRun(v.r.Context(), v.by(), v.r.PathValue("id"))
+	if errors.Is(err, bulk.ErrUnknown) {
+		err = errNoPage
 	}
-	if err := v.allow(access.Change, found.Filter.Tag); err != nil {
-		return result{}, err
-	}
-	a := audit.Act{Action: audit.StopBulk, Target: found.ID, Tag: found.Filter.Tag}
-	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) {
-		return 0, bridge.Bulks(v.scheduler).StopAny(ctx, v.store, &found)
-	})
-	return result{to: "bulk/" + found.ID}, err
+	return result{to: "bulk/" + run.ID}, err
 }

@@ -94,7 +94,9 @@ func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
 	if !o.NoAudit {
 		d.audit = audit.New(audit.Config{Store: d.store, Log: d.log})
 	}
-	d.operator = operate.New(operate.Config{Scheduler: s, Audit: d.audit, Check: o.checked, FindIn: readTime})
+	d.operator = operate.New(operate.Config{
+		Scheduler: s, Audit: d.audit, Check: o.checked, Log: d.log, FindIn: readTime,
+	})
 	var err error
 	if d.policy, err = policyOf(o.FrameAncestors); err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/bridge"
 	runs "github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -38,9 +36,8 @@ not reach the database. "unknown": the process does not tell how far it is, as o
   delaytask bulk list --json | jq -r '.items[] | select(.outcome == "running") | .id'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
-				all := func(*runs.State) bool { return true }
-				found, err := bridge.Bulks(s).List(ctx, bridge.Store(s), all)
+			return a.onTasks(cmd, reads, func(ctx context.Context, _ *delaytask.Scheduler) error {
+				found, err := a.operator.Runs(ctx, by())
 				if err != nil {
 					return err
 				}
@@ -86,15 +83,8 @@ One that has ended stays as it is.`,
 		Args:              wanted(1, 1, "the id of the bulk change"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
-				run, err := bridge.Bulks(s).Find(ctx, bridge.Store(s), args[0])
-				if err != nil {
-					return err
-				}
-				act := audit.Act{Action: audit.StopBulk, Target: run.ID, Tag: run.Filter.Tag}
-				err = a.audited(ctx, act, func(ctx context.Context) error {
-					return bridge.Bulks(s).StopAny(ctx, bridge.Store(s), &run)
-				})
+			return a.onTasks(cmd, changes, func(ctx context.Context, _ *delaytask.Scheduler) error {
+				run, err := a.operator.StopRun(ctx, by(), args[0])
 				if err != nil {
 					return err
 				}

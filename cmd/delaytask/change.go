@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	runs "github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/operate"
 )
@@ -28,11 +27,9 @@ func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
 
 // bulk is one such change.
 type bulk struct {
-	verb   string // cancel
-	past   string // cancelled
-	action audit.Action
+	verb   string           // cancel
+	past   string           // cancelled
 	status delaytask.Status // that it changes
-	all    func(*delaytask.Scheduler, context.Context, delaytask.Bulk) (delaytask.BulkResult, error)
 }
 
 // changeAll counts, asks, and changes. Counting first is what makes the question and the progress bar meaningful.
@@ -48,8 +45,11 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		return misusedf("there is nobody to ask whether to %s all tasks that match: add --yes", b.verb)
 	}
 	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
-		filter := filterAt(s.Now())
-		matched, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, DryRun: true})
+		change, err := a.operator.Bulk(by(), b.verb, filterAt(s.Now()))
+		if err != nil {
+			return err
+		}
+		matched, err := change.Count(ctx, delaytask.Bulk{})
 		if err != nil {
 			return err
 		}
@@ -62,21 +62,9 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 				return err
 			}
 		}
-		act := audit.Act{
-			Who: operator(), Via: audit.Command, Action: b.action, Tag: filter.Tag,
-			Detail: audit.FilterText(&filter, matched.AsOf),
-		}
-		entry, err := a.acts.Begin(ctx, act)
-		if err != nil {
-			return err
-		}
 		bar := a.newBar(matched.Tasks, time.Now)
-		about := runs.About{Filter: filter, Tasks: matched.Tasks, Capped: matched.Capped, AsOf: matched.AsOf}
-		changed, err := runs.Record(ctx, entry, about, bar.set,
-			func(ctx context.Context, progress func(int)) (int, error) {
-				changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, AsOf: matched.AsOf, Progress: progress})
-				return changed.Tasks, err
-			})
+		about := runs.About{Tasks: matched.Tasks, Capped: matched.Capped, AsOf: matched.AsOf}
+		changed, err := change.Run(ctx, about, bar.set)
 		bar.end()
 		if err != nil && ctx.Err() != nil {
 			err = errInterrupted
@@ -227,8 +215,7 @@ its result is refused. The bulk form counts first and asks; where there is no te
 				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
-					verb: "cancel", past: "cancelled", action: audit.CancelAll, status: delaytask.Pending,
-					all: (*delaytask.Scheduler).CancelAll,
+					verb: "cancel", past: "cancelled", status: delaytask.Pending,
 				})
 			default:
 				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, " +
@@ -265,8 +252,7 @@ A task whose key another unfinished task carries by now stays failed.`,
 					})
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
-					verb: "retry", past: "retried", action: audit.RetryAll, status: delaytask.Failed,
-					all: (*delaytask.Scheduler).RetryAll,
+					verb: "retry", past: "retried", status: delaytask.Failed,
 				})
 			default:
 				return misusedf("want the ids of failed tasks, or a filter: --tag, --key, --status, --older, " +

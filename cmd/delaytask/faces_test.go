@@ -100,6 +100,15 @@ var acts = []act{
 	},
 
 	{
+		needs: []access.Verb{access.Change},
+		api:   [3]string{"POST", "/v1/bulk", `{"action":"cancel","filter":{"tag":"t","key":"{key}"}}`},
+		page: [2]string{"/bulk", "verb=cancel&filter=status%3Dpending%26tag%3Dt%26key%3D{key}" +
+			"&as_of=2040-01-01T00:00:00Z&wanted=1&typed=1"},
+		cmd:   "cancel --tag t --key {key} --status pending --yes",
+		entry: `bulk.cancel  t done 1 tag=t key="{key}" as_of=*`,
+	},
+
+	{
 		needs: []access.Verb{access.Operate},
 		api:   [3]string{"POST", "/v1/tags/t/pause"},
 		entry: "tag.pause  t done 0 ",
@@ -338,15 +347,24 @@ func (f *faces) on(a act) act {
 // entries are the new ones of the audit log.
 func (f *faces) entries(via string) (lines []string) {
 	f.t.Helper()
-	page, err := f.tasks.Audit(f.t.Context(), delaytask.AuditFilter{})
-	servertest.OK(f.t, err)
+	var page delaytask.AuditPage
+	servertest.Eventually(f.t, "what was begun has ended", func() (ended bool) {
+		var err error
+		page, err = f.tasks.Audit(f.t.Context(), delaytask.AuditFilter{Limit: 10})
+		servertest.OK(f.t, err)
+		return !slices.ContainsFunc(page.Entries, func(e delaytask.AuditEntry) bool { return e.Outcome == "" })
+	})
 	before := f.seen
 	for _, e := range page.Entries {
 		if e.ID <= before || strings.HasPrefix(e.Action, "token.") {
 			continue
 		}
 		f.seen = max(f.seen, e.ID)
-		lines = append(lines, fmt.Sprintf("%s %s %s %s %d %s", e.Action, e.Target, e.Tag, e.Outcome, e.Tasks, e.Detail))
+		detail, _, bounded := strings.Cut(e.Detail, "as_of=")
+		if bounded {
+			detail += "as_of=*"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %s %s %d %s", e.Action, e.Target, e.Tag, e.Outcome, e.Tasks, detail))
 		if e.Via != via || e.Who == "" {
 			f.t.Errorf("the entry is by %q via %s, want %s", e.Who, e.Via, via)
 		}

@@ -8,6 +8,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -29,6 +30,7 @@ type Config struct {
 	Audit     *audit.Log // nil: nothing is recorded
 	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.
 	Check func(tag string, body []byte) error
+	Log   *slog.Logger // has bulk changes that fail
 	// FindIn bounds what is read before an act. 0 means as long as the context of the call.
 	FindIn time.Duration
 }

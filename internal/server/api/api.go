@@ -114,7 +114,7 @@ func New(c Config) (*API, error) {
 	if a.check == nil {
 		a.check = func(string, []byte) error { return nil }
 	}
-	a.operator = operate.New(operate.Config{Scheduler: c.Scheduler, Audit: c.Audit, Check: c.Check})
+	a.operator = operate.New(operate.Config{Scheduler: c.Scheduler, Audit: c.Audit, Check: c.Check, Log: c.Log})
 	mux, versioned := http.NewServeMux(), http.NewServeMux()
 	a.spec = humago.New(versioned, document())
 	a.spec.UseMiddleware(unambiguous, unescaped)

@@ -9,11 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -69,14 +66,11 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"a bulk change takes no Idempotency-Key: send the same as_of again, and nothing is changed twice")
 	}
-	if err := allow(ctx, access.Change, string(in.Body.Filter.Tag)); err != nil {
-		return nil, a.problem(err)
-	}
 	filter, err := bulkFilterOf(&in.Body)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	change, err := bulkrun.New(a.scheduler, access.From(ctx), in.Body.Action, filter)
+	change, err := a.operator.Bulk(by(ctx), in.Body.Action, filter)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -96,29 +90,23 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		count := wire.BulkCount{Tasks: found.Tasks, Capped: found.Capped, AsOf: wire.Time(asOf)}
 		return &bulkOutput{Status: http.StatusOK, Body: count}, nil
 	}
-	about := bulk.About{Who: access.From(ctx).Name(), AsOf: asOf}
-	run, err := change.Start(ctx, audit.API, a.audit, a.log, about)
+	run, err := change.Start(ctx, bulk.About{AsOf: asOf})
 	if err != nil {
-		return nil, a.problem(recorded(err))
+		return nil, a.problem(err)
 	}
 	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, view.BulkRun(a.redactor, &run)}, nil
 }
 
-// asOf returns the moment that bounds a bulk change: the given one, or now by the database's clock if that is earlier.
-// It is a whole millisecond, so that its text is the moment.
+// asOf returns the moment that bounds a bulk change. The given one may be nil.
 func (a *API) asOf(ctx context.Context, given *wire.Moment) (time.Time, error) {
-	if given != nil && given.Std().IsZero() {
+	switch {
+	case given == nil:
+		return a.operator.AsOf(ctx, time.Time{})
+	case given.Std().IsZero():
 		return time.Time{}, fmt.Errorf("%w: as_of is the year 1", delaytask.ErrInvalidTime)
+	default:
+		return a.operator.AsOf(ctx, given.Std())
 	}
-	now, err := bridge.Store(a.scheduler).Now(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	asOf := now.Time.Std().Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
-	if given != nil && given.Std().Before(asOf) {
-		asOf = given.Std()
-	}
-	return asOf, nil
 }
 
 // bulkFilterOf reads the filter. It refuses one that selects everything when the request does not say so.
@@ -169,10 +157,7 @@ func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error
 	if err := mayFollow(ctx); err != nil {
 		return nil, a.problem(err)
 	}
-	caller := access.From(ctx)
-	runs, err := bridge.Bulks(a.scheduler).List(ctx, bridge.Store(a.scheduler), func(run *bulk.State) bool {
-		return bulkrun.Sees(caller, run)
-	})
+	runs, err := a.operator.Runs(ctx, by(ctx))
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -183,20 +168,11 @@ func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error
 	return out, nil
 }
 
-// findBulk returns the run. One that the caller may not see is unknown.
-func (a *API) findBulk(ctx context.Context, id string) (bulk.State, error) {
-	run, err := bridge.Bulks(a.scheduler).Find(ctx, bridge.Store(a.scheduler), id)
-	if err == nil && !bulkrun.Sees(access.From(ctx), &run) {
-		err = bulk.ErrUnknown
-	}
-	return run, err
-}
-
 func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, error) {
 	if err := mayFollow(ctx); err != nil {
 		return nil, a.problem(err)
 	}
-	run, err := a.findBulk(ctx, in.ID)
+	run, err := a.operator.FindRun(ctx, by(ctx), in.ID)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -204,22 +180,6 @@ func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, er
 }
 
 func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {
-	if err := allow(ctx, access.Change, ""); err != nil {
-		return nil, a.problem(err)
-	}
-	run, err := a.findBulk(ctx, in.ID)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	if !access.From(ctx).May(access.Change, run.Filter.Tag) {
-		return nil, a.problem(bulkrun.ErrForbidden)
-	}
-	act := audit.Act{Action: audit.StopBulk, Target: run.ID, Tag: run.Filter.Tag}
-	err = a.audited(ctx, act, func(ctx context.Context) error {
-		return bridge.Bulks(a.scheduler).StopAny(ctx, bridge.Store(a.scheduler), &run)
-	})
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return nil, nil
+	_, err := a.operator.StopRun(ctx, by(ctx), in.ID)
+	return nil, a.problem(err)
 }

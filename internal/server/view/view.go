@@ -12,8 +12,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -210,9 +210,9 @@ var problems = []struct {
 	{bulk.ErrUntold, http.StatusConflict, wire.CodeBulkUntold},
 	{bulk.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyBulkChanges},
 	{bulk.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
-	{bulkrun.ErrAction, http.StatusBadRequest, wire.CodeInvalidOption},
+	{operate.ErrAction, http.StatusBadRequest, wire.CodeInvalidOption},
 	{access.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
-	{bulkrun.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
+	{operate.ErrSomeTags, http.StatusForbidden, wire.CodeForbidden},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},

@@ -46,7 +46,7 @@ var floors = [][]string{
 		"internal/testkit/storetest", "internal/bridge"},
 	{"migrations", "internal/testkit/sim", "sqlite"},
 	{".", "internal/doctor"},
-	{"internal/operate", "internal/server/reqbody", "internal/server/bulkrun", "internal/bench/lateness"},
+	{"internal/operate", "internal/server/reqbody", "internal/bench/lateness"},
 	{"internal/server/view"}, // the codes of errors are those of pages, too
 	{"dashboard", "delaytasktest", "internal/server/compat", "internal/server/config", "internal/server/push"},
 	{"internal/server/api"},

@@ -1,4 +1,4 @@
-package bulkrun_test
+package operate_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/server/bulkrun"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	_ "github.com/delaytask/delaytask/sqlite"
@@ -78,11 +78,11 @@ func TestAChangeThatFailsIsLogged(t *testing.T) {
 	servertest.OK(t, err)
 	servertest.Exec(t, d.DSN, "CREATE TRIGGER refuses BEFORE UPDATE ON delay_task_message BEGIN"+
 		" SELECT RAISE(ABORT, 'the trigger refuses'); END")
-	change, err := bulkrun.New(s, access.Everyone(), "cancel", delaytask.Filter{Tag: "a"})
-	servertest.OK(t, err)
 	var lines bytes.Buffer
-	run, err := change.Start(t.Context(), audit.API, nil, slog.New(slog.NewTextHandler(&lines, nil)),
-		bulk.About{AsOf: time.Now().Add(time.Hour)})
+	o := operate.New(operate.Config{Scheduler: s, Log: slog.New(slog.NewTextHandler(&lines, nil))})
+	change, err := o.Bulk(operate.By{Caller: access.Everyone()}, "cancel", delaytask.Filter{Tag: "a"})
+	servertest.OK(t, err)
+	run, err := change.Start(t.Context(), bulk.About{AsOf: time.Now().Add(time.Hour)})
 	servertest.OK(t, err)
 	servertest.Eventually(t, "the change has failed", func() bool {
 		state, _ := bridge.Bulks(s).Get(run.ID)
