@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -63,13 +62,4 @@ func (v *view) by() operate.By {
 		caller = caller.Only(slices.Collect(maps.Keys(readingVerbs))...)
 	}
 	return operate.By{Caller: caller, Via: audit.Dashboard}
-}
-
-// audited records what a user asked for, and does it. do also tells how many tasks it has changed.
-func (v *view) audited(ctx context.Context, a audit.Act, do func(context.Context) (int, error)) error {
-	a.Who, a.Via = v.Caller.Name(), audit.Dashboard
-	return v.audit.DoAll(ctx, a, func(ctx context.Context) (int64, error) {
-		n, err := do(ctx)
-		return int64(n), err
-	})
 }

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
@@ -148,9 +147,12 @@ type receiverPage struct {
 
 // receiver shows one.
 func (v *view) receiver() (any, error) {
-	w, err := v.findReceiver(access.Observe)
-	if err != nil {
+	w, err := v.findReceiver(v.r.Context())
+	switch {
+	case err != nil:
 		return nil, err
+	case !v.allTagsOf(access.Observe, w.Tags):
+		return nil, errNoReceiver
 	}
 	return receiverPage{
 		Receiver: v.receiverOf(w, row.At(v.Now)), Breakers: v.o.Down != nil,
@@ -158,8 +160,8 @@ func (v *view) receiver() (any, error) {
 	}, nil
 }
 
-// findReceiver reads the receiver that the path names, expired or not. One with a foreign tag is not there.
-func (v *view) findReceiver(verb access.Verb) (w row.Receiver, err error) {
+// findReceiver reads the receiver that the path names, expired or not.
+func (v *view) findReceiver(ctx context.Context) (w row.Receiver, err error) {
 	s, err := v.receiverStore()
 	if err != nil {
 		return w, err
@@ -168,48 +170,31 @@ func (v *view) findReceiver(verb access.Verb) (w row.Receiver, err error) {
 	if err != nil {
 		return w, errNoReceiver
 	}
-	w, there, err := s.Receiver(v.r.Context(), id)
-	switch {
-	case err != nil:
-		return w, err
-	case !there, !v.allTagsOf(access.Observe, w.Tags):
-		return w, errNoReceiver
+	w, there, err := s.Receiver(ctx, id)
+	if err == nil && !there {
+		err = errNoReceiver
 	}
-	for _, tag := range w.Tags {
-		if err := v.allow(verb, tag); err != nil {
-			return w, err
-		}
-	}
-	return w, nil
+	return w, err
 }
 
 // removeReceiver ends the calls to an address.
 func (v *view) removeReceiver() (result, error) {
-	w, err := v.findReceiver(access.Register)
-	if err != nil {
-		return result{}, err
-	}
-	if err := v.allow(access.Register, ""); err != nil { // a receiver may have no tags
-		return result{}, err
-	}
-	s, err := v.receiverStore()
-	if err != nil {
-		return result{}, err
-	}
-	a := audit.Act{
-		Action: audit.DeleteReceiver, Target: strings.TrimSpace(w.App + " " + redact.Address(w.Address, redact.Mask)),
-	}
-	if len(w.Tags) == 1 {
-		a.Tag = w.Tags[0]
-	} else {
-		a.Detail = "tags=" + strings.Join(w.Tags, ",")
-	}
-	err = v.audited(v.r.Context(), a, func(ctx context.Context) (int, error) {
-		there, err := s.DeleteReceiver(ctx, w.ID)
-		if err == nil && !there {
-			err = errNoReceiver
-		}
-		return 0, err
-	})
+	var found row.Receiver
+	err := v.operator.DeleteReceiver(v.r.Context(), v.by(), errNoReceiver,
+		func(ctx context.Context) (_ operate.Receiver, err error) {
+			found, err = v.findReceiver(ctx)
+			tags := append([]string{}, found.Tags...)
+			return operate.Receiver{App: found.App, Address: found.Address, Tags: tags}, err
+		}, func(ctx context.Context) error {
+			s, err := v.receiverStore()
+			if err != nil {
+				return err
+			}
+			there, err := s.DeleteReceiver(ctx, found.ID)
+			if err == nil && !there {
+				err = errNoReceiver
+			}
+			return err
+		})
 	return result{to: "receivers?removed=1", did: true}, err
 }

@@ -34,12 +34,6 @@ func by() operate.By {
 	return operate.By{Caller: caller, Via: audit.Command}
 }
 
-// audited records a change and makes it.
-func (a *app) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
-	act.Who, act.Via = operator(), audit.Command
-	return a.acts.Do(ctx, act, do)
-}
-
 func (a *app) auditCommand() *cobra.Command {
 	var f delaytask.AuditFilter
 	cmd := &cobra.Command{

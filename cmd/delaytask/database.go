@@ -55,8 +55,8 @@ func (a *app) onScheduler(
 		return err
 	}
 	defer a.close(ctx, s)
-	a.acts = audit.New(audit.Config{Store: bridge.Store(s), Log: a.maskedLogger(c.Log)})
-	a.operator = operate.New(operate.Config{Scheduler: s, Audit: a.acts})
+	acts := audit.New(audit.Config{Store: bridge.Store(s), Log: a.maskedLogger(c.Log)})
+	a.operator = operate.New(operate.Config{Scheduler: s, Audit: acts})
 	return f(ctx, s)
 }
 

@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/config"
@@ -59,8 +58,7 @@ type app struct {
 	screen      screen
 	columns     int // of the terminal of stderr, 0 where that is none
 	busy        busy
-	acts        *audit.Log        // of the database that the command changes
-	operator    *operate.Operator // on that database
+	operator    *operate.Operator // on the database of the command
 
 	configPath string // --config
 	json       bool   // --json

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -43,7 +44,8 @@ func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlst
 		if err != nil {
 			return err
 		}
-		a.acts = audit.New(audit.Config{Store: s, Log: a.maskedLogger(c.Log)})
+		acts := audit.New(audit.Config{Store: s, Log: a.maskedLogger(c.Log)})
+		a.operator = operate.New(operate.Config{Tokens: s, Audit: acts})
 		return f(ctx, s)
 	})
 }
@@ -122,10 +124,8 @@ What its caller has saved stays.`,
 		Args:              wanted(1, 1, "the name of the access token"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTokens(cmd, changes, func(ctx context.Context, s *sqlstore.Store) error {
-				act := audit.Act{Action: audit.RevokeToken, Target: args[0]}
-				err := a.audited(ctx, act, func(ctx context.Context) error { return s.DeleteToken(ctx, args[0]) })
-				if err != nil {
+			return a.onTokens(cmd, changes, func(ctx context.Context, _ *sqlstore.Store) error {
+				if err := a.operator.RevokeToken(ctx, by(), args[0]); err != nil {
 					return err
 				}
 				if a.json {
@@ -222,12 +222,7 @@ func (a *app) createToken(
 		}
 		token.Expires = now.Time.Add(life)
 	}
-	act := audit.Act{
-		Action: audit.CreateToken, Target: token.Name,
-		Detail: "verbs=" + strings.Join(token.Verbs, ",") + " tags=" + strings.Join(token.Tags, ","),
-	}
-	err := a.audited(ctx, act, func(ctx context.Context) error { return s.CreateToken(ctx, token) })
-	if err != nil {
+	if err := a.operator.CreateToken(ctx, by(), token); err != nil {
 		return err
 	}
 	if a.json {

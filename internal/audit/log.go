@@ -54,23 +54,13 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-// Do records the act and does it. A change of a single task that succeeds counts as one task. See [Log.DoAll].
-func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) error) error {
-	return l.DoAll(ctx, act, func(ctx context.Context) (tasks int64, err error) {
-		if err = do(ctx); err == nil && act.Action.Single() {
-			tasks = 1
-		}
-		return tasks, err
-	})
-}
-
-// DoAll records the act, does it, records what became of it, and returns the error of do. do returns how many tasks it
+// Do records the act, does it, records what became of it, and returns the error of do. do returns how many tasks it
 // has changed, also beside an error. When the outcome cannot be stored, that is logged.
 //
 // The context of do has the actor, also where nothing is recorded.
 //
 // It returns [processor.ErrNotRecorded], and does nothing, when the act cannot be recorded.
-func (l *Log) DoAll(ctx context.Context, act Act, do func(context.Context) (tasks int64, err error)) error {
+func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) (tasks int64, err error)) error {
 	e, err := l.Begin(ctx, act)
 	if err != nil {
 		return err
@@ -96,7 +86,7 @@ func (l *Log) Records(a Action) bool {
 }
 
 // Begin records an act that goes on after the call, and returns its entry. It is nil where acts of this kind are not
-// recorded. Begin returns errors as [Log.DoAll] does.
+// recorded. Begin returns errors as [Log.Do] does.
 func (l *Log) Begin(ctx context.Context, act Act) (*Entry, error) {
 	if !l.Records(act.Action) {
 		return nil, nil

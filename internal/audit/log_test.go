@@ -64,7 +64,7 @@ func TestAnActHasAnEntryBeforeItAndItsOutcomeAfter(t *testing.T) {
 	} {
 		act := audit.Act{Who: "shop", Via: audit.API, Action: audit.CancelAll, Target: strings.Repeat("é", 1000),
 			Tag: "a", Detail: "d"}
-		err := log.DoAll(t.Context(), act, func(context.Context) (int64, error) {
+		err := log.Do(t.Context(), act, func(context.Context) (int64, error) {
 			e := newest(t, s)
 			if e.AuditEnd != (row.AuditEnd{}) || e.Who != "shop" || e.Via != "api" || e.Action != "bulk.cancel" ||
 				e.Tag != "a" || e.Detail != "d" || len(e.Target) > row.AuditWhoBytes ||
@@ -89,9 +89,9 @@ func TestWithoutAnEntryThereIsNoAct(t *testing.T) {
 	for _, mode := range []faultstore.Mode{faultstore.Before, faultstore.After, faultstore.Hang} {
 		synctest.Test(t, func(t *testing.T) {
 			log, _ := logTo(faultstore.New(memstore.New(), faultstore.Method("BeginAudit", 0, mode)), "")
-			err := log.Do(t.Context(), audit.Act{Action: audit.PauseTag}, func(context.Context) error {
+			err := log.Do(t.Context(), audit.Act{Action: audit.PauseTag}, func(context.Context) (int64, error) {
 				t.Error("it was done")
-				return nil
+				return 0, nil
 			})
 			if !errors.Is(err, processor.ErrNotRecorded) {
 				t.Errorf("%v: got %v", mode, err)
@@ -105,9 +105,9 @@ func TestAnOutcomeOutlivesItsRequest(t *testing.T) {
 	s := memstore.New()
 	log, _ := logTo(s, "")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := log.Do(ctx, audit.Act{Action: audit.CancelTask}, func(context.Context) error {
+	err := log.Do(ctx, audit.Act{Action: audit.CancelTask}, func(context.Context) (int64, error) {
 		cancel()
-		return nil
+		return 1, nil
 	})
 	if e := newest(t, s); err != nil || e.Outcome != row.AuditDone || e.Tasks != 1 {
 		t.Errorf("got %+v, %v", e, err)
@@ -118,7 +118,8 @@ func TestAnOutcomeOutlivesItsRequest(t *testing.T) {
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_ = log.Do(t.Context(), audit.Act{Action: audit.CancelTask}, func(context.Context) error { panic("boom") })
+		_ = log.Do(t.Context(), audit.Act{Action: audit.CancelTask},
+			func(context.Context) (int64, error) { panic("boom") })
 	}()
 	if e := newest(t, s); e.Outcome != row.AuditUnknown || e.Error == "" {
 		t.Errorf("after a panic there is %+v", e)
@@ -132,8 +133,8 @@ func TestAnActWhoseOutcomeIsNotStoredStaysUnderWay(t *testing.T) {
 			s := faultstore.New(memstore.New(), faultstore.Method("EndAudit", 0, mode))
 			log, lines := logTo(s, "")
 			for range 5 {
-				if err := log.Do(t.Context(), audit.Act{Action: audit.RetryTask}, func(context.Context) error {
-					return processor.ErrNotFailed
+				if err := log.Do(t.Context(), audit.Act{Action: audit.RetryTask}, func(context.Context) (int64, error) {
+					return 0, processor.ErrNotFailed
 				}); !errors.Is(err, processor.ErrNotFailed) {
 					t.Errorf("the result of the act became %v", err)
 				}
@@ -158,9 +159,9 @@ func TestLevelsLeaveOutActs(t *testing.T) {
 		log, _ := logTo(s, level)
 		done := 0
 		for _, action := range []audit.Action{audit.CancelTask, audit.RevealBody, audit.CancelAll} {
-			if err := log.Do(t.Context(), audit.Act{Action: action}, func(context.Context) error {
+			if err := log.Do(t.Context(), audit.Act{Action: action}, func(context.Context) (int64, error) {
 				done++
-				return nil
+				return 0, nil
 			}); err != nil {
 				t.Error(err)
 			}
@@ -170,7 +171,7 @@ func TestLevelsLeaveOutActs(t *testing.T) {
 		}
 	}
 	var none *audit.Log
-	err := none.Do(t.Context(), audit.Act{}, func(context.Context) error { return processor.ErrNotFound })
+	err := none.Do(t.Context(), audit.Act{}, func(context.Context) (int64, error) { return 0, processor.ErrNotFound })
 	if !errors.Is(err, processor.ErrNotFound) {
 		t.Error(err)
 	}

@@ -26,8 +26,9 @@ type By struct {
 
 // Config is what an [Operator] is made of.
 type Config struct {
-	Scheduler *delaytask.Scheduler
-	Audit     *audit.Log // nil: nothing is recorded
+	Scheduler *delaytask.Scheduler // nil: for acts on access tokens alone
+	Tokens    Tokens               // for acts on access tokens
+	Audit     *audit.Log           // nil: nothing is recorded
 	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.
 	Check func(tag string, body []byte) error
 	Log   *slog.Logger // has bulk changes that fail
@@ -42,14 +43,22 @@ type Operator struct {
 }
 
 // New returns an Operator.
-func New(c Config) *Operator { return &Operator{Config: c, store: bridge.Store(c.Scheduler)} }
+func New(c Config) *Operator {
+	o := &Operator{Config: c}
+	if c.Scheduler != nil {
+		o.store = bridge.Store(c.Scheduler)
+	}
+	return o
+}
 
 // target is what an act is about.
 type target struct {
 	name   string // as the audit log has it
 	tag    string
-	task   int64 // its id; 0: the act is not about one task
-	hidden error // for a caller that may not know of it
+	tags   []string // that rights are needed for; nil: tag
+	detail string   // besides the detail of the act
+	task   int64    // its id; 0: the act is not about one task
+	hidden error    // for a caller that may not know of it
 }
 
 // act is one change. do uses the fields in their order.
@@ -72,7 +81,7 @@ func (o *Operator) do(ctx context.Context, by By, a act) error {
 	if err != nil {
 		return err
 	}
-	return recorded(by, o.Audit.DoAll(ctx, by.act(a.action, t, a.detail), func(ctx context.Context) (int64, error) {
+	return recorded(by, o.Audit.Do(ctx, by.act(a.action, t, a.detail), func(ctx context.Context) (int64, error) {
 		return a.do(ctx, t)
 	}))
 }
@@ -100,13 +109,19 @@ func (o *Operator) admit(ctx context.Context, by By, a act) (t target, err error
 // lacks returns an error when the caller lacks one of the rights to a target. Without the first it may not know of the
 // target.
 func (by By) lacks(needs []access.Verb, t target) error {
+	tags := t.tags
+	if tags == nil {
+		tags = []string{t.tag}
+	}
 	for i, verb := range needs {
-		switch {
-		case by.May(verb, t.tag):
-		case i == 0 && t.hidden != nil:
-			return t.hidden
-		default:
-			return access.Forbidden(verb, t.tag)
+		for _, tag := range tags {
+			switch {
+			case by.May(verb, tag):
+			case i == 0 && t.hidden != nil:
+				return t.hidden
+			default:
+				return access.Forbidden(verb, tag)
+			}
 		}
 	}
 	return nil
@@ -123,7 +138,7 @@ func (o *Operator) found(ctx context.Context, find func(context.Context) (target
 
 // act is what the audit log has of an act before it.
 func (by By) act(action audit.Action, t target, detail string) audit.Act {
-	return audit.Act{Who: by.Name(), Via: by.Via, Action: action, Target: t.name, Tag: t.tag, Detail: detail}
+	return audit.Act{Who: by.Name(), Via: by.Via, Action: action, Target: t.name, Tag: t.tag, Detail: t.detail + detail}
 }
 
 // recorded leaves out what the database says of an entry that could not be stored: that may name hosts and users. Who

@@ -53,7 +53,7 @@ func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (Saved,
 	}
 	t := target{name: strconv.FormatInt(holders[0].ID, 10), tag: s.Tag}
 	act := by.act(audit.RescheduleTask, t, "on_conflict="+string(s.OnConflict)+" "+when(s.Delay, s.At))
-	err = o.Audit.DoAll(ctx, act, func(ctx context.Context) (tasks int64, err error) {
+	err = o.Audit.Do(ctx, act, func(ctx context.Context) (tasks int64, err error) {
 		if !saved.Rescheduled {
 			saved, err = o.save(ctx, item)
 		}
@@ -114,7 +114,7 @@ func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) (
 	}
 	detail := fmt.Sprintf("%d saves with on_conflict=%s", len(modes), strings.Join(slices.Compact(modes), ","))
 	var results []delaytask.SaveResult
-	err := o.Audit.DoAll(ctx, by.act(audit.RescheduleTask, t, detail), func(ctx context.Context) (n int64, err error) {
+	err := o.Audit.Do(ctx, by.act(audit.RescheduleTask, t, detail), func(ctx context.Context) (n int64, err error) {
 		results, err = o.Scheduler.SaveDelayTasks(ctx, items)
 		for _, r := range results {
 			if r.Rescheduled {

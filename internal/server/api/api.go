@@ -71,7 +71,6 @@ type API struct {
 	checkHost bool
 	addresses bool
 	hosts     []string
-	audit     *audit.Log
 	requests  Requests
 	receivers Receivers
 	check     func(tag string, body []byte) error
@@ -103,7 +102,7 @@ func New(c Config) (*API, error) {
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
-		check: c.Check, observe: c.Observe, audit: c.Audit, compat: c.Compat, dashboard: c.Dashboard,
+		check: c.Check, observe: c.Observe, compat: c.Compat, dashboard: c.Dashboard,
 		redactor:     c.Redactor,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}

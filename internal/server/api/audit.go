@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -59,31 +56,3 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 
 // by is the caller of a request.
 func by(ctx context.Context) operate.By { return operate.By{Caller: access.From(ctx), Via: audit.API} }
-
-// audited records a change and makes it. What is refused before, for lack of rights or a wrong request, is in the
-// observed requests and not recorded: it has changed nothing.
-func (a *API) audited(ctx context.Context, act audit.Act, do func(context.Context) error) error {
-	act.Who, act.Via = access.From(ctx).Name(), audit.API
-	return recorded(a.audit.Do(ctx, act, do))
-}
-
-// recorded leaves out what the database says of an act that could not be recorded.
-func recorded(err error) error {
-	if errors.Is(err, delaytask.ErrNotRecorded) {
-		return delaytask.ErrNotRecorded
-	}
-	return err
-}
-
-// onReceivers is audited for a change of a receiver.
-func (a *API) onReceivers(
-	ctx context.Context, action audit.Action, app, address string, tags []string, do func(context.Context) error,
-) error {
-	act := audit.Act{Action: action, Target: strings.TrimSpace(app + " " + redact.Address(address, redact.Mask))}
-	if len(tags) == 1 {
-		act.Tag = tags[0]
-	} else {
-		act.Detail = "tags=" + strings.Join(tags, ",")
-	}
-	return a.audited(ctx, act, do)
-}

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
@@ -53,49 +53,44 @@ func (a *API) receiverOperations() {
 		})
 	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat",
 		"Say that a receiver is alive", "It stays registered for its ttl from now.", groupPush),
-		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
-			return a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
-				return a.receivers.Heartbeat(ctx, int64(w.ID))
-			})
-		})
+		a.heartbeat)
 	remove := a.operation(http.MethodDelete, "/v1/receivers/{id}", "removeReceiver", "Call an address no more", "",
 		groupPush)
 	remove.DefaultStatus = http.StatusNoContent
-	huma.Register(a.spec, remove, func(ctx context.Context, in *receiverInput) (*struct{}, error) {
-		_, err := a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
-			return w, a.onReceivers(ctx, audit.DeleteReceiver, w.App, w.Address, w.Tags,
-				func(ctx context.Context) error { return a.receivers.Remove(ctx, int64(w.ID)) })
-		})
-		return nil, err
-	})
+	huma.Register(a.spec, remove, a.removeReceiver)
 }
 
 func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput, error) {
-	for _, tag := range append([]string{""}, in.Body.Tags...) {
-		if err := allow(ctx, access.Register, tag); err != nil {
-			return nil, a.problem(err)
-		}
-	}
-	// This includes an expired one: its secret would sign what is registered now.
-	before, there, err := a.receivers.Known(ctx, in.Body.App, in.Body.Address)
+	taken := problemOf(http.StatusForbidden, wire.CodeForbidden,
+		"this app and address are registered for tags that this token may not register; remove it with a token that "+
+			"may, or wait until it is forgotten, an hour after its ttl")
+	var saved wire.Receiver
+	err := a.operator.SaveReceiver(ctx, by(ctx), operate.Receiver{
+		App: in.Body.App, Address: in.Body.Address, Tags: in.Body.Tags,
+	}, taken, func(ctx context.Context) (operate.Receiver, error) {
+		before, _, err := a.receivers.Known(ctx, in.Body.App, in.Body.Address)
+		return receiverOf(before), err
+	}, func(ctx context.Context) (err error) {
+		saved, err = a.receivers.Register(ctx, &in.Body)
+		return err
+	})
+	return &receiverOutput{saved}, a.problem(err)
+}
+
+func receiverOf(w wire.Receiver) operate.Receiver {
+	return operate.Receiver{App: w.App, Address: w.Address, Tags: append([]string{}, w.Tags...)}
+}
+
+func (a *API) removeReceiver(ctx context.Context, in *receiverInput) (*struct{}, error) {
+	id, err := wire.ParseID(in.ID)
 	if err != nil {
-		return nil, a.problem(err)
+		return nil, invalidID(err)
 	}
-	if there && !mayServe(ctx, access.Register, before) {
-		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
-			"this app and address are registered for tags that this token may not register; remove it with a token "+
-				"that may, or wait until it is forgotten, an hour after its ttl")
-	}
-	var receiver wire.Receiver
-	err = a.onReceivers(ctx, audit.SaveReceiver, in.Body.App, in.Body.Address, in.Body.Tags,
-		func(ctx context.Context) (err error) {
-			receiver, err = a.receivers.Register(ctx, &in.Body)
-			return err
-		})
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &receiverOutput{receiver}, nil
+	return nil, a.problem(a.operator.DeleteReceiver(ctx, by(ctx), push.NotFound(),
+		func(ctx context.Context) (operate.Receiver, error) {
+			w, err := a.receivers.Get(ctx, int64(id))
+			return receiverOf(w), err
+		}, func(ctx context.Context) error { return a.receivers.Remove(ctx, int64(id)) }))
 }
 
 func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput, error) {
@@ -141,10 +136,7 @@ func (a *API) hidden(w wire.Receiver) wire.Receiver {
 	return w
 }
 
-// onReceiver finds the named receiver, if the caller may register its tags.
-func (a *API) onReceiver(
-	ctx context.Context, in *receiverInput, do func(context.Context, wire.Receiver) (wire.Receiver, error),
-) (*receiverOutput, error) {
+func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
 	id, err := wire.ParseID(in.ID)
 	if err != nil {
 		return nil, invalidID(err)
@@ -159,7 +151,7 @@ func (a *API) onReceiver(
 	if !mayServe(ctx, access.Register, receiver) {
 		return nil, push.NotFound()
 	}
-	if receiver, err = do(ctx, receiver); err != nil {
+	if receiver, err = a.receivers.Heartbeat(ctx, int64(id)); err != nil {
 		return nil, a.problem(err)
 	}
 	return &receiverOutput{a.hidden(receiver)}, nil
