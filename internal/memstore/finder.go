@@ -56,7 +56,7 @@ func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) (
 				return found, nil
 			}
 			if r := s.tasks.rows[e.id]; strings.HasPrefix(r.Executor, executorPrefix) {
-				found = append(found, state(r))
+				found = append(found, r.State())
 			}
 		}
 	}
@@ -76,14 +76,10 @@ func (s *Store) states(ids []int64) []row.State {
 	var found []row.State
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		if r, ok := s.tasks.rows[id]; ok {
-			found = append(found, state(r))
+			found = append(found, r.State())
 		}
 	}
 	return found
-}
-
-func state(r row.Row) row.State {
-	return row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
 }
 
 // Plant stores r as it is, in place of the row with its id, as an operator may do by hand. An unknown status, headers

@@ -145,6 +145,11 @@ func (r *Row) Sighting() Due {
 	return Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
 }
 
+// State returns what [State] holds of the row.
+func (r *Row) State() State {
+	return State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
+}
+
 // TagKey names the unfinished task that carries a key, as the key is stored.
 type TagKey struct{ Tag, Key string }
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -15,10 +14,23 @@ const (
 	actionKey  = "delay_task_audit_action"
 )
 
-var auditColumns = []string{
-	"id", "create_time", "who", "via", "action", "target", "tag", "detail", "tasks", "outcome", "error", "finish_time",
-	"bulk", "stop_time", "seen_time",
-}
+var audits = newTable(auditTable,
+	integer("id", 1, math.MaxInt64, func(e *row.AuditEntry) *int64 { return &e.ID }),
+	moment("create_time", func(e *row.AuditEntry) *row.Time { return &e.Begin }),
+	chars("who", func(e *row.AuditEntry) *string { return &e.Who }),
+	chars("via", func(e *row.AuditEntry) *string { return &e.Via }),
+	chars("action", func(e *row.AuditEntry) *string { return &e.Action }),
+	chars("target", func(e *row.AuditEntry) *string { return &e.Target }),
+	chars("tag", func(e *row.AuditEntry) *string { return &e.Tag }),
+	chars("detail", func(e *row.AuditEntry) *string { return &e.Detail }),
+	optional("tasks", math.MaxInt64, func(e *row.AuditEntry) *int64 { return &e.Tasks }),
+	chars("outcome", func(e *row.AuditEntry) *row.AuditOutcome { return &e.Outcome }),
+	chars("error", func(e *row.AuditEntry) *string { return &e.Error }),
+	moment("finish_time", func(e *row.AuditEntry) *row.Time { return &e.End }),
+	charsOrNull("bulk", func(e *row.AuditEntry) *string { return &e.Bulk }),
+	moment("stop_time", func(e *row.AuditEntry) *row.Time { return &e.Stop }),
+	moment("seen_time", func(e *row.AuditEntry) *row.Time { return &e.Seen }),
+)
 
 // BeginAudit implements [store.Auditor]. Of what may have been stored nothing is repeated: an act has one entry.
 func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error) {
@@ -66,9 +78,8 @@ func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (
 		if _, err := execute(ctx, conn, query, args); err != nil {
 			return err
 		}
-		return scan(ctx, conn, s.own.stopAsked(id), nil, func(r *auditRecord) error {
-			e := r.entry()
-			stop = e.Stop != 0 && e.Outcome == ""
+		return read(ctx, conn, s.own.stopAsked(id), nil, audits, func(f *found[row.AuditEntry]) error {
+			stop = f.row.Stop != 0 && f.row.Outcome == ""
 			return nil
 		})
 	})
@@ -82,7 +93,7 @@ func (d dialect) reportAudit(id, tasks int64, bulk string) (string, []any) {
 
 // stopAsked selects whether an act is under way, and whether a caller has asked to stop it.
 func (d dialect) stopAsked(id int64) string {
-	return "SELECT t.id, " + d.text("outcome") + ", " + d.time("stop_time") + " FROM " + auditTable + " AS t" + d.byID +
+	return "SELECT " + selectList(d, "t.", audits.pick("id", "outcome", "stop_time")) + " FROM " + auditTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.id = %d", id)
 }
 
@@ -99,44 +110,8 @@ func (d dialect) stopAudit(id int64) string {
 		fmt.Sprintf(" WHERE t.id = %d AND t.outcome = '' AND t.stop_time IS NULL", id)
 }
 
-// auditRecord is a row of delay_task_audit.
-type auditRecord struct {
-	ID      sql.RawBytes `db:"id"`
-	Begin   sql.RawBytes `db:"create_time"`
-	Who     sql.RawBytes `db:"who"`
-	Via     sql.RawBytes `db:"via"`
-	Action  sql.RawBytes `db:"action"`
-	Target  sql.RawBytes `db:"target"`
-	Tag     sql.RawBytes `db:"tag"`
-	Detail  sql.RawBytes `db:"detail"`
-	Tasks   sql.RawBytes `db:"tasks"`
-	Outcome sql.RawBytes `db:"outcome"`
-	Error   sql.RawBytes `db:"error"`
-	End     sql.RawBytes `db:"finish_time"`
-	Bulk    sql.RawBytes `db:"bulk"`
-	Stop    sql.RawBytes `db:"stop_time"`
-	Seen    sql.RawBytes `db:"seen_time"`
-}
-
-// entry decodes what can be read and leaves the rest zero: one broken row must not hide the others.
-func (r *auditRecord) entry() row.AuditEntry {
-	var d decoder
-	e := row.AuditEntry{
-		ID: d.int("id", r.ID, 1, math.MaxInt64), Begin: d.time("create_time", r.Begin), Who: string(r.Who),
-		Via: string(r.Via), Action: string(r.Action), Target: string(r.Target), Tag: string(r.Tag),
-		Detail: string(r.Detail),
-		Bulk:   string(r.Bulk), Stop: d.time("stop_time", r.Stop), Seen: d.time("seen_time", r.Seen),
-	}
-	e.Outcome, e.Error = row.AuditOutcome(r.Outcome), string(r.Error)
-	if r.Tasks != nil {
-		e.Tasks = d.int("tasks", r.Tasks, 0, math.MaxInt64)
-	}
-	e.End = d.time("finish_time", r.End)
-	return e
-}
-
 // AuditEntries implements [store.Auditor].
-func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) (found []row.AuditEntry, err error) {
+func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
@@ -153,32 +128,23 @@ func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, 
 	return s.readAudit(ctx, "read the bulk changes of the audit log", query, args)
 }
 
-func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (found []row.AuditEntry, err error) {
-	err = scan(ctx, s.db, query, args, func(r *auditRecord) error {
-		found = append(found, r.entry())
+func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (entries []row.AuditEntry, err error) {
+	err = read(ctx, s.db, query, args, audits, func(f *found[row.AuditEntry]) error {
+		entries = append(entries, f.row) // what cannot be read is zero: one broken row must not hide the others
 		return nil
 	})
-	return found, classify(op, err)
+	return entries, classify(op, err)
 }
 
 func (d dialect) auditEntries(below int64, limit int) (string, []any) {
-	return "SELECT " + d.auditList() + " FROM " + auditTable + " AS t" + d.byID +
+	return "SELECT " + selectList(d, "t.", audits.columns) + " FROM " + auditTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{below}
 }
 
 func (d dialect) auditEntriesOf(action string, below int64, limit int) (string, []any) {
-	return "SELECT " + d.auditList() + " FROM " + auditTable + " AS t" + fmt.Sprintf(d.by, actionKey) +
+	return "SELECT " + selectList(d, "t.", audits.columns) + " FROM " + auditTable + " AS t" + fmt.Sprintf(d.by, actionKey) +
 		" WHERE t.action = " + d.bindName +
 		fmt.Sprintf(" AND t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{action, below}
-}
-
-func (d dialect) auditList() string {
-	columns := []string{
-		"t.id", d.time("create_time"), d.text("who"), d.text("via"), d.text("action"), d.text("target"), d.text("tag"),
-		d.text("detail"), "t.tasks", d.text("outcome"), d.text("error"), d.time("finish_time"),
-		d.text("bulk"), d.time("stop_time"), d.time("seen_time"),
-	}
-	return strings.Join(columns, ", ")
 }
 
 // PurgeAudit implements [store.Auditor].
@@ -188,9 +154,9 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 	}
 	err = s.keep.do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
 		var ids []int64
-		err := scan(ctx, conn, s.own.oldestAudit(limit), nil, func(r *auditRecord) error {
-			if e := r.entry(); e.ID > 0 && e.Begin < before {
-				ids = append(ids, e.ID)
+		err := read(ctx, conn, s.own.oldestAudit(limit), nil, audits, func(f *found[row.AuditEntry]) error {
+			if f.row.ID > 0 && f.row.Begin < before {
+				ids = append(ids, f.row.ID)
 			}
 			return nil
 		})
@@ -205,7 +171,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 }
 
 func (d dialect) oldestAudit(limit int) string {
-	return "SELECT t.id, " + d.time("create_time") + " FROM " + auditTable + " AS t" + d.byID +
+	return "SELECT " + selectList(d, "t.", audits.pick("id", "create_time")) + " FROM " + auditTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.id > 0 ORDER BY t.id LIMIT %d", limit)
 }
 

@@ -11,13 +11,13 @@ import (
 type batch struct {
 	dialect dialect
 	ids     []int64
-	columns []column
+	columns []derived
 	sets    []clause
 	guards  []clause
 }
 
-// column is a column of the derived table, with one value per row: int64, [row.Time], string or nil.
-type column struct {
+// derived is a column of the derived table, with one value per row: int64, [row.Time], string or nil.
+type derived struct {
 	name, bind string
 	values     []any
 }
@@ -38,7 +38,7 @@ func (b *batch) each(name, bind string, values []any) clause {
 			return clause{"v." + c.name, nil} // one column serves both
 		}
 	}
-	b.columns = append(b.columns, column{"new_" + name, bind, values})
+	b.columns = append(b.columns, derived{"new_" + name, bind, values})
 	return clause{"v.new_" + name, nil}
 }
 

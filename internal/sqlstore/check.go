@@ -93,23 +93,17 @@ const Migrate = "run: delaytask migrate up"
 
 // schema names the columns that the statements need. A table may have more, if a row can be inserted without them.
 var schema = map[string][]string{
-	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts",
-		"crash_count", "ttr", "priority", "headers", "max_late_ms", "late_policy", "late_reason", "ip_address",
-		"executor", "delay_time", "expected_time", "execution_time", "finish_time", "due_time", "error_stack", "errors",
-		"create_time", "update_time", "schedule", "tick", "cause", "retry_before", "tick_context"},
-	nodeTable: append([]string{"number"}, nodeColumns...),
-	tagTable:  {"tag", "paused", "update_time"},
-
-	scheduleTable: append(namesOf(allScheduleColumns), "version", "create_time", "update_time"),
-	runTable:      runColumns,
-	rollupTable:   rollupColumns,
-	auditTable:    auditColumns,
-
-	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
-	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
-	sessionTable: {"hash", "token", "token_hash", "create_time", "expire_time"},
-	workerTable: {"id", "app", "address", "address_hash", "tags", "secret", "ttl", "create_time", "expire_time",
-		"update_time"},
+	table:         namesOf(tasks.columns),
+	nodeTable:     namesOf(nodes.columns),
+	tagTable:      {"tag", "paused", "update_time"},
+	scheduleTable: namesOf(schedules.columns),
+	runTable:      namesOf(scheduleRuns.columns),
+	rollupTable:   namesOf(rollups.columns),
+	auditTable:    namesOf(audits.columns),
+	requestTable:  {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
+	tokenTable:    namesOf(tokens.columns),
+	sessionTable:  namesOf(sessions.columns),
+	workerTable:   namesOf(receivers.columns),
 }
 
 // The tables of the schema, in the order of the checks.
@@ -191,7 +185,7 @@ func grantOn(tables []string) string {
 }
 
 func (s *Store) tryWrites(ctx context.Context, table string) error {
-	generated := func(column string) bool { return column == "active_key" }
+	generated := func(column string) bool { return column == keyColumn }
 	written := slices.DeleteFunc(slices.Clone(schema[table]), generated)
 	columns, last := strings.Join(written, ", "), written[len(written)-1]
 	for _, statement := range []string{
@@ -216,12 +210,11 @@ func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
 	if err != nil {
 		return nil, err
 	}
-	const query = "SELECT CAST(CAST(? AS %s) AS CHAR) AS db_time, 'x' AS db_server"
+	query := "SELECT CAST(CAST(? AS " + s.dialect.timeType + ") AS CHAR) AS db_time, 'x' AS db_server"
 	var back row.Time
-	err = scan(ctx, s.db, fmt.Sprintf(query, s.dialect.timeType), []any{before.Time}, func(r *record) error {
-		reading, err := r.reading()
-		back = reading.Time
-		return err
+	err = read(ctx, s.db, query, []any{before.Time}, noTable, func(f *found[none]) error {
+		back = f.reading.Time
+		return nil
 	})
 	if err == nil && back != before.Time {
 		err = refuse("report this with the server's version and the DSN without its password",

@@ -152,13 +152,9 @@ func runsOf(s *row.Schedule, runs []row.ScheduleRun) []row.ScheduleRun {
 
 func (d dialect) insertSchedule(s *row.Schedule) (string, []any) {
 	t := new(text)
-	t.write("INSERT INTO " + scheduleTable + " (" + strings.Join(namesOf(allScheduleColumns), ", ") +
-		", version, create_time, update_time) VALUES (")
-	for _, c := range allScheduleColumns {
-		t.value(c.form.bind(d), c.value(s))
-		t.write(", ")
-	}
-	t.write("0, " + d.now + ", " + d.now + ")")
+	t.write("INSERT INTO " + scheduleTable + " (" + strings.Join(namesOf(schedules.columns), ", ") + ") VALUES (")
+	values(t, d, writtenColumns, s)
+	t.write(", 0, " + d.now + ", " + d.now + ")")
 	return t.sql.String(), t.args
 }
 
@@ -173,7 +169,7 @@ func (d dialect) updateSchedule(write row.ScheduleWrite, s *row.Schedule) (strin
 	t.write("UPDATE " + scheduleTable + " AS t" + d.byID + " SET ")
 	for _, c := range columns {
 		t.write(c.name + " = ")
-		t.value(c.form.bind(d), c.value(s))
+		t.value(c.mark(&d), c.value(s))
 		t.write(", ")
 	}
 	t.write("version = version + 1, update_time = " + d.now + " WHERE " + isAt(s))
@@ -190,27 +186,8 @@ func isAt(s *row.Schedule) string {
 
 func (d dialect) insertRuns(runs []row.ScheduleRun) (string, []any) {
 	t := new(text)
-	t.write("INSERT INTO " + runTable + " (" + strings.Join(runColumns, ", ") + ") VALUES ")
-	for i, r := range runs {
-		if i > 0 {
-			t.write(", ")
-		}
-		t.write(runKey(r))
-		for _, v := range []any{
-			r.Until, int64(r.Ticks), int64(r.Outcome), orNull(r.TaskID), orNull(r.Note),
-			momentOrNull(r.Start), momentOrNull(r.Finish),
-		} {
-			t.write(", ")
-			t.value(d.bindText, v)
-		}
-		t.write(")")
-	}
+	insertAll(t, "INSERT", d, scheduleRuns, runs)
 	return t.sql.String(), t.args
-}
-
-// runKey opens a row of values by the columns of the primary key.
-func runKey(r row.ScheduleRun) string {
-	return fmt.Sprintf("(%d, '%s', %d", r.ScheduleID, r.Tick, r.Cause)
 }
 
 func (d dialect) endRun(r row.ScheduleRun) (string, []any) {

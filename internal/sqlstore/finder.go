@@ -17,7 +17,7 @@ const maxBranches = 32
 
 // Due implements [store.Finder].
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
-	var found []row.Due
+	var due []row.Due
 	tags := slices.Compact(slices.Sorted(slices.Values(w.Tags)))
 	if w.Limit <= 0 || len(tags) == 0 {
 		return nil, nil
@@ -25,9 +25,9 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	for group := range s.groups(w, tags) {
 		w.Tags = group
 		query, args := s.dialect.due(w)
-		err := scan(ctx, s.db, query, args, func(r *record) error {
-			if due := r.due(); due.ID > 0 { // Renumber gives the others an id first
-				found = append(found, due)
+		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) error {
+			if f.row.ID > 0 { // Renumber gives the others an id first
+				due = append(due, f.row.Sighting()) // what cannot be read is zero: the claim reports the row as broken
 			}
 			return nil
 		})
@@ -35,8 +35,8 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 			return nil, classify("find due tasks", err)
 		}
 	}
-	slices.SortFunc(found, compareDue)
-	return found[:min(len(found), w.Limit)], nil
+	slices.SortFunc(due, compareDue)
+	return due[:min(len(due), w.Limit)], nil
 }
 
 // groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there every
@@ -90,37 +90,36 @@ const byDueTime = table + ".due_time, id"
 
 func (d dialect) dueBranch(tags string, args []any, order string, limit int, limits ...clause) clause {
 	where := joined(append([]clause{{tags + d.exactTag, args}}, limits...), " AND ")
-	return clause{"SELECT id, version, " + d.text("tag") + ", " + d.time("due_time") + ", priority, crash_count" +
-		" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
+	return clause{"SELECT " + selectList(d, "", dueColumns) + " FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
 
 // Expired implements [store.Finder]. An executing row without a due time counts as one whose lease has ended.
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
 	var found page
-	err := scan(ctx, s.db, s.dialect.expired(limit), nil, found.add)
+	err := read(ctx, s.db, s.dialect.expired(limit), nil, tasks, found.add)
 	return found.rows, found.broken, classify("find ended leases", err)
 }
 
 func (d dialect) expired(limit int) string {
-	return "SELECT " + d.selectList(false) + " FROM " + table + d.byDue +
+	return "SELECT " + d.taskList(false) + " FROM " + table + d.byDue +
 		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND (due_time IS NULL OR due_time < " + d.now + ")" +
 		" ORDER BY " + table + ".due_time, id LIMIT " + fmt.Sprint(limit)
 }
 
 // Orphans implements [store.Finder].
 func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	var found []row.State
+	var states []row.State
 	query, args := s.dialect.orphans(executorPrefix, limit)
-	err := scan(ctx, s.db, query, args, func(r *record) error {
-		found = append(found, r.state())
+	err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) error {
+		states = append(states, f.row.State())
 		return nil
 	})
-	return found, classify("find executing tasks", err)
+	return states, classify("find executing tasks", err)
 }
 
 func (d dialect) orphans(prefix string, limit int) (string, []any) {
-	return "SELECT " + d.stateList() + " FROM " + table + d.byDue +
+	return "SELECT " + selectList(d, "", stateColumns) + " FROM " + table + d.byDue +
 		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)") +
 		" ORDER BY id LIMIT " + fmt.Sprint(limit), []any{utf8.RuneCountInString(prefix), prefix}
 }

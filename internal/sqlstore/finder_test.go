@@ -3,9 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
@@ -87,50 +85,4 @@ func TestVersionsTellWhichServerItIs(t *testing.T) {
 	f("10.5.29-MariaDB", "MariaDB 10.5", false, false)
 	f("8.0.11-TiDB-v8.5.0", "TiDB 8.5", true, false)
 	f("", "MySQL 0.0", false, false)
-}
-
-// sound returns a record that can be decoded.
-func sound() record {
-	raw := func(text string) sql.RawBytes { return sql.RawBytes(text) }
-	const moment = "2026-05-04 12:00:00.000000"
-	zero := raw("0")
-	return record{
-		ID: raw("7"), Tag: raw("t"), Body: raw("{}"), Status: zero, Version: raw("3"), Attempt: raw("1"),
-		CrashCount: zero, TTR: raw("15000"), Priority: zero, MaxLate: zero, LatePolicy: zero, IPAddress: zero,
-		Executor: raw(""), Delay: zero, Expected: raw(moment), Due: raw(moment), Created: raw(moment),
-		Updated: raw(moment), DBTime: raw(moment), DBServer: raw("s"),
-		Schedule: raw("s"), Tick: raw(moment), Cause: zero, TickContext: raw("{}"),
-	}
-}
-
-// Whatever one column holds, the row is either sound or broken with that column's name. It keeps its id, so that it can
-// be set to failed alone.
-func FuzzDecodeRecord(f *testing.F) {
-	columns := reflect.TypeFor[record]()
-	for i := range columns.NumField() {
-		for _, seed := range []string{"-1", "{"} {
-			f.Add(uint(i), []byte(seed), false)
-		}
-		f.Add(uint(i), []byte(nil), true)
-	}
-	f.Fuzz(func(t *testing.T, i uint, value []byte, null bool) {
-		i %= uint(columns.NumField())
-		column := columns.Field(int(i)).Tag.Get("db")
-		r := sound()
-		if null {
-			value = nil
-		}
-		reflect.ValueOf(&r).Elem().Field(int(i)).SetBytes(value)
-		decoded, err := r.row()
-		if err != nil && !strings.HasPrefix(err.Error(), "column "+column+": ") {
-			t.Fatalf("column %s holds %q: %v", column, value, err)
-		}
-		if _, err := r.reading(); err != nil && column != "db_time" {
-			t.Fatalf("column %s holds %q: the server's time is lost: %v", column, value, err)
-		}
-		id, state, due := decoded.ID, r.state(), r.due()
-		if id != state.ID || id != due.ID || column != "id" && id != 7 || err == nil && id <= 0 {
-			t.Fatalf("column %s holds %q: the ids are %d, %d and %d", column, value, id, state.ID, due.ID)
-		}
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -30,13 +29,13 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, limit tim
 		query = fmt.Sprintf(limitOnMariaDB, limit.Seconds()) + query
 	}
 	err = scan(timed, s.db, query, args, func(r *struct {
-		record
-		Cell int   `db:"cell"`
-		N    int64 `db:"n"`
+		Tag  string `db:"tag"`
+		Cell int    `db:"cell"`
+		N    int64  `db:"n"`
 	}) error {
 		if r.N > 0 && g.Has(r.Cell) {
 			more := s.dialect.capsCells && r.N > int64(most)
-			counts = append(counts, row.DueCount{Tag: string(r.Tag), Cell: r.Cell, Rows: r.N, More: more})
+			counts = append(counts, row.DueCount{Tag: r.Tag, Cell: r.Cell, Rows: r.N, More: more})
 		}
 		return nil
 	})
@@ -169,27 +168,20 @@ func (d dialect) estimateDue(g row.DueGrid) (string, []any) {
 
 // Upcoming implements [store.Forecaster]. A schedule is looked at before its cursor is due, so the index of looks finds
 // it.
-func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (found []row.Schedule, err error) {
+func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (cursors []row.Schedule, err error) {
 	query, args := s.dialect.upcoming(before, limit)
-	err = scan(ctx, s.db, query, args, func(r *scheduleRecord) error {
-		var d decoder
-		cursor := row.Schedule{
-			ID: d.int("id", r.ID, 1, math.MaxInt64), Name: string(r.Name), Tag: string(r.Tag), Spec: string(r.Spec),
-			Jitter: d.millis("jitter", r.Jitter), MaxRuns: int(d.optional("max_runs", r.MaxRuns, math.MaxInt32)),
-			Runs: d.int("runs", r.Runs, 0, math.MaxInt64), Next: d.time("next_time", r.Next),
-		}
-		if d.err == nil {
-			found = append(found, cursor)
+	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) error {
+		if f.err == nil {
+			cursors = append(cursors, f.row)
 		}
 		return nil
 	})
-	return found, classify("read the cursors of schedules", err)
+	return cursors, classify("read the cursors of schedules", err)
 }
 
 func (d dialect) upcoming(before row.Time, limit int) (string, []any) {
-	columns := "t.id, " + d.text("name") + ", " + d.text("tag") + ", " + d.text("spec") + ", jitter, max_runs, runs, " +
-		d.time("next_time")
-	return "SELECT " + columns + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
+	columns := schedules.pick("name", "tag", "spec", "jitter", "max_runs", "runs", "next_time")
+	return "SELECT t.id, " + selectList(d, "", columns) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
 		fmt.Sprintf(" WHERE t.look_time <= ? AND t.state = %d", row.ScheduleActive) + " AND t.next_time < ?" +
 		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), []any{before, before}
 }

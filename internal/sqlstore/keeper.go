@@ -12,9 +12,8 @@ import (
 
 // Oldest implements [store.Keeper].
 func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
-	err = scan(ctx, s.db, s.dialect.oldest, []any{int64(status)}, func(r *record) error {
-		due := r.due()
-		oldest = append(oldest, row.TagCount{Tag: due.Tag, Status: status, Oldest: due.Due})
+	err = read(ctx, s.db, s.dialect.oldest, []any{int64(status)}, tasks, func(f *found[row.Row]) error {
+		oldest = append(oldest, row.TagCount{Tag: f.row.Tag, Status: status, Oldest: f.row.Due})
 		return nil
 	})
 	return oldest, classify("read the oldest task of each tag", err)
@@ -22,17 +21,15 @@ func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.Tag
 
 // Lateness implements [store.Keeper].
 func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
-	var found []row.Lateness
+	var lateness []row.Lateness
 	if perTag <= 0 {
 		return nil, nil
 	}
 	for group := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(tags))), maxBranches) {
 		query, args := s.dialect.lateness(group, since, perTag)
-		err := scan(ctx, s.db, query, args, func(r *record) error {
-			var d decoder
-			started, expected := d.time("execution_time", r.Execution), d.time("expected_time", r.Expected)
-			if !started.IsZero() && !expected.IsZero() {
-				found = append(found, row.Lateness{Tag: string(r.Tag), Late: started.Sub(expected)})
+		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) error {
+			if !f.row.Execution.IsZero() && !f.row.Expected.IsZero() {
+				lateness = append(lateness, row.Lateness{Tag: f.row.Tag, Late: f.row.Execution.Sub(f.row.Expected)})
 			}
 			return nil
 		})
@@ -40,7 +37,7 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 			return nil, classify("read lateness", err)
 		}
 	}
-	return found, nil
+	return lateness, nil
 }
 
 // lateness reads the newest rows of each tag by the index, whose last column is the finish time when a row is final.
@@ -120,8 +117,10 @@ func (s *Store) Renumber(
 ) (moved int, mend string, err error) {
 	const op = "give tasks other ids"
 	var ids []string
-	err = scan(ctx, s.db, s.dialect.misnumbered(last, limit), nil, func(r *record) error {
-		ids = append(ids, string(r.ID))
+	err = scan(ctx, s.db, s.dialect.misnumbered(last, limit), nil, func(r *struct {
+		ID string `db:"id"`
+	}) error {
+		ids = append(ids, r.ID)
 		return nil
 	})
 	if err != nil || len(ids) == 0 {

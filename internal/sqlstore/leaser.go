@@ -120,19 +120,18 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 // winners reads back what the claim won, and the clock. They are found by the executor, which is fresh for each claim.
 func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row.Claimed) error {
 	query, args := s.own.winners(c)
-	found := page{rows: make([]row.Row, 0, len(c.Rows))}
-	err := scan(ctx, from, query, args, func(r *record) (err error) {
-		if r.DBTime != nil {
-			if won.Reading, err = r.reading(); err != nil {
-				return err
-			}
+	rows := page{rows: make([]row.Row, 0, len(c.Rows))}
+	err := read(ctx, from, query, args, tasks, func(f *found[row.Row]) error {
+		if !f.reading.Time.IsZero() {
+			won.Reading = f.reading
 		}
-		return found.put(r.claimed(c))
+		f.row.Status, f.row.Executor, f.row.IPAddress = row.Executing, c.Executor, c.IP
+		return rows.add(f)
 	})
 	if err != nil {
 		return err
 	}
-	won.Rows, won.Broken = found.rows, found.broken
+	won.Rows, won.Broken = rows.rows, rows.broken
 	if won.Reading.Time.IsZero() { // the row that the clock is read in was not won
 		won.Reading, err = readClock(ctx, s.dialect, from)
 	}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -27,11 +28,11 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	for group := range slices.Chunk(branches, listBranches) {
 		all := unionAll(group)
 		err := scan(ctx, s.db, all.sql, all.args, func(r *struct {
-			record
-			Span int `db:"span"`
+			ID   int64        `db:"id"`
+			Due  sql.RawBytes `db:"due_time"`
+			Span int          `db:"span"`
 		}) error {
-			at := r.due()
-			found[r.Span] = append(found[r.Span], row.Place{Due: at.Due, ID: at.ID})
+			found[r.Span] = append(found[r.Span], row.Place{Due: new(decoder).time("due_time", r.Due), ID: r.ID})
 			return nil
 		})
 		if err != nil {
@@ -192,7 +193,7 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 		return nil, nil, nil
 	}
 	var found page
-	err := scan(ctx, s.db, s.dialect.rowsByID(s.dialect.selectList(bodies), ids), nil, found.add)
+	err := read(ctx, s.db, s.dialect.rowsByID(s.dialect.taskList(bodies), ids), nil, tasks, found.add)
 	return found.rows, found.broken, classify("read tasks", err)
 }
 
@@ -201,13 +202,12 @@ func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found := make([]row.Failure, 0, len(ids))
-	err := scan(ctx, s.db, s.dialect.failures(ids), nil, func(r *record) error {
-		at := r.due()
-		found = append(found, row.Failure{ID: at.ID, Tag: at.Tag, At: at.Due, Error: string(r.ErrorStack)})
+	failures := make([]row.Failure, 0, len(ids))
+	err := read(ctx, s.db, s.dialect.failures(ids), nil, tasks, func(f *found[row.Row]) error {
+		failures = append(failures, row.Failure{ID: f.row.ID, Tag: f.row.Tag, At: f.row.Due, Error: f.row.ErrorStack})
 		return nil
 	})
-	return found, classify("read errors", err)
+	return failures, classify("read errors", err)
 }
 
 // failures cuts the bytes of a text, amid a character too.

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,46 +13,30 @@ import (
 
 const nodeTable = "delay_task_node"
 
-// nodeRecord is a row of delay_task_node and a reading of the clock. All but the clock is NULL when there is no node.
-type nodeRecord struct {
-	DBTime   sql.RawBytes `db:"db_time"`
-	DBServer sql.RawBytes `db:"db_server"`
-
-	Number    sql.RawBytes `db:"number"`
-	Token     sql.RawBytes `db:"token"`
-	Name      sql.RawBytes `db:"name"`
-	Host      sql.RawBytes `db:"host"`
-	PID       sql.RawBytes `db:"pid"`
-	StartedAt sql.RawBytes `db:"started_at"`
-	Address   sql.RawBytes `db:"address"`
-	Version   sql.RawBytes `db:"version"`
-	Tags      sql.RawBytes `db:"tags"`
-	Leaving   sql.RawBytes `db:"leaving"`
-	Wake      sql.RawBytes `db:"wake"`
-	Schedules sql.RawBytes `db:"schedules"`
-	Heartbeat sql.RawBytes `db:"heartbeat"`
-}
-
-// node decodes what can be read and leaves the rest zero: one broken row must not hide the other nodes. A node without
-// tags serves none, and one without a heartbeat is not alive. The node's next heartbeat mends the row.
-func (r *nodeRecord) node() row.Node {
-	var d decoder
-	return row.Node{
-		Number:    int(d.int("number", r.Number, 0, math.MaxInt32)),
-		Token:     string(r.Token),
-		Name:      string(r.Name),
-		Host:      string(r.Host),
-		PID:       int(d.int("pid", r.PID, 0, math.MaxInt32)),
-		StartedAt: d.int("started_at", r.StartedAt, 0, math.MaxInt64),
-		Address:   string(r.Address),
-		Version:   string(r.Version),
-		Tags:      readList(r.Tags),
-		Leaving:   d.int("leaving", r.Leaving, 0, math.MaxUint8) != 0,
-		Wake:      row.ReadWake(r.Wake, string(r.Token)),
-		Declares:  row.ReadDeclares(r.Schedules, string(r.Token)),
-		Heartbeat: d.time("heartbeat", r.Heartbeat),
-	}
-}
+// nodes has the columns in the order in which their values are bound. One broken row must not hide the other nodes: what
+// cannot be read is zero. A node without tags serves none, and one without a heartbeat is not alive. The node's next
+// heartbeat mends the row.
+var nodes = newTable(nodeTable,
+	integer("number", 0, math.MaxInt32, func(n *row.Node) *int { return &n.Number }),
+	chars("token", func(n *row.Node) *string { return &n.Token }),
+	chars("name", func(n *row.Node) *string { return &n.Name }),
+	chars("host", func(n *row.Node) *string { return &n.Host }),
+	integer("pid", 0, math.MaxInt32, func(n *row.Node) *int { return &n.PID }),
+	integer("started_at", 0, math.MaxInt64, func(n *row.Node) *int64 { return &n.StartedAt }),
+	chars("address", func(n *row.Node) *string { return &n.Address }),
+	chars("version", func(n *row.Node) *string { return &n.Version }),
+	list("tags", func(n *row.Node) *[]string { return &n.Tags }),
+	flag("leaving", math.MaxUint8, func(n *row.Node) *bool { return &n.Leaving }),
+	column[row.Node]{
+		name: "wake", form: aText,
+		decode: func(_ *decoder, n *row.Node, raw []byte) { n.Wake = row.ReadWake(raw, n.Token) },
+	},
+	column[row.Node]{
+		name: "schedules", form: aText,
+		decode: func(_ *decoder, n *row.Node, raw []byte) { n.Declares = row.ReadDeclares(raw, n.Token) },
+	},
+	moment("heartbeat", func(n *row.Node) *row.Time { return &n.Heartbeat }),
+)
 
 // readList reads a JSON array of strings. It returns nil for anything else.
 func readList(text []byte) []string {
@@ -74,32 +57,22 @@ func bindList(list []string) (string, error) {
 }
 
 // Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
-func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
+func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading, err error) {
 	d := s.dialect
-	columns := []string{
-		"c.*", "number", d.text("token"), d.text("name"), d.text("host"), "pid", "started_at", d.text("address"),
-		d.text("version"), d.text("tags"), "leaving", d.text("wake"),
-		d.text("schedules"), d.time("heartbeat"),
-	}
-	query := "SELECT " + strings.Join(columns, ", ") +
+	query := "SELECT c.*, " + selectList(d, "", nodes.columns) +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
-	var nodes []row.Node
-	var reading row.Reading
-	err := scan(ctx, s.db, query, nil, func(r *nodeRecord) (err error) {
-		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || r.Number == nil {
-			return err
+	err = read(ctx, s.db, query, nil, nodes, func(f *found[row.Node]) error {
+		reading = f.reading
+		if f.there {
+			all = append(all, f.row)
 		}
-		nodes = append(nodes, r.node())
 		return nil
 	})
-	return nodes, reading, classify("read nodes", err)
+	return all, reading, classify("read nodes", err)
 }
 
-// nodeColumns lists all columns of a node but its number, in the order in which their values are bound.
-var nodeColumns = []string{
-	"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "wake",
-	"schedules", "heartbeat",
-}
+// nodeNames has all columns of a node but its number.
+var nodeNames = namesOf(nodes.columns)[1:]
 
 func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
 	tags, err := bindList(n.Tags)
@@ -134,7 +107,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	if err != nil {
 		return false, err
 	}
-	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeColumns, ", ") + ")" +
+	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeNames, ", ") + ")" +
 		" VALUES (?, " + strings.Join(binds, ", ") + ")"
 	_, err = s.beat.execute(ctx, "join as a node", insert, append([]any{n.Number}, args...))
 	if isDuplicate(err) {
@@ -155,8 +128,8 @@ func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard stri
 	if err != nil {
 		return false, err
 	}
-	sets := make([]string, len(nodeColumns))
-	for i, name := range nodeColumns {
+	sets := make([]string, len(nodeNames))
+	for i, name := range nodeNames {
 		sets[i] = name + " = " + binds[i]
 	}
 	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") +

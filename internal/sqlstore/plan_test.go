@@ -303,13 +303,13 @@ func TestOldestOfEachTagIsReadInStepsOfTags(t *testing.T) {
 		conn, err := db.Connx(t.Context())
 		must(t, err)
 		defer conn.Close()
-		before, found := rowsRead(t, conn), 0
-		must(t, scan(t.Context(), conn, mysqlDialect.oldest, []any{int64(row.Pending)}, func(*record) error {
-			found++
+		before, count := rowsRead(t, conn), 0
+		must(t, read(t.Context(), conn, mysqlDialect.oldest, []any{int64(row.Pending)}, tasks, func(*found[row.Row]) error {
+			count++
 			return nil
 		}))
-		if n := rowsRead(t, conn) - before; found != tags || n > 10*tags {
-			t.Errorf("found %d tags of 29,000 rows and read %d, want %d and a few each", found, n, tags)
+		if n := rowsRead(t, conn) - before; count != tags || n > 10*tags {
+			t.Errorf("found %d tags of 29,000 rows and read %d, want %d and a few each", count, n, tags)
 		}
 	})
 }
@@ -326,11 +326,11 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 		conn, err := db.Connx(t.Context())
 		must(t, err)
 		defer conn.Close()
-		before, found := rowsRead(t, conn), 0
+		before, count := rowsRead(t, conn), 0
 		query, args := mysqlDialect.lateness([]string{"a"}, since, 10_000)
-		must(t, scan(t.Context(), conn, query, args, func(*record) error { found++; return nil }))
-		if n := rowsRead(t, conn) - before; found != within || n > 2*within {
-			t.Errorf("found %d rows and read %d, want %d and hardly more", found, n, within)
+		must(t, read(t.Context(), conn, query, args, tasks, func(*found[row.Row]) error { count++; return nil }))
+		if n := rowsRead(t, conn) - before; count != within || n > 2*within {
+			t.Errorf("found %d rows and read %d, want %d and hardly more", count, n, within)
 		}
 	})
 	t.Run("sqlite", func(t *testing.T) {

@@ -71,8 +71,8 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
 	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
 	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
-	add("PRIMARY", "tasks by id")(d.rowsByID(d.selectList(true), sortedIDs(crowd, refID)), nil)
-	add("PRIMARY", "states by id")(d.rowsByID(d.stateList(), sortedIDs(crowd, refID)), nil)
+	add("PRIMARY", "tasks by id")(d.rowsByID(d.taskList(true), sortedIDs(crowd, refID)), nil)
+	add("PRIMARY", "states by id")(d.rowsByID(selectList(d, "", stateColumns), sortedIDs(crowd, refID)), nil)
 	if d.rowLocks {
 		add("PRIMARY", "check for locks")(d.selectByID(sortedIDs(crowd, refID))+" FOR UPDATE NOWAIT", nil)
 	}

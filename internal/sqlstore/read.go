@@ -36,22 +36,89 @@ func (s *Store) from(tx store.Tx) queryer {
 
 // scan runs a query and calls each for every row. The row, and what it points to, is valid only during that call.
 func scan[T any](ctx context.Context, q queryer, query string, args []any, each func(*T) error) error {
+	var dest T
+	return eachRow(ctx, q, query, args, func(columns []string) ([]any, error) { return fieldsOf(&dest, columns) },
+		func() error { return each(&dest) })
+}
+
+// found is a row, as far as the selected columns tell.
+type found[T any] struct {
+	row     T
+	err     error       // of the first column that cannot be decoded; its field has the zero value then
+	there   bool        // its first column is not NULL: an outer join has found the row
+	reading row.Reading // of the clock, where the query selects it
+}
+
+// read runs a query of a table's columns and calls each for every row, which is valid only during that call. Values are
+// read as bytes, whatever the column's type, because one that was written by hand must not fail the whole page.
+func read[T any](ctx context.Context, q queryer, query string, args []any, of *tableOf[T],
+	each func(*found[T]) error) error {
+	var f found[T]
+	var d decoder
+	var values []sql.RawBytes
+	var decode []func(*decoder, *T, []byte)
+	first, clock, server := -1, -1, -1 // places of columns
+	bind := func(columns []string) ([]any, error) {
+		values, decode = make([]sql.RawBytes, len(columns)), make([]func(*decoder, *T, []byte), len(columns))
+		fields := make([]any, len(columns))
+		for i, name := range columns {
+			fields[i] = &values[i]
+			switch c, known := of.byName[name]; {
+			case known:
+				decode[i] = c.decode
+				if first < 0 {
+					first = i
+				}
+			case name == "db_time":
+				clock = i
+			case name == "db_server":
+				server = i
+			default:
+				return nil, fmt.Errorf("%s has no column %s", of.name, name)
+			}
+		}
+		return fields, nil
+	}
+	return eachRow(ctx, q, query, args, bind, func() error {
+		f, d = found[T]{there: first >= 0 && values[first] != nil}, decoder{}
+		for i, decode := range decode {
+			if decode != nil {
+				decode(&d, &f.row, values[i])
+			}
+		}
+		f.err = d.err
+		if clock >= 0 && values[clock] != nil {
+			var err error
+			if f.reading, err = readingOf(values[clock], values[server]); err != nil {
+				return err
+			}
+		}
+		return each(&f)
+	})
+}
+
+// eachRow runs a query, reads each row into what bind returns for its columns, and calls each. The settings of a pool
+// may put the table's name in front of each column's; bind gets the names without it.
+func eachRow(ctx context.Context, q queryer, query string, args []any, bind func(columns []string) ([]any, error),
+	each func() error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	if pool, ok := q.(*sqlx.DB); ok {
-		return onPool(ctx, pool, func(conn *sql.Conn) error { return scan(ctx, conn, query, args, each) })
+		return onPool(ctx, pool, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, args, bind, each) })
 	}
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	names, err := rows.Columns()
+	columns, err := rows.Columns()
 	if err != nil {
 		return err
 	}
-	var dest T
-	fields, err := fieldsOf(&dest, names)
+	for i, name := range columns {
+		columns[i] = name[strings.LastIndexByte(name, '.')+1:]
+	}
+	fields, err := bind(columns)
 	if err != nil {
 		return err
 	}
@@ -59,7 +126,7 @@ func scan[T any](ctx context.Context, q queryer, query string, args []any, each 
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		if err := each(&dest); err != nil {
+		if err := each(); err != nil {
 			return err
 		}
 	}
@@ -68,12 +135,8 @@ func scan[T any](ctx context.Context, q queryer, query string, args []any, each 
 
 var mapper = reflectx.NewMapper("db")
 
-// fieldsOf returns pointers to the fields of a struct that the columns are read into. The settings of a pool may put
-// the table's name in front of each column's.
+// fieldsOf returns pointers to the fields of a struct that the columns are read into.
 func fieldsOf(dest any, columns []string) ([]any, error) {
-	for i, name := range columns {
-		columns[i] = name[strings.LastIndexByte(name, '.')+1:]
-	}
 	v := reflect.ValueOf(dest).Elem()
 	fields := make([]any, len(columns))
 	for i, path := range mapper.TraversalsByName(v.Type(), columns) {
@@ -91,26 +154,25 @@ type page struct {
 	broken []row.Broken
 }
 
-func (p *page) add(r *record) error { return p.put(r.row()) }
-
-func (p *page) put(decoded row.Row, err error) error {
-	if err != nil {
+func (p *page) add(f *found[row.Row]) error {
+	if f.err != nil {
 		p.broken = append(p.broken, row.Broken{
-			Ref:    row.Ref{ID: decoded.ID, Version: decoded.Version},
-			Status: decoded.Status,
-			Reason: "the row cannot be decoded: " + err.Error(),
-			Read:   decoded,
+			Ref:    row.Ref{ID: f.row.ID, Version: f.row.Version},
+			Status: f.row.Status,
+			Reason: "the row cannot be decoded: " + f.err.Error(),
+			Read:   f.row,
 		})
 		return nil
 	}
-	p.rows = append(p.rows, decoded)
+	p.rows = append(p.rows, f.row)
 	return nil
 }
 
 func statesOf(ctx context.Context, d dialect, q queryer, ids []int64) ([]row.State, error) {
 	var states []row.State
-	err := scan(ctx, q, d.rowsByID(d.stateList(), ids), nil, func(r *record) error {
-		states = append(states, r.state())
+	query := d.rowsByID(selectList(d, "", stateColumns), ids)
+	err := read(ctx, q, query, nil, tasks, func(f *found[row.Row]) error {
+		states = append(states, f.row.State())
 		return nil
 	})
 	return states, err
@@ -122,12 +184,23 @@ func (s *Store) Now(ctx context.Context) (row.Reading, error) {
 	return reading, classify("read the database's clock", err)
 }
 
+// noTable is read for the clock alone.
+var noTable = newTable[none]("no table")
+
+type none struct{}
+
 func readClock(ctx context.Context, d dialect, q queryer) (reading row.Reading, err error) {
-	err = scan(ctx, q, "SELECT "+d.reading(), nil, func(r *record) (err error) {
-		reading, err = r.reading()
-		return err
+	err = read(ctx, q, "SELECT "+d.reading(), nil, noTable, func(f *found[none]) error {
+		reading = f.reading
+		return nil
 	})
 	return reading, err
+}
+
+func readingOf(clock, server []byte) (row.Reading, error) {
+	var d decoder
+	reading := row.Reading{Time: d.time("the server's time", clock), Server: string(server)}
+	return reading, d.err
 }
 
 func sortedIDs[T any](items []T, id func(T) int64) []int64 {
@@ -139,18 +212,8 @@ func sortedIDs[T any](items []T, id func(T) int64) []int64 {
 	return slices.Compact(ids)
 }
 
-// selectList selects the columns of record. Times are read as text and texts as their stored bytes, so that a
-// connection's time zone, parseTime and character set change nothing.
-func (d dialect) selectList(bodies bool) string {
-	body := "NULL AS message_body"
-	if bodies {
-		body = d.text("message_body")
-	}
-	return strings.Join([]string{
-		d.attemptList(), body, "status", "ip_address", d.text("executor"), "delay_time", "late_reason",
-		d.time("create_time"), d.time("update_time"),
-	}, ", ")
-}
+// taskList selects whole tasks.
+func (d dialect) taskList(bodies bool) string { return withBodies(d, wholeColumns, bodies) }
 
 // claimedList leaves out what the claim has written and what no attempt needs, which saves a third of the cost of
 // reading back many rows. The row with the lowest id also reads the clock.
@@ -159,23 +222,8 @@ func (d dialect) claimedList(lowest int64) string {
 		return fmt.Sprintf("CASE WHEN id = %d THEN %s END AS %s", lowest, expression, name)
 	}
 	return strings.Join([]string{
-		d.attemptList(), d.text("message_body"),
-		once("CAST("+d.now+" AS CHAR)", "db_time"), once(d.server, "db_server"),
+		selectList(d, "", claimedColumns), once("CAST("+d.now+" AS CHAR)", "db_time"), once(d.server, "db_server"),
 	}, ", ")
-}
-
-func (d dialect) attemptList() string {
-	return strings.Join([]string{
-		"id", d.text("tag"), d.text("task_key"), "version", "attempt", "max_attempts", "crash_count", "ttr", "priority",
-		d.text("headers"), "max_late_ms", "late_policy", d.time("expected_time"), d.time("execution_time"),
-		d.time("finish_time"), d.time("due_time"), d.text("error_stack"), d.text("errors"),
-		d.text("schedule"), d.timeOfRun("tick"), "cause", d.timeOfRun("retry_before"), d.text("tick_context"),
-	}, ", ")
-}
-
-func (d dialect) stateList() string {
-	columns := []string{"id", d.text("tag"), "version", "status", d.time("due_time"), d.text("executor")}
-	return strings.Join(columns, ", ")
 }
 
 // rowsByID reads the columns of the rows, in the order of their ids. MariaDB 11 would scan a table that it believes to
@@ -193,12 +241,6 @@ func (d dialect) text(name string) string { return fmt.Sprintf(d.readText, name)
 
 func (d dialect) time(name string) string { return "CAST(" + name + " AS CHAR) AS " + name }
 
-// timeOfRun is time for a column that only runs of schedules have. A server converts NULL, too, and claims read many
-// rows of no schedule.
-func (d dialect) timeOfRun(name string) string {
-	return "CASE WHEN schedule IS NOT NULL THEN CAST(" + name + " AS CHAR) END AS " + name
-}
-
 func selectIDs(ctx context.Context, q queryer, query string, args ...any) ([]int64, error) {
 	var ids []int64
 	err := scan(ctx, q, query, args, func(r *struct {
@@ -210,148 +252,7 @@ func selectIDs(ctx context.Context, q queryer, query string, args ...any) ([]int
 	return ids, err
 }
 
-// record is a row as the driver returns it: bytes, whatever the column's type, because a value that was written by hand
-// must not fail the whole page. It is valid until the next row is read.
-type record struct {
-	ID          sql.RawBytes `db:"id"`
-	Tag         sql.RawBytes `db:"tag"`
-	Key         sql.RawBytes `db:"task_key"`
-	Body        sql.RawBytes `db:"message_body"`
-	Status      sql.RawBytes `db:"status"`
-	Version     sql.RawBytes `db:"version"`
-	Attempt     sql.RawBytes `db:"attempt"`
-	MaxAttempts sql.RawBytes `db:"max_attempts"`
-	CrashCount  sql.RawBytes `db:"crash_count"`
-	TTR         sql.RawBytes `db:"ttr"`
-	Priority    sql.RawBytes `db:"priority"`
-	Headers     sql.RawBytes `db:"headers"`
-	MaxLate     sql.RawBytes `db:"max_late_ms"`
-	LatePolicy  sql.RawBytes `db:"late_policy"`
-	Late        sql.RawBytes `db:"late_reason"`
-	IPAddress   sql.RawBytes `db:"ip_address"`
-	Executor    sql.RawBytes `db:"executor"`
-	Delay       sql.RawBytes `db:"delay_time"`
-	Expected    sql.RawBytes `db:"expected_time"`
-	Execution   sql.RawBytes `db:"execution_time"`
-	Finish      sql.RawBytes `db:"finish_time"`
-	Due         sql.RawBytes `db:"due_time"`
-	ErrorStack  sql.RawBytes `db:"error_stack"`
-	Errors      sql.RawBytes `db:"errors"`
-	Created     sql.RawBytes `db:"create_time"`
-	Updated     sql.RawBytes `db:"update_time"`
-	Schedule    sql.RawBytes `db:"schedule"`
-	Tick        sql.RawBytes `db:"tick"`
-	Cause       sql.RawBytes `db:"cause"`
-	RetryBefore sql.RawBytes `db:"retry_before"`
-	TickContext sql.RawBytes `db:"tick_context"`
-
-	DBTime   sql.RawBytes `db:"db_time"`
-	DBServer sql.RawBytes `db:"db_server"`
-}
-
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
-
-// row decodes a whole row. The error says what is wrong with it. Then id, version and status are set if they could be
-// read.
-func (r *record) row() (row.Row, error) {
-	var d decoder
-	decoded := r.attempt(&d)
-	decoded.Status = row.Status(d.int("status", r.Status, 0, math.MaxUint8))
-	decoded.IPAddress = uint32(d.optional("ip_address", r.IPAddress, math.MaxUint32))
-	decoded.Executor = string(d.notNull("executor", r.Executor))
-	decoded.Delay = d.millis("delay_time", r.Delay)
-	decoded.Late = row.LateReason(d.optional("late_reason", r.Late, math.MaxUint8))
-	decoded.Created = d.time("create_time", d.notNull("create_time", r.Created))
-	decoded.Updated = d.time("update_time", d.notNull("update_time", r.Updated))
-	if decoded.Status > row.Cancelled {
-		d.fail("status", fmt.Errorf("%d is not known", decoded.Status))
-	}
-	return decoded, d.err
-}
-
-// claimed decodes a row that a claim has won, as far as an attempt needs it.
-func (r *record) claimed(by row.Claim) (row.Row, error) {
-	var d decoder
-	decoded := r.attempt(&d)
-	decoded.Status, decoded.Executor, decoded.IPAddress = row.Executing, by.Executor, by.IP
-	return decoded, d.err
-}
-
-// attempt decodes what an attempt needs of a row.
-func (r *record) attempt(d *decoder) row.Row {
-	return row.Row{
-		ID:          d.int("id", r.ID, 1, math.MaxInt64),
-		Version:     d.version(r.Version),
-		Tag:         string(d.notNull("tag", r.Tag)),
-		Key:         string(r.Key),
-		Body:        bytes.Clone(r.Body),
-		Attempt:     int(d.int("attempt", r.Attempt, 0, math.MaxInt32)),
-		MaxAttempts: int(d.optional("max_attempts", r.MaxAttempts, math.MaxInt32)),
-		CrashCount:  int(d.int("crash_count", r.CrashCount, 0, math.MaxInt32)),
-		TTR:         max(d.millis("ttr", r.TTR), row.MinTTR),
-		Priority:    int(d.int("priority", r.Priority, math.MinInt16, math.MaxInt16)),
-		Headers:     d.json("headers", r.Headers, &map[string]json.RawMessage{}),
-		MaxLate:     d.millis("max_late_ms", r.MaxLate),
-		LatePolicy:  row.LatePolicy(d.int("late_policy", r.LatePolicy, 0, int64(row.LateFail))),
-		Expected:    d.time("expected_time", d.notNull("expected_time", r.Expected)),
-		Execution:   d.time("execution_time", r.Execution),
-		Finish:      d.time("finish_time", r.Finish),
-		Due:         d.time("due_time", r.Due),
-		ErrorStack:  string(r.ErrorStack),
-		Errors:      d.json("errors", r.Errors, &[]json.RawMessage{}),
-		TickOf:      r.tickOf(d),
-	}
-}
-
-// tickOf decodes which tick the task is the run of. It returns nil for a task that no schedule has made.
-func (r *record) tickOf(d *decoder) *row.TickOf {
-	if r.Schedule == nil {
-		return nil
-	}
-	of := &row.TickOf{
-		Schedule:    string(r.Schedule),
-		Tick:        d.time("tick", d.notNull("tick", r.Tick)),
-		Cause:       row.Cause(d.int("cause", r.Cause, 0, int64(row.CauseBackfill))),
-		RetryBefore: d.time("retry_before", r.RetryBefore),
-	}
-	if err := of.ReadContext(r.TickContext); err != nil {
-		d.fail("tick_context", err)
-	}
-	return of
-}
-
-// state decodes the state of a row. It cannot fail: a due time that cannot be read counts as not set.
-func (r *record) state() row.State {
-	var d decoder
-	return row.State{
-		ID:       d.int("id", r.ID, 1, math.MaxInt64),
-		Tag:      string(r.Tag),
-		Version:  d.version(r.Version),
-		Status:   row.Status(d.int("status", r.Status, 0, math.MaxUint8)),
-		Due:      d.time("due_time", r.Due),
-		Executor: string(r.Executor),
-	}
-}
-
-// due decodes what arming and claiming need of a row. What cannot be read is left zero: the claim reads the row again,
-// and reports it as broken.
-func (r *record) due() row.Due {
-	var d decoder
-	return row.Due{
-		ID:         d.int("id", r.ID, 1, math.MaxInt64),
-		Version:    d.version(r.Version),
-		Tag:        string(r.Tag),
-		Due:        d.time("due_time", r.Due),
-		Priority:   int(d.int("priority", r.Priority, math.MinInt16, math.MaxInt16)),
-		CrashCount: int(d.int("crash_count", r.CrashCount, 0, math.MaxInt32)),
-	}
-}
-
-func (r *record) reading() (row.Reading, error) {
-	var d decoder
-	reading := row.Reading{Time: d.time("the server's time", r.DBTime), Server: string(r.DBServer)}
-	return reading, d.err
-}
 
 // decoder keeps the first error of a row.
 type decoder struct{ err error }

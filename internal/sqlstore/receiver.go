@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -117,13 +116,13 @@ func (d dialect) deleteReceiver(id int64) (string, []any) {
 }
 
 // Receiver returns one receiver, expired or not, and reports whether it is there.
-func (s *Store) Receiver(ctx context.Context, id int64) (found row.Receiver, there bool, err error) {
+func (s *Store) Receiver(ctx context.Context, id int64) (w row.Receiver, there bool, err error) {
 	query, args := s.dialect.receiverByID(id)
-	err = scan(ctx, s.db, query, args, func(r *receiverRecord) error {
-		found, there = r.receiver(), true
+	err = read(ctx, s.db, query, args, receivers, func(f *found[row.Receiver]) error {
+		w, there = f.row, true
 		return nil
 	})
-	return found, there, classify("read a receiver", err)
+	return w, there, classify("read a receiver", err)
 }
 
 // ReceiverAt returns the receiver of an application and address, expired or not, and reports whether it is there.
@@ -136,24 +135,24 @@ func (s *Store) ReceiverAt(ctx context.Context, app, address string) (found row.
 }
 
 func (d dialect) receiverByID(id int64) (string, []any) {
-	return "SELECT " + d.receiverList() + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
+	return "SELECT " + selectList(d, "t.", receivers.columns) + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
 }
 
 // Receivers returns the receivers that are alive, by id, and the database's time at which they are.
 func (s *Store) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
 	d := s.dialect
-	query := "SELECT c.*, " + d.receiverList() + " FROM (SELECT " + d.reading() + ") c" +
+	query := "SELECT c.*, " + selectList(d, "t.", receivers.columns) + " FROM (SELECT " + d.reading() + ") c" +
 		" LEFT JOIN " + workerTable + " AS t ON t.expire_time > " + d.now + " ORDER BY t.id"
-	var receivers []row.Receiver
+	var all []row.Receiver
 	var reading row.Reading
-	err := scan(ctx, s.db, query, nil, func(r *receiverRecord) (err error) {
-		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || r.ID == nil {
-			return err
+	err := read(ctx, s.db, query, nil, receivers, func(f *found[row.Receiver]) error {
+		reading = f.reading
+		if f.there {
+			all = append(all, f.row)
 		}
-		receivers = append(receivers, r.receiver())
 		return nil
 	})
-	return receivers, reading, classify("read receivers", err)
+	return all, reading, classify("read receivers", err)
 }
 
 // CountReceivers returns how many receivers are stored, those that have expired included.
@@ -167,53 +166,36 @@ func (s *Store) CountReceivers(ctx context.Context) (n int, err error) {
 	return n, classify("count receivers", err)
 }
 
-// receiverRecord is a row of delay_task_worker and a reading of the clock. All but the clock is NULL when there is no
-// receiver.
-type receiverRecord struct {
-	DBTime   sql.RawBytes `db:"db_time"`
-	DBServer sql.RawBytes `db:"db_server"`
-
-	ID      sql.RawBytes `db:"id"`
-	App     sql.RawBytes `db:"app"`
-	Address sql.RawBytes `db:"address"`
-	Tags    sql.RawBytes `db:"tags"`
-	Secret  sql.RawBytes `db:"secret"`
-	TTL     sql.RawBytes `db:"ttl"`
-	Created sql.RawBytes `db:"create_time"`
-	Expires sql.RawBytes `db:"expire_time"`
-}
-
-// receiver decodes what can be read: one broken row must not hide the other receivers. A receiver without tags is not
-// called.
-func (r *receiverRecord) receiver() row.Receiver {
-	var d decoder
-	return row.Receiver{
-		ID: d.int("id", r.ID, 1, math.MaxInt64), App: string(r.App), Address: string(r.Address), Tags: readList(r.Tags),
-		Secret: unhexed(r.Secret), TTL: d.millis("ttl", r.TTL),
-		Created: d.time("create_time", r.Created), Expires: d.time("expire_time", r.Expires),
-	}
-}
-
-func (d dialect) receiverList() string {
-	return strings.Join([]string{
-		"t.id", d.text("app"), d.text("address"), d.text("tags"), "HEX(t.secret) AS secret", "t.ttl",
-		d.time("create_time"), d.time("expire_time"),
-	}, ", ")
-}
+// One broken row must not hide the other receivers: what cannot be read is zero. A receiver without tags is not called.
+var receivers = newTable(workerTable,
+	integer("id", 1, math.MaxInt64, func(w *row.Receiver) *int64 { return &w.ID }),
+	chars("app", func(w *row.Receiver) *string { return &w.App }),
+	chars("address", func(w *row.Receiver) *string { return &w.Address }),
+	column[row.Receiver]{name: "address_hash"},
+	list("tags", func(w *row.Receiver) *[]string { return &w.Tags }),
+	column[row.Receiver]{
+		name: "secret", form: aHash,
+		decode: func(_ *decoder, w *row.Receiver, raw []byte) { w.Secret = unhexed(raw) },
+	},
+	millis("ttl", func(w *row.Receiver) *time.Duration { return &w.TTL }),
+	moment("create_time", func(w *row.Receiver) *row.Time { return &w.Created }),
+	moment("expire_time", func(w *row.Receiver) *row.Time { return &w.Expires }),
+	column[row.Receiver]{name: "update_time"},
+)
 
 // readReceiver returns the receiver of the same application and address; its id is 0 when there is none.
-func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (found row.Receiver, err error) {
+func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (stored row.Receiver, err error) {
 	query, args := d.findReceiver(w)
-	err = scan(ctx, q, query, args, func(r *receiverRecord) error {
-		found = r.receiver()
+	err = read(ctx, q, query, args, receivers, func(f *found[row.Receiver]) error {
+		stored = f.row
 		return nil
 	})
-	return found, err
+	return stored, err
 }
 
 // findReceiver is for connections of a lane. On others the application would be compared in their character set.
 func (d dialect) findReceiver(w row.Receiver) (string, []any) {
-	return "SELECT " + d.receiverList() + " FROM " + workerTable + " AS t" +
+	return "SELECT " + selectList(d, "t.", receivers.columns) + " FROM " + workerTable + " AS t" +
 			" WHERE t.app = " + d.bindText + " AND t.address_hash = UNHEX(?)",
 		[]any{w.App, addressHash(w)}
 }

@@ -14,9 +14,31 @@ import (
 
 const rollupTable = "delay_task_rollup"
 
-var rollupColumns = []string{
-	"span", "bucket", "tag", "node", "completed", "retried", "failed", "lost", "late", "late_max", "mark",
-}
+var rollups = newTable(rollupTable,
+	integer("span", 0, math.MaxInt16, func(r *row.Rollup) *row.RollupSpan { return &r.Span }),
+	moment("bucket", func(r *row.Rollup) *row.Time { return &r.Begin }),
+	chars("tag", func(r *row.Rollup) *string { return &r.Tag }),
+	chars("node", func(r *row.Rollup) *string { return &r.Node }),
+	integer("completed", 0, math.MaxInt64, func(r *row.Rollup) *int64 { return &r.Completed }),
+	integer("retried", 0, math.MaxInt64, func(r *row.Rollup) *int64 { return &r.Retried }),
+	integer("failed", 0, math.MaxInt64, func(r *row.Rollup) *int64 { return &r.Failed }),
+	integer("lost", 0, math.MaxInt64, func(r *row.Rollup) *int64 { return &r.Lost }),
+	column[row.Rollup]{
+		name: "late", form: aText, value: func(r *row.Rollup) any { return r.Late.Column() },
+		decode: func(_ *decoder, r *row.Rollup, raw []byte) { r.Late = row.ReadHistogram(raw) },
+	},
+	column[row.Rollup]{
+		name: "late_max", form: aNumber, value: func(r *row.Rollup) any { return r.Max.Microseconds() },
+		decode: func(d *decoder, r *row.Rollup, raw []byte) {
+			const most = int64(math.MaxInt64 / time.Microsecond)
+			r.Max = time.Duration(d.int("late_max", raw, 0, most)) * time.Microsecond
+		},
+	},
+	column[row.Rollup]{
+		name: "mark", form: aText, value: func(r *row.Rollup) any { return r.Mark.String() },
+		decode: func(_ *decoder, r *row.Rollup, raw []byte) { r.Mark = row.ReadMark(raw) },
+	},
+)
 
 // PutRollups implements [store.Rollups].
 func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
@@ -32,70 +54,27 @@ func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
 func (d dialect) putRollups(rows []row.Rollup) (string, []any) {
 	var t text
 	t.grow(len(rows)*140, len(rows)*4)
-	t.write("REPLACE INTO " + rollupTable + " (" + strings.Join(rollupColumns, ", ") + ") VALUES ")
-	for i := range rows {
-		r := &rows[i]
-		if i > 0 {
-			t.write(", ")
-		}
-		t.write("(")
-		for n, value := range []any{
-			int64(r.Span), r.Begin, r.Tag, r.Node, r.Completed, r.Retried, r.Failed, r.Lost, r.Late.Column(),
-			r.Max.Microseconds(), r.Mark.String(),
-		} {
-			if n > 0 {
-				t.write(", ")
-			}
-			t.value(d.bindText, value)
-		}
-		t.write(")")
-	}
+	insertAll(&t, "REPLACE", d, rollups, rows)
 	return t.sql.String(), t.args
-}
-
-// rollupRecord is a row of delay_task_rollup.
-type rollupRecord struct {
-	Bucket    sql.RawBytes `db:"bucket"`
-	Tag       sql.RawBytes `db:"tag"`
-	Node      sql.RawBytes `db:"node"`
-	Completed sql.RawBytes `db:"completed"`
-	Retried   sql.RawBytes `db:"retried"`
-	Failed    sql.RawBytes `db:"failed"`
-	Lost      sql.RawBytes `db:"lost"`
-	Late      sql.RawBytes `db:"late"`
-	LateMax   sql.RawBytes `db:"late_max"`
-	Mark      sql.RawBytes `db:"mark"`
-}
-
-// rollup decodes what can be read and leaves the rest zero.
-func (r *rollupRecord) rollup(span row.RollupSpan) row.Rollup {
-	var d decoder
-	count := func(raw []byte) int64 { return d.int("count", raw, 0, math.MaxInt64) }
-	const most = int64(math.MaxInt64 / time.Microsecond)
-	return row.Rollup{
-		Span: span, Begin: d.time("bucket", r.Bucket), Tag: string(r.Tag), Node: string(r.Node),
-		Completed: count(r.Completed), Retried: count(r.Retried), Failed: count(r.Failed), Lost: count(r.Lost),
-		Late: row.ReadHistogram(r.Late), Max: time.Duration(d.int("late_max", r.LateMax, 0, most)) * time.Microsecond,
-		Mark: row.ReadMark(r.Mark),
-	}
 }
 
 // Rollups implements [store.Rollups].
 func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) (
-	found []row.Rollup, err error) {
+	rows []row.Rollup, err error) {
 	const op = "read rollups"
 	if from >= to || tags != nil && len(tags) == 0 {
 		return nil, nil
 	}
 	query, args := s.dialect.rollups(span, tags, from, to)
-	err = scan(ctx, s.db, query, args, func(r *rollupRecord) error {
-		if len(found) == mostRollups {
+	err = read(ctx, s.db, query, args, rollups, func(f *found[row.Rollup]) error {
+		if len(rows) == mostRollups {
 			return fmt.Errorf("there are more than %d rows: %w", mostRollups, context.DeadlineExceeded)
 		}
-		found = append(found, r.rollup(span))
+		f.row.Span = span
+		rows = append(rows, f.row) // what cannot be read is zero
 		return nil
 	})
-	return found, classify(op, err)
+	return rows, classify(op, err)
 }
 
 // mostRollups bounds what one read holds in memory. More would also take longer than a page waits.
@@ -128,9 +107,7 @@ func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) 
 		tags = slices.Compact(slices.Sorted(slices.Values(tags)))
 		where, args = append(where, "t.tag IN ("+marks(len(tags), d.bindName)+")"), append(args, anys(tags)...)
 	}
-	columns := []string{d.time("bucket"), d.text("tag"), d.text("node"), "completed", "retried", "failed", "lost",
-		d.text("late"), "late_max", d.text("mark")}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM " + rollupTable + " AS t" + d.byID + " WHERE " +
+	return "SELECT " + selectList(d, "", rollups.columns[1:]) + " FROM " + rollupTable + " AS t" + d.byID + " WHERE " +
 		strings.Join(where, " AND ") + " ORDER BY t.span, t.bucket, t.tag, t.node" +
 		fmt.Sprintf(" LIMIT %d", mostRollups+1), args
 }
@@ -148,8 +125,8 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 	err = s.keep.do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
 		var buckets []row.Time
 		query, args := s.own.oldRollups(span, before, limit)
-		err := scan(ctx, conn, query, args, func(r *rollupRecord) error {
-			buckets = append(buckets, new(decoder).time("bucket", r.Bucket))
+		err := read(ctx, conn, query, args, rollups, func(f *found[row.Rollup]) error {
+			buckets = append(buckets, f.row.Begin)
 			return nil
 		})
 		buckets = slices.Compact(buckets)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -27,7 +26,7 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	case tx != nil:
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
-		return classify(op, insertAll(ctx, tx, s.dialect, rows))
+		return classify(op, insertIn(ctx, tx, s.dialect, rows))
 	case len(rows) <= maxInsert:
 		query, args := s.own.insert(rows)
 		_, err := via.execute(ctx, op, query, args)
@@ -39,7 +38,7 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 				return err
 			}
 			defer tx.Rollback() // does nothing after the commit
-			if err := insertAll(ctx, tx, s.own, rows); err != nil {
+			if err := insertIn(ctx, tx, s.own, rows); err != nil {
 				return err
 			}
 			return tx.Commit()
@@ -56,7 +55,7 @@ func (s *Store) saveLane(rows []row.Row) *lane {
 	return s.save
 }
 
-func insertAll(ctx context.Context, to execer, d dialect, rows []row.Row) error {
+func insertIn(ctx context.Context, to execer, d dialect, rows []row.Row) error {
 	for len(rows) > 0 {
 		n := min(len(rows), maxInsert)
 		query, args := d.insert(rows[:n])
@@ -68,53 +67,15 @@ func insertAll(ctx context.Context, to execer, d dialect, rows []row.Row) error 
 	return nil
 }
 
-// inserted is a column that an INSERT fills.
-type inserted struct {
-	name  string
-	write func(*text, *row.Row)
-	unset func(*row.Row) bool          // the table's default is what is wanted; nil: never
-	alike func(r, first *row.Row) bool // one expression serves both rows; nil: never
-	as    string                       // that expression, when write does not make it of the first row
-}
-
-// insertColumns leaves out columns that no row sets, because each costs something for every row. Where the dialect
-// selects from the values, an expression that serves all rows is written once.
-func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
-	all := []inserted{
-		{name: "id", write: func(t *text, r *row.Row) { t.number(r.ID) }},
-		{name: "expected_time", write: func(t *text, r *row.Row) { t.moment(r.Expected) }}, // second: see secondValue
-		{name: "tag", write: func(t *text, r *row.Row) { t.bind(d.bindText, r.Tag) },
-			alike: func(r, first *row.Row) bool { return r.Tag == first.Tag }},
-		{name: "task_key", write: func(t *text, r *row.Row) { t.value(d.bindText, orNull(r.Key)) },
-			unset: func(r *row.Row) bool { return r.Key == "" }},
-		{name: "message_body", write: func(t *text, r *row.Row) { t.bind(d.bindText, string(r.Body)) }},
-		{name: "max_attempts", write: func(t *text, r *row.Row) { t.value("", orNull(int64(r.MaxAttempts))) },
-			alike: func(r, first *row.Row) bool { return r.MaxAttempts == first.MaxAttempts }},
-		{name: "ttr", write: func(t *text, r *row.Row) { t.number(r.TTR.Milliseconds()) },
-			alike: func(r, first *row.Row) bool { return r.TTR == first.TTR }},
-		{name: "priority", write: func(t *text, r *row.Row) { t.number(int64(r.Priority)) },
-			alike: func(r, first *row.Row) bool { return r.Priority == first.Priority }},
-		{name: "headers", write: func(t *text, r *row.Row) { t.value(d.bindJSON, textOrNull(r.Headers)) },
-			unset: func(r *row.Row) bool { return r.Headers == nil }},
-		{name: "max_late_ms", write: func(t *text, r *row.Row) { t.number(r.MaxLate.Milliseconds()) },
-			unset: func(r *row.Row) bool { return r.MaxLate == 0 }},
-		{name: "late_policy", write: func(t *text, r *row.Row) { t.number(int64(r.LatePolicy)) },
-			unset: func(r *row.Row) bool { return r.LatePolicy == row.LateRun }},
-		{name: "delay_time", write: func(t *text, r *row.Row) { t.number(r.Delay.Milliseconds()) },
-			alike: func(r, first *row.Row) bool { return r.Delay == first.Delay }},
-		{name: "due_time", write: func(t *text, r *row.Row) { t.moment(r.Due) },
-			alike: func(r, _ *row.Row) bool { return r.Due == r.Expected }, as: d.secondValue},
-		{name: "create_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
-		{name: "update_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
-	}
-	if !every(rows, ofNoSchedule) {
-		all = append(all, d.tickColumns()...)
-	}
-	for _, c := range all {
+// insertColumns leaves out columns that no row sets. Where the dialect selects from the values, once has what serves
+// all rows.
+func (d dialect) insertColumns(rows []row.Row) (each, once []*column[row.Row]) {
+	each, once = make([]*column[row.Row], 0, len(savedColumns)), make([]*column[row.Row], 0, len(savedColumns))
+	for i := range savedColumns {
+		c := &savedColumns[i]
 		switch {
-		case c.unset != nil && every(rows, c.unset):
-		case d.secondValue != "" && c.alike != nil &&
-			every(rows, func(r *row.Row) bool { return c.alike(r, &rows[0]) }):
+		case c.save == whereSet && every(rows, c.unset):
+		case d.secondValue != "" && isShared(c, rows):
 			once = append(once, c)
 		default:
 			each = append(each, c)
@@ -123,29 +84,16 @@ func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
 	return each, once
 }
 
-// tickColumns fills the columns of the runs of schedules.
-func (d dialect) tickColumns() []inserted {
-	column := func(name, bind string, value func(*row.TickOf) any) inserted {
-		return inserted{name: name, write: func(t *text, r *row.Row) {
-			if ofNoSchedule(r) {
-				t.write("NULL")
-				return
-			}
-			t.value(bind, value(r.TickOf))
-		}}
-	}
-	return []inserted{
-		column("schedule", d.bindText, func(of *row.TickOf) any { return of.Schedule }),
-		column("tick", "", func(of *row.TickOf) any { return of.Tick }),
-		column("cause", "", func(of *row.TickOf) any { return int64(of.Cause) }),
-		column("retry_before", "", func(of *row.TickOf) any { return momentOrNull(of.RetryBefore) }),
-		column("tick_context", d.bindText, func(of *row.TickOf) any { return string(of.Context()) }),
+func isShared(c *column[row.Row], rows []row.Row) bool {
+	switch c.save {
+	case shared:
+		return every(rows, func(r *row.Row) bool { return c.same(r, &rows[0]) })
+	case asExpected:
+		return every(rows, func(r *row.Row) bool { return r.Due == r.Expected })
+	default:
+		return c.save == atNow
 	}
 }
-
-func ofNoSchedule(r *row.Row) bool { return r.TickOf == nil }
-
-func always(_, _ *row.Row) bool { return true }
 
 func every(rows []row.Row, is func(*row.Row) bool) bool {
 	for i := range rows {
@@ -158,36 +106,37 @@ func every(rows []row.Row, is func(*row.Row) bool) bool {
 
 func (d dialect) insert(rows []row.Row) (string, []any) {
 	each, once := d.insertColumns(rows)
-	names := make([]string, 0, len(each)+len(once))
-	for _, c := range slices.Concat(each, once) {
-		names = append(names, c.name)
-	}
 	var t text
 	t.grow((len(rows)+1)*insertBytes, len(rows)*insertArgs)
-	t.write("INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") ")
+	t.write("INSERT INTO " + table + " (")
+	for i, c := range slices.Concat(each, once) {
+		t.comma(i)
+		t.write(c.name)
+	}
+	t.write(") ")
+	marks := make([]string, len(each))
+	for i, c := range each {
+		marks[i] = c.mark(&d)
+	}
 	if len(once) > 0 {
 		t.write("SELECT *")
 		for _, c := range once {
 			t.write(", ")
-			if c.as != "" {
-				t.write(c.as)
+			if c.save == asExpected {
+				t.write(d.secondValue)
 			} else {
-				c.write(&t, &rows[0])
+				put(&t, c, c.mark(&d), &rows[0])
 			}
 		}
 		t.write(" FROM (")
 	}
 	t.write("VALUES ")
 	for i := range rows {
-		if i > 0 {
-			t.write(", ")
-		}
+		t.comma(i)
 		t.write("(")
 		for n, c := range each {
-			if n > 0 {
-				t.write(", ")
-			}
-			c.write(&t, &rows[i])
+			t.comma(n)
+			put(&t, c, marks[n], &rows[i])
 		}
 		t.write(")")
 	}
@@ -195,6 +144,17 @@ func (d dialect) insert(rows []row.Row) (string, []any) {
 		t.write(")")
 	}
 	return t.sql.String(), t.args
+}
+
+func put(t *text, c *column[row.Row], mark string, r *row.Row) {
+	switch {
+	case c.save == atNow:
+		t.write(mark)
+	case c.write != nil:
+		c.write(t, r)
+	default:
+		t.value(mark, c.value(r))
+	}
 }
 
 // What a row without options needs in an INSERT.
@@ -221,7 +181,7 @@ func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, [
 		return nil, nil, nil
 	}
 	var found page
-	err := scan(ctx, s.from(tx), s.dialect.rowsByID(s.dialect.selectList(true), ids), nil, found.add)
+	err := read(ctx, s.from(tx), s.dialect.rowsByID(s.dialect.taskList(true), ids), nil, tasks, found.add)
 	return found.rows, found.broken, classify("read tasks", err)
 }
 
@@ -232,7 +192,7 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 	}
 	var found page
 	query, args := s.dialect.findActive(keys)
-	err := scan(ctx, s.from(tx), query, args, found.add)
+	err := read(ctx, s.from(tx), query, args, tasks, found.add)
 	return found.rows, classify("find tasks by key", err)
 }
 
@@ -245,12 +205,12 @@ func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]
 	if err != nil || len(ids) == 0 {
 		return nil, nil, classify(op, err)
 	}
-	query = s.dialect.rowsByID(s.dialect.selectList(true), ids)
+	query = s.dialect.rowsByID(s.dialect.taskList(true), ids)
 	if s.dialect.rowLocks {
 		query += " FOR UPDATE"
 	}
 	var found page
-	err = scan(ctx, tx, query, nil, found.add)
+	err = read(ctx, tx, query, nil, tasks, found.add)
 	return found.rows, found.broken, classify(op, err)
 }
 
@@ -267,7 +227,7 @@ func (d dialect) findActive(keys []row.TagKey) (string, []any) {
 	for i, k := range keys {
 		args[i] = d.activeKey(k)
 	}
-	return "SELECT " + d.selectList(true) + " FROM " + table + d.byKey +
+	return "SELECT " + d.taskList(true) + " FROM " + table + d.byKey +
 		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args
 }
 

@@ -34,17 +34,16 @@ func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Sche
 }
 
 func (s *Store) readSchedules(ctx context.Context, op, query string, args []any) (
-	found []row.Schedule, broken []row.Broken, err error) {
-	err = scan(ctx, s.db, query, args, func(r *scheduleRecord) error {
-		decoded, err := r.schedule()
-		if err != nil {
-			broken = append(broken, brokenSchedule(decoded, err))
+	sound []row.Schedule, broken []row.Broken, err error) {
+	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) error {
+		if f.err != nil {
+			broken = append(broken, brokenSchedule(f.row, f.err))
 			return nil
 		}
-		found = append(found, decoded)
+		sound = append(sound, f.row)
 		return nil
 	})
-	return found, broken, classify(op, err)
+	return sound, broken, classify(op, err)
 }
 
 func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) (string, []any) {
@@ -53,7 +52,7 @@ func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) (string,
 		where += " AND t.look_time >= ? AND (t.look_time > ? OR t.id > ?)"
 		args = append(args, from, from, afterID)
 	}
-	return "SELECT " + d.scheduleList(true) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
+	return "SELECT " + withBodies(d, schedules.columns, true) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
 		" WHERE " + where + " ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args
 }
 
@@ -81,7 +80,7 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 	if f.Tag != "" {
 		and(fmt.Sprintf(d.sameText, "t.tag"), f.Tag)
 	}
-	return "SELECT " + d.scheduleList(!f.NoBodies) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
+	return "SELECT " + withBodies(d, schedules.columns, !f.NoBodies) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
 		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
 }
 
@@ -118,8 +117,8 @@ func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit
 }
 
 func (s *Store) readRuns(ctx context.Context, op, query string, args []any) (runs []row.ScheduleRun, err error) {
-	err = scan(ctx, s.db, query, args, func(r *runRecord) error {
-		runs = append(runs, r.run())
+	err = read(ctx, s.db, query, args, scheduleRuns, func(f *found[row.ScheduleRun]) error {
+		runs = append(runs, f.row) // what cannot be read is zero: one broken row must not hide the others
 		return nil
 	})
 	return runs, classify(op, err)
@@ -127,7 +126,7 @@ func (s *Store) readRuns(ctx context.Context, op, query string, args []any) (run
 
 func (d dialect) openRuns(schedules []int64, limit int) (string, []any) {
 	schedules = slices.Compact(slices.Sorted(slices.Values(schedules)))
-	return "SELECT " + d.runList() + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
+	return "SELECT " + selectList(d, "", scheduleRuns.columns) + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
 		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, idList(schedules)) +
 		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}
 }
@@ -137,7 +136,7 @@ func (d dialect) runs(schedule int64, before row.Time, limit int) (string, []any
 	if !before.IsZero() {
 		where, args = where+" AND t.tick < ?", []any{before}
 	}
-	return "SELECT " + d.runList() + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
+	return "SELECT " + selectList(d, "", scheduleRuns.columns) + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
 		" ORDER BY t.tick DESC, t.cause DESC LIMIT " + fmt.Sprint(max(limit, 0)), args
 }
 
@@ -168,8 +167,8 @@ func (d dialect) firstBeyond(schedule int64, keep int) (string, []any) {
 }
 
 func (d dialect) trimmable(from row.ScheduleRun, limit int) (string, []any) {
-	return fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d", d.runList(), runTable,
-			d.byID, from.ScheduleID, row.OutcomeOpen) +
+	return fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d",
+			selectList(d, "", scheduleRuns.columns), runTable, d.byID, from.ScheduleID, row.OutcomeOpen) +
 			" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?) ORDER BY t.tick, t.cause LIMIT ?",
 		[]any{from.Tick, from.Tick, int64(from.Cause), limit}
 }

@@ -34,35 +34,28 @@ func (d dialect) createSession(r row.Session, life time.Duration) (string, []any
 
 // Sessions returns those that are stored under the hashes of their cookies, at most 2,000, also ones that are over, and
 // the database's time if there is any.
-func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (found []row.Session, now row.Reading, err error) {
+func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (known []row.Session, now row.Reading, err error) {
 	query, args := s.dialect.findSessions(hashes[:min(len(hashes), maxInsert)])
-	err = scan(ctx, s.db, query, args, func(c *struct {
-		DBTime   sql.RawBytes `db:"db_time"`
-		DBServer sql.RawBytes `db:"db_server"`
-
-		Hash      string       `db:"hash"`
-		Token     sql.RawBytes `db:"token"`
-		TokenHash string       `db:"token_hash"`
-		Expires   sql.RawBytes `db:"expire_time"`
-	}) (err error) {
-		if now, err = (&record{DBTime: c.DBTime, DBServer: c.DBServer}).reading(); err != nil {
-			return err
-		}
-		var d decoder
-		r := row.Session{
-			Hash: d.hash("hash", c.Hash), Token: string(c.Token), TokenHash: d.hash("token_hash", c.TokenHash),
-			Expires: d.time("expire_time", c.Expires),
-		}
-		if d.err == nil && !r.Expires.IsZero() { // what cannot be read is no session
-			found = append(found, r)
+	err = read(ctx, s.db, query, args, sessions, func(f *found[row.Session]) error {
+		now = f.reading
+		if f.err == nil && !f.row.Expires.IsZero() { // what cannot be read is no session
+			known = append(known, f.row)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, row.Reading{}, classify("read sessions", err)
 	}
-	return found, now, nil
+	return known, now, nil
 }
+
+var sessions = newTable(sessionTable,
+	hash("hash", func(r *row.Session) *[32]byte { return &r.Hash }),
+	chars("token", func(r *row.Session) *string { return &r.Token }),
+	hash("token_hash", func(r *row.Session) *[32]byte { return &r.TokenHash }),
+	column[row.Session]{name: "create_time"},
+	moment("expire_time", func(r *row.Session) *row.Time { return &r.Expires }),
+)
 
 func (d dialect) findSessions(hashes [][32]byte) (string, []any) {
 	texts := make([]any, len(hashes))

@@ -25,6 +25,13 @@ func (t *text) grow(bytes, args int) {
 
 func (t *text) write(sql string) { t.sql.WriteString(sql) }
 
+// comma separates the values of a list.
+func (t *text) comma(place int) {
+	if place > 0 {
+		t.write(", ")
+	}
+}
+
 func (t *text) number(n int64) { t.sql.Write(strconv.AppendInt(t.scratch[:0], n, 10)) }
 
 func (t *text) bind(mark string, value any) {

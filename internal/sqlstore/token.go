@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -70,55 +69,40 @@ func (d dialect) deleteToken(name string) (string, []any) {
 
 // AccessTokens returns all tokens by name, expired ones included, and the database's time by which they expire.
 func (s *Store) AccessTokens(ctx context.Context) ([]row.AccessToken, row.Reading, error) {
-	tokens, reading, err := s.dialect.readTokens(ctx, s.db)
-	return tokens, reading, classify("read tokens", err)
+	all, reading, err := s.dialect.readTokens(ctx, s.db)
+	return all, reading, classify("read tokens", err)
 }
 
-// tokenRecord is a row of delay_task_token and a reading of the clock. All but the clock is NULL when there is no
-// token.
-type tokenRecord struct {
-	DBTime   sql.RawBytes `db:"db_time"`
-	DBServer sql.RawBytes `db:"db_server"`
+// One broken row must not disable the other tokens. What cannot be read allows nothing: the token has no tags or verbs,
+// a hash of zeros that no token has, or an expiry long ago.
+var tokens = newTable(tokenTable,
+	chars("name", func(t *row.AccessToken) *string { return &t.Name }),
+	hash("hash", func(t *row.AccessToken) *[32]byte { return &t.Hash }),
+	list("tags", func(t *row.AccessToken) *[]string { return &t.Tags }),
+	list("verbs", func(t *row.AccessToken) *[]string { return &t.Verbs }),
+	moment("create_time", func(t *row.AccessToken) *row.Time { return &t.Created }),
+	column[row.AccessToken]{
+		name: "expire_time", form: aMoment,
+		decode: func(d *decoder, t *row.AccessToken, raw []byte) {
+			t.Expires = d.time("expire_time", raw)
+			if raw != nil && t.Expires.IsZero() {
+				t.Expires = row.MinTime
+			}
+		},
+	},
+)
 
-	Name    sql.RawBytes `db:"name"`
-	Hash    sql.RawBytes `db:"hash"`
-	Tags    sql.RawBytes `db:"tags"`
-	Verbs   sql.RawBytes `db:"verbs"`
-	Created sql.RawBytes `db:"create_time"`
-	Expires sql.RawBytes `db:"expire_time"`
-}
-
-// token decodes what can be read: one broken row must not disable the other tokens. What cannot be read allows nothing:
-// the token has no tags or verbs, a hash of zeros that no token has, or an expiry long ago.
-func (r *tokenRecord) token() row.AccessToken {
-	var d, expiry decoder
-	t := row.AccessToken{
-		Name: string(r.Name), Hash: d.hash("hash", string(r.Hash)), Tags: readList(r.Tags), Verbs: readList(r.Verbs),
-		Created: d.time("create_time", r.Created), Expires: expiry.time("expire_time", r.Expires),
-	}
-	if expiry.err != nil || r.Expires != nil && t.Expires.IsZero() {
-		t.Expires = row.MinTime
-	}
-	return t
-}
-
-func (d dialect) readTokens(ctx context.Context, q queryer) ([]row.AccessToken, row.Reading, error) {
-	columns := []string{
-		"c.*", d.text("name"), "HEX(hash) AS hash", d.text("tags"), d.text("verbs"), d.time("create_time"),
-		d.time("expire_time"),
-	}
-	query := "SELECT " + strings.Join(columns, ", ") +
+func (d dialect) readTokens(ctx context.Context, q queryer) (all []row.AccessToken, reading row.Reading, err error) {
+	query := "SELECT c.*, " + selectList(d, "", tokens.columns) +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"
-	var tokens []row.AccessToken
-	var reading row.Reading
-	err := scan(ctx, q, query, nil, func(r *tokenRecord) (err error) {
-		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || r.Name == nil {
-			return err
+	err = read(ctx, q, query, nil, tokens, func(f *found[row.AccessToken]) error {
+		reading = f.reading
+		if f.there {
+			all = append(all, f.row)
 		}
-		tokens = append(tokens, r.token())
 		return nil
 	})
-	return tokens, reading, err
+	return all, reading, err
 }
 
 // unhexed reads hexadecimal. It returns nil for NULL, which SQLite writes as an empty text.
