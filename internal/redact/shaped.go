@@ -31,8 +31,10 @@ func (m *masker) userinfo(found []part, text string) []part {
 		} else {
 			found = inDSN(found, word)
 		}
-		if colon, cut := cutPassword(word); len(found) == known && colon < cut {
-			found = added(found, part{colon, cut, 0})
+		if cut < i && len(found) == known {
+			if colon, end := cutPassword(word); colon < end {
+				found = added(found, part{colon, end, 0})
+			}
 		}
 		for n := known; n < len(found); n++ {
 			found[n].from += start
@@ -157,7 +159,7 @@ func (m *masker) shaped(found []part, text string) []part {
 			continue
 		}
 		from, to := i, i
-		if k&begins != 0 {
+		if k&begins != 0 && i+1 < len(text) && kinds[text[i+1]]&wordByte != 0 {
 			switch text[i] {
 			case 'b', 'B':
 				from, to = m.credentials(text, i)

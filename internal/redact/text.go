@@ -37,12 +37,12 @@ func united(all []part, text string, found [4][]part) []part {
 			all = append(all, p)
 		}
 	}
-	isShown := func(p part) bool { return shown[text[p.from:p.to]] }
-	return append(all[:known], slices.DeleteFunc(all[known:], isShown)...)
+	kept := slices.DeleteFunc(all[known:], func(p part) bool { return isShown(text[p.from:p.to]) })
+	return all[:known+len(kept)]
 }
 
-// shown are the mask, and what stands in descriptions for a secret: user:password@tcp(host:3306)/name.
-var shown = map[string]bool{Mask: true, "password": true, "***": true}
+// isShown tells the mask, and what stands in descriptions for a secret: user:password@tcp(host:3306)/name.
+func isShown(value string) bool { return value == Mask || value == "password" || value == "***" }
 
 // added is append, which would copy long lists more often.
 func added(all []part, p part) []part {
@@ -55,6 +55,9 @@ func added(all []part, p part) []part {
 // privateKeys finds private keys in PEM. One without an end reaches to the end of the text, which may have been cut.
 func privateKeys(found []part, text string) []part {
 	const begin, dashes, end = "-----BEGIN ", "-----", "-----END "
+	if len(text) < len(begin+"PRIVATE KEY") {
+		return found
+	}
 	for from := 0; ; {
 		start := strings.Index(text[from:], begin)
 		if start < 0 {
