@@ -17,7 +17,8 @@ type Receiver struct {
 
 // target has as its tags those of the receiver: a caller needs a right to all of them.
 func (r Receiver) target(hidden error) target {
-	t := target{name: strings.TrimSpace(r.App + " " + redact.Address(r.Address, redact.Mask)), tags: r.Tags, hidden: hidden}
+	t := target{name: strings.TrimSpace(r.App + " " + redact.Address(r.Address, redact.Mask)), tags: r.Tags,
+		hidden: hidden}
 	if len(r.Tags) == 1 {
 		t.tag = r.Tags[0]
 	} else {

@@ -93,7 +93,7 @@ func (d dialect) reportAudit(id, tasks int64, bulk string) (string, []any) {
 
 // stopAsked selects whether an act is under way, and whether a caller has asked to stop it.
 func (d dialect) stopAsked(id int64) string {
-	return "SELECT " + selectList(d, "t.", audits.pick("id", "outcome", "stop_time")) + " FROM " + auditTable + " AS t" + d.byID +
+	return "SELECT " + audits.list(d, "t.", "id", "outcome", "stop_time") + " FROM " + auditTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.id = %d", id)
 }
 
@@ -137,12 +137,12 @@ func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (en
 }
 
 func (d dialect) auditEntries(below int64, limit int) (string, []any) {
-	return "SELECT " + selectList(d, "t.", audits.columns) + " FROM " + auditTable + " AS t" + d.byID +
+	return "SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{below}
 }
 
 func (d dialect) auditEntriesOf(action string, below int64, limit int) (string, []any) {
-	return "SELECT " + selectList(d, "t.", audits.columns) + " FROM " + auditTable + " AS t" + fmt.Sprintf(d.by, actionKey) +
+	return "SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + fmt.Sprintf(d.by, actionKey) +
 		" WHERE t.action = " + d.bindName +
 		fmt.Sprintf(" AND t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{action, below}
 }
@@ -171,7 +171,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 }
 
 func (d dialect) oldestAudit(limit int) string {
-	return "SELECT " + selectList(d, "t.", audits.pick("id", "create_time")) + " FROM " + auditTable + " AS t" + d.byID +
+	return "SELECT " + audits.list(d, "t.", "id", "create_time") + " FROM " + auditTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.id > 0 ORDER BY t.id LIMIT %d", limit)
 }
 

@@ -34,6 +34,14 @@ func (t *tableOf[T]) pick(names ...string) []column[T] {
 	return columns
 }
 
+// list selects the columns with the names, or all.
+func (t *tableOf[T]) list(d dialect, alias string, names ...string) string {
+	if len(names) == 0 {
+		return selectList(d, alias, t.columns)
+	}
+	return selectList(d, alias, t.pick(names...))
+}
+
 // column is a column of a table. One that is not read has no decode, and one that no INSERT binds has no value.
 type column[T any] struct {
 	name   string
@@ -80,9 +88,9 @@ func namesOf[T any](columns []column[T]) []string {
 	return names
 }
 
-// selectList selects those columns of a table that are read. The table's alias ends in a dot where it has one. Times are
-// read as text and texts as their stored bytes, so that a connection's time zone, parseTime and character set change
-// nothing.
+// selectList selects those of the columns that are read. The alias of the table ends in a dot where it has one. Times
+// are read as text and texts as their stored bytes, so that a connection's time zone, parseTime and character set
+// change nothing.
 func selectList[T any](d dialect, alias string, columns []column[T]) string {
 	list := make([]string, 0, len(columns))
 	for _, c := range columns {

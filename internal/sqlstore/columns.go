@@ -133,7 +133,6 @@ var (
 	wholeColumns   = slices.Concat(attemptColumns, tasksRead(byOwner), tasksRead(byPeople))
 	claimedColumns = append(attemptColumns[:len(attemptColumns):len(attemptColumns)], tasks.byName[bodyColumn])
 	stateColumns   = tasks.pick("id", "tag", "version", "status", "due_time", "executor")
-	dueColumns     = tasks.pick("id", "version", "tag", "due_time", "priority", "crash_count")
 	savedColumns   = tasksSaved()
 )
 

@@ -90,7 +90,8 @@ const byDueTime = table + ".due_time, id"
 
 func (d dialect) dueBranch(tags string, args []any, order string, limit int, limits ...clause) clause {
 	where := joined(append([]clause{{tags + d.exactTag, args}}, limits...), " AND ")
-	return clause{"SELECT " + selectList(d, "", dueColumns) + " FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
+	return clause{"SELECT " + tasks.list(d, "", "id", "version", "tag", "due_time", "priority", "crash_count") +
+		" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
 

@@ -180,8 +180,8 @@ func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (curso
 }
 
 func (d dialect) upcoming(before row.Time, limit int) (string, []any) {
-	columns := schedules.pick("name", "tag", "spec", "jitter", "max_runs", "runs", "next_time")
-	return "SELECT t.id, " + selectList(d, "", columns) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
+	columns := schedules.list(d, "", "name", "tag", "spec", "jitter", "max_runs", "runs", "next_time")
+	return "SELECT t.id, " + columns + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
 		fmt.Sprintf(" WHERE t.look_time <= ? AND t.state = %d", row.ScheduleActive) + " AND t.next_time < ?" +
 		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), []any{before, before}
 }

@@ -13,9 +13,9 @@ import (
 
 const nodeTable = "delay_task_node"
 
-// nodes has the columns in the order in which their values are bound. One broken row must not hide the other nodes: what
-// cannot be read is zero. A node without tags serves none, and one without a heartbeat is not alive. The node's next
-// heartbeat mends the row.
+// nodes has the columns in the order in which their values are bound. One broken row must not hide the other nodes:
+// what cannot be read is zero. A node without tags serves none, and one without a heartbeat is not alive. The node's
+// next heartbeat mends the row.
 var nodes = newTable(nodeTable,
 	integer("number", 0, math.MaxInt32, func(n *row.Node) *int { return &n.Number }),
 	chars("token", func(n *row.Node) *string { return &n.Token }),
@@ -59,7 +59,7 @@ func bindList(list []string) (string, error) {
 // Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
 func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading, err error) {
 	d := s.dialect
-	query := "SELECT c.*, " + selectList(d, "", nodes.columns) +
+	query := "SELECT c.*, " + nodes.list(d, "") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
 	err = read(ctx, s.db, query, nil, nodes, func(f *found[row.Node]) error {
 		reading = f.reading

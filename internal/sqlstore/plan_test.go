@@ -304,10 +304,8 @@ func TestOldestOfEachTagIsReadInStepsOfTags(t *testing.T) {
 		must(t, err)
 		defer conn.Close()
 		before, count := rowsRead(t, conn), 0
-		must(t, read(t.Context(), conn, mysqlDialect.oldest, []any{int64(row.Pending)}, tasks, func(*found[row.Row]) error {
-			count++
-			return nil
-		}))
+		each := func(*found[row.Row]) error { count++; return nil }
+		must(t, read(t.Context(), conn, mysqlDialect.oldest, []any{int64(row.Pending)}, tasks, each))
 		if n := rowsRead(t, conn) - before; count != tags || n > 10*tags {
 			t.Errorf("found %d tags of 29,000 rows and read %d, want %d and a few each", count, n, tags)
 		}

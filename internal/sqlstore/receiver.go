@@ -135,13 +135,13 @@ func (s *Store) ReceiverAt(ctx context.Context, app, address string) (found row.
 }
 
 func (d dialect) receiverByID(id int64) (string, []any) {
-	return "SELECT " + selectList(d, "t.", receivers.columns) + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
+	return "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
 }
 
 // Receivers returns the receivers that are alive, by id, and the database's time at which they are.
 func (s *Store) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
 	d := s.dialect
-	query := "SELECT c.*, " + selectList(d, "t.", receivers.columns) + " FROM (SELECT " + d.reading() + ") c" +
+	query := "SELECT c.*, " + receivers.list(d, "t.") + " FROM (SELECT " + d.reading() + ") c" +
 		" LEFT JOIN " + workerTable + " AS t ON t.expire_time > " + d.now + " ORDER BY t.id"
 	var all []row.Receiver
 	var reading row.Reading
@@ -195,7 +195,7 @@ func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (s
 
 // findReceiver is for connections of a lane. On others the application would be compared in their character set.
 func (d dialect) findReceiver(w row.Receiver) (string, []any) {
-	return "SELECT " + selectList(d, "t.", receivers.columns) + " FROM " + workerTable + " AS t" +
+	return "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t" +
 			" WHERE t.app = " + d.bindText + " AND t.address_hash = UNHEX(?)",
 		[]any{w.App, addressHash(w)}
 }

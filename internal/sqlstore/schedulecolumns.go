@@ -44,7 +44,8 @@ var (
 		flag("retry_past_next", 1, func(s *row.Schedule) *bool { return &s.RetryPastNext }),
 	}
 	progressColumns = []column[row.Schedule]{
-		integer("state", 0, int64(row.ScheduleRetiredPaused), func(s *row.Schedule) *row.ScheduleState { return &s.State }),
+		integer("state", 0, int64(row.ScheduleRetiredPaused),
+			func(s *row.Schedule) *row.ScheduleState { return &s.State }),
 		charsOrNull("reason", func(s *row.Schedule) *string { return &s.Reason }),
 		chars("zone_data", func(s *row.Schedule) *string { return &s.ZoneData }),
 		moment("next_time", func(s *row.Schedule) *row.Time { return &s.Next }),

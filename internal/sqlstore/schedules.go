@@ -52,8 +52,9 @@ func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) (string,
 		where += " AND t.look_time >= ? AND (t.look_time > ? OR t.id > ?)"
 		args = append(args, from, from, afterID)
 	}
-	return "SELECT " + withBodies(d, schedules.columns, true) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
-		" WHERE " + where + " ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args
+	return "SELECT " + withBodies(d, schedules.columns, true) + " FROM " + scheduleTable + " AS t" +
+		fmt.Sprintf(d.by, lookKey) + " WHERE " + where +
+		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args
 }
 
 // schedules enters by the index of names in every case. Equal names, that differ only in spaces at their ends, cannot
@@ -80,8 +81,9 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 	if f.Tag != "" {
 		and(fmt.Sprintf(d.sameText, "t.tag"), f.Tag)
 	}
-	return "SELECT " + withBodies(d, schedules.columns, !f.NoBodies) + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, nameKey) +
-		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
+	return "SELECT " + withBodies(d, schedules.columns, !f.NoBodies) + " FROM " + scheduleTable + " AS t" +
+		fmt.Sprintf(d.by, nameKey) + " WHERE " + strings.Join(where, " AND ") +
+		" ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
 }
 
 // afterPrefix returns the first text after all that begin with the prefix, "" when there is none. The order of code
@@ -126,7 +128,7 @@ func (s *Store) readRuns(ctx context.Context, op, query string, args []any) (run
 
 func (d dialect) openRuns(schedules []int64, limit int) (string, []any) {
 	schedules = slices.Compact(slices.Sorted(slices.Values(schedules)))
-	return "SELECT " + selectList(d, "", scheduleRuns.columns) + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
+	return "SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
 		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, idList(schedules)) +
 		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}
 }
@@ -136,7 +138,7 @@ func (d dialect) runs(schedule int64, before row.Time, limit int) (string, []any
 	if !before.IsZero() {
 		where, args = where+" AND t.tick < ?", []any{before}
 	}
-	return "SELECT " + selectList(d, "", scheduleRuns.columns) + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
+	return "SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
 		" ORDER BY t.tick DESC, t.cause DESC LIMIT " + fmt.Sprint(max(limit, 0)), args
 }
 
@@ -168,7 +170,7 @@ func (d dialect) firstBeyond(schedule int64, keep int) (string, []any) {
 
 func (d dialect) trimmable(from row.ScheduleRun, limit int) (string, []any) {
 	return fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d",
-			selectList(d, "", scheduleRuns.columns), runTable, d.byID, from.ScheduleID, row.OutcomeOpen) +
+			scheduleRuns.list(d, ""), runTable, d.byID, from.ScheduleID, row.OutcomeOpen) +
 			" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?) ORDER BY t.tick, t.cause LIMIT ?",
 		[]any{from.Tick, from.Tick, int64(from.Cause), limit}
 }

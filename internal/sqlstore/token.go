@@ -93,7 +93,7 @@ var tokens = newTable(tokenTable,
 )
 
 func (d dialect) readTokens(ctx context.Context, q queryer) (all []row.AccessToken, reading row.Reading, err error) {
-	query := "SELECT c.*, " + selectList(d, "", tokens.columns) +
+	query := "SELECT c.*, " + tokens.list(d, "") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"
 	err = read(ctx, q, query, nil, tokens, func(f *found[row.AccessToken]) error {
 		reading = f.reading

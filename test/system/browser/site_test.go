@@ -203,7 +203,7 @@ func (s *site) act(t *testing.T) {
 	for _, err := range []error{nil, delaytask.ErrFinished, errors.New("boom"), delaytask.ErrOutcomeUnknown} {
 		_ = log.Do(t.Context(), audit.Act{
 			Who: "shop-ops", Action: audit.CancelTask, Target: target, Tag: "mail.send",
-		}, func(context.Context) error { return err })
+		}, func(context.Context) (int64, error) { return 0, err })
 	}
 	// Its process does not tell whether it is under way.
 	untold, err := bridge.Store(s.Scheduler).BeginAudit(t.Context(), row.AuditEntry{
