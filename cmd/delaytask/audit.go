@@ -51,8 +51,8 @@ of the access token, or user@host of the command. Changes by programs that use t
 			if f.Limit < 1 {
 				return misusedf("--limit %d: want 1 or more", f.Limit)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
-				page, err := s.Audit(ctx, f)
+			return a.onTasks(cmd, reads, func(ctx context.Context, _ *delaytask.Scheduler) error {
+				page, err := a.operator.Entries(ctx, by(), f)
 				if err != nil {
 					return err
 				}

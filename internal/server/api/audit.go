@@ -8,7 +8,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
@@ -33,9 +32,6 @@ func (a *API) auditOperation() {
 }
 
 func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, error) {
-	if err := allow(ctx, access.Audit, in.Tag); err != nil {
-		return nil, a.problem(err)
-	}
 	f := delaytask.AuditFilter{Who: in.Who, Action: in.Action, Tag: in.Tag, Limit: in.Limit}
 	if in.Before != "" {
 		before, err := wire.ParseID(in.Before)
@@ -44,10 +40,7 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 		}
 		f.Before = int64(before)
 	}
-	caller := access.From(ctx)
-	page, err := audit.Read(ctx, bridge.Store(a.scheduler), f, func(tag string) bool {
-		return caller.May(access.Audit, tag)
-	})
+	page, err := a.operator.Entries(ctx, by(ctx), f)
 	if err != nil {
 		return nil, a.problem(err)
 	}
