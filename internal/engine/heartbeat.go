@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 )
 
@@ -102,10 +101,4 @@ func (e *Engine) Ready(ctx context.Context) error {
 }
 
 // Warning returns what an operator has to mend although the engine is ready, or "".
-func (e *Engine) Warning() string {
-	mend := e.events.Health.Warning()
-	if mend == "" {
-		return ""
-	}
-	return find.BeyondLast + ": " + mend
-}
+func (e *Engine) Warning() string { return e.find.Warning() }

@@ -100,6 +100,15 @@ func (f *Finders) Stop(ctx context.Context) error { return f.Passes.stop(ctx) }
 // Scan looks for overdue rows at once.
 func (f *Finders) Scan() { f.Passes.runner.Kick(passScan) }
 
+// Warning returns what an operator has to mend although tasks run, or "".
+func (f *Finders) Warning() string {
+	mend := f.Health.Warning()
+	if mend == "" {
+		return ""
+	}
+	return beyondLast + ": " + mend
+}
+
 // Rescue ends the leases that are over, once.
 func (f *Finders) Rescue(ctx context.Context) error { return f.Passes.rescue.Pass(ctx) }
 

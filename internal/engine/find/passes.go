@@ -234,8 +234,7 @@ func (p *passes) purgeAudit(ctx context.Context) error {
 	return nil
 }
 
-// BeyondLast is what an operator is told of rows with ids beyond the last one. A statement follows.
-const BeyondLast = "rows had ids beyond the last one and were given others; " +
+const beyondLast = "rows had ids beyond the last one and were given others; " +
 	"each plain INSERT gets such an id, and is late, until this is run on the database"
 
 // renumber gives ids within the range to rows of plain INSERTs that have got greater ones, page by page. No process
@@ -253,7 +252,7 @@ func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
 	moved, mend, err := p.stores[passNumbers].Renumber(ctx, cluster.Last, p.cfg.NextID, scanPage)
 	if moved > 0 {
 		p.Health.Misnumbered(mend)
-		p.Log.Error(BeyondLast, "tasks", moved, "run", mend)
+		p.Log.Error(beyondLast, "tasks", moved, "run", mend)
 	}
 	return moved, err
 }

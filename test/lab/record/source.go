@@ -28,7 +28,9 @@ type Source struct {
 
 // Seeds is the folders whose code decides how a simulated cluster behaves.
 var Seeds = []string{
-	"internal/batch", "internal/clock", "internal/cluster", "internal/engine", "internal/lifecycle",
+	"internal/batch", "internal/clock", "internal/cluster", "internal/engine", "internal/engine/arm",
+	"internal/engine/control", "internal/engine/events", "internal/engine/find", "internal/engine/lease",
+	"internal/engine/run", "internal/engine/table", "internal/lifecycle",
 	"internal/memstore", "internal/planner", "internal/row", "internal/runqueue", "internal/save", "internal/schedule",
 	"internal/spec", "internal/store", "internal/timer", "processor", "scanner",
 }
