@@ -1,105 +1,144 @@
 package delaytask
 
 import (
-	"context"
+	"fmt"
+	"maps"
 	"time"
-
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Option is a setting of one task, given when it is saved. If an option is given twice, the last one counts. Headers
 // add up.
-type Option = processor.Option
+type Option func(*Save) error
 
-// Kind is one kind of task: a tag, the type of the body, and default options. It lets the compiler check both sides,
-// what saves a task and what runs it. Make it with [NewKind].
-type Kind[T any] = processor.Kind[T]
-
-// NewKind returns the kind of task with the tag. Its tasks are saved with the default options, which the options of a
-// single save follow. Bodies are stored as JSON, but a string, a []byte and a json.RawMessage are stored as they are.
-//
-// It panics like regexp.MustCompile when the tag is invalid, when an option is, and for [WithKey], [WithID] and
-// [WithTime], which belong to one task each.
-func NewKind[T any](tag string, defaults ...Option) Kind[T] {
-	return processor.NewKind[T](tag, defaults...)
-}
-
-// LatePolicy decides about a task that is claimed later than its max lateness.
-type LatePolicy = processor.LatePolicy
+// LatePolicy decides about a task that is claimed later than its max lateness. The numbers are stored.
+type LatePolicy uint8
 
 // The policies of [WithMaxLateness] for a task that is claimed too late.
 const (
-	LateRun  = processor.LateRun  // run anyway
-	LateSkip = processor.LateSkip // cancel it, with the reason
-	LateFail = processor.LateFail // fail it, with the reason
+	LateRun  LatePolicy = 0 // run anyway
+	LateSkip LatePolicy = 1 // cancel it, with the reason
+	LateFail LatePolicy = 2 // fail it, with the reason
 )
-
-// ConflictMode says what a save does when an unfinished task carries its key. The texts are those of the service.
-type ConflictMode = processor.ConflictMode
-
-// The modes of [WithOnConflict]. Times are due times.
-const (
-	KeepExisting       = processor.KeepExisting       // leave the existing task as it is; the default
-	ReplaceTime        = processor.ReplaceTime        // give it the time of this save
-	ReplaceTimeAndBody = processor.ReplaceTimeAndBody // give it the time and the body of this save
-	OnlyEarlier        = processor.OnlyEarlier        // give it the time of this save if that is earlier
-	OnlyLater          = processor.OnlyLater          // give it the time of this save if that is later
-)
-
-// Tx is a caller's open transaction: *sql.Tx and *sqlx.Tx fit. It must be one on the same database.
-type Tx = processor.Tx
 
 // WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in
 // the past runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the
 // year 9998.
-func WithTime(t time.Time) Option { return processor.WithTime(t) }
+func WithTime(t time.Time) Option {
+	return func(s *Save) error {
+		s.At = t.UTC() // which also drops the monotonic reading: it means nothing on another machine
+		return checkTime(t)
+	}
+}
 
 // WithKey names the task: while a task of the tag with this key is unfinished, saving another one returns
 // [ErrDuplicate], or does what [WithOnConflict] says. Keys are case-sensitive. "" means no key. A key belongs to the
 // application of [WithApp]. It returns [ErrInvalidKey].
-func WithKey(key string) Option { return processor.WithKey(key) }
+func WithKey(key string) Option {
+	return func(s *Save) error {
+		s.Key = key
+		return checkKey(key)
+	}
+}
 
-// WithApp sets the application that the task belongs to. The service calls back only receivers of this application. The
-// task's key is unique within the tag and the application: another application may use the same key. "" means no
-// application. It returns [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
-func WithApp(app string) Option { return processor.WithApp(app) }
-
-// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]. Saving twice under an id stores the task
-// once. With another content the second save returns [ErrConflict]. WithID returns [ErrInvalidID]. A save under an id
-// may repeat an earlier one. While the outcome of that is not known, errors of the database, of ctx and of a stop are
-// returned as [ErrOutcomeUnknown] too.
-func WithID(id int64) Option { return processor.WithID(id) }
+// WithID saves under an id from NewID or from an [OutcomeUnknownError]. Saving twice under an id stores the task once.
+// With another content the second save returns [ErrConflict]. WithID returns [ErrInvalidID]. A save under an id may
+// repeat an earlier one. While the outcome of that is not known, errors of the database, of the context and of a stop
+// are returned as [ErrOutcomeUnknown] too.
+func WithID(id int64) Option {
+	return func(s *Save) error {
+		if id <= 0 {
+			return fmt.Errorf("%w: got %d", ErrInvalidID, id)
+		}
+		s.ID = id
+		return nil
+	}
+}
 
 // WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It
 // returns [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
-func WithMaxAttempts(n int) Option { return processor.WithMaxAttempts(n) }
+func WithMaxAttempts(n int) Option {
+	return func(s *Save) error {
+		s.MaxAttempts = n
+		return checkMaxAttempts(n)
+	}
+}
 
 // WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts]
 // ([ErrInvalidOption]).
-func WithNoAttemptLimit() Option { return processor.WithNoAttemptLimit() }
+func WithNoAttemptLimit() Option {
+	return func(s *Save) error {
+		s.Unlimited = true
+		return nil
+	}
+}
 
 // WithTTR sets the task's lease: how long after the death of a process another process takes its task. 0 means the
 // default of the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d
 // is negative or over 24 h.
-func WithTTR(d time.Duration) Option { return processor.WithTTR(d) }
+func WithTTR(d time.Duration) Option {
+	return func(s *Save) error {
+		ttr, err := checkTTR(d)
+		s.TTR = ttr
+		return err
+	}
+}
 
 // WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority]
 // outside −100…100.
-func WithPriority(p int) Option { return processor.WithPriority(p) }
+func WithPriority(p int) Option {
+	return func(s *Save) error {
+		if p < -maxPriority || p > maxPriority {
+			return fmt.Errorf("%w: got %d", ErrInvalidPriority, p)
+		}
+		s.Priority = p
+		return nil
+	}
+}
 
 // WithHeader adds one header, as [WithHeaders] does.
-func WithHeader(name, value string) Option { return processor.WithHeader(name, value) }
+func WithHeader(name, value string) Option {
+	return WithHeaders(map[string]string{name: value})
+}
 
 // WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is
 // replaced. All headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
-func WithHeaders(headers map[string]string) Option { return processor.WithHeaders(headers) }
+func WithHeaders(headers map[string]string) Option {
+	return func(s *Save) error {
+		if s.Headers == nil && len(headers) > 0 {
+			s.Headers = make(map[string]string, len(headers))
+		}
+		maps.Copy(s.Headers, headers)
+		return nil
+	}
+}
 
 // WithMaxLateness sets what happens when the task is claimed more than d late. Until its first start, lateness counts
 // from Task.Expected, and later from the due time of the attempt. 0 means no limit. It returns [ErrInvalidOption] when
 // d is negative or over 290 years, or the policy is unknown.
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
-	return processor.WithMaxLateness(d, policy)
+	return func(s *Save) error {
+		if d < 0 || d > MaxDelay {
+			return fmt.Errorf("%w: max lateness %v: want 0 to 105850d (290 years)", ErrInvalidOption, d)
+		}
+		if policy > LateFail {
+			return fmt.Errorf("%w: late policy %d is unknown", ErrInvalidOption, policy)
+		}
+		s.MaxLate, s.LatePolicy = roundUp(d), policy
+		return nil
+	}
 }
+
+// ConflictMode says what a save does when an unfinished task carries its key. The texts are those of the service.
+type ConflictMode string
+
+// The modes of [WithOnConflict]. Times are due times.
+const (
+	KeepExisting       ConflictMode = "keep_existing"         // leave the existing task as it is; the default
+	ReplaceTime        ConflictMode = "replace_time"          // give it the time of this save
+	ReplaceTimeAndBody ConflictMode = "replace_time_and_body" // give it the time and the body of this save
+	OnlyEarlier        ConflictMode = "only_earlier"          // give it the time of this save if that is earlier
+	OnlyLater          ConflictMode = "only_later"            // give it the time of this save if that is later
+)
 
 // WithOnConflict says what the save does when an unfinished task of the tag carries the key of [WithKey]. The save
 // returns the id of that task. Each change adds 1 to its version. A body that differs gives back its attempts and sets
@@ -117,18 +156,62 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 // took the first save over has ended meanwhile.
 //
 // WithOnConflict returns [ErrInvalidOption] for an unknown mode, and when the save has no key.
-func WithOnConflict(mode ConflictMode) Option { return processor.WithOnConflict(mode) }
+func WithOnConflict(mode ConflictMode) Option {
+	return func(s *Save) error {
+		switch mode {
+		case KeepExisting:
+			mode = ""
+		case ReplaceTime, ReplaceTimeAndBody, OnlyEarlier, OnlyLater:
+		default:
+			return fmt.Errorf("%w: conflict mode %.40q: want %s, %s, %s, %s or %s", ErrInvalidOption, mode,
+				KeepExisting, ReplaceTime, ReplaceTimeAndBody, OnlyEarlier, OnlyLater)
+		}
+		s.OnConflict = mode
+		return nil
+	}
+}
 
 // WithMaxWait bounds how long saves with [WithOnConflict] put a task off: none moves it to a later time than d after it
 // was first saved. A new task is due by then too. 0 means no bound. It returns [ErrInvalidOption] when d is negative or
 // over 290 years, and without a mode that changes the existing task.
-func WithMaxWait(d time.Duration) Option { return processor.WithMaxWait(d) }
+func WithMaxWait(d time.Duration) Option {
+	return func(s *Save) error {
+		if d < 0 || d > MaxDelay {
+			return fmt.Errorf("%w: max wait %v: want 0 to 105850d (290 years)", ErrInvalidOption, d)
+		}
+		s.MaxWait = roundUp(d)
+		return nil
+	}
+}
 
-// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is
-// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the
-// processor's context or derived from it. Afterwards only the row decides. If the processor returns and the row is not
-// completed, because the transaction was rolled back, the attempt has failed.
-//
-// It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
-// transaction must be rolled back.
-func CompleteTx(ctx context.Context, tx Tx) error { return processor.CompleteTx(ctx, tx) }
+// AppHeader is the header that holds the application of a task. [WithApp] sets it.
+const AppHeader = "delaytask-app"
+
+// WithApp sets the application that the task belongs to. The service calls back only receivers of this application. The
+// task's key is unique within the tag and the application: another application may use the same key. "" means no
+// application. It returns [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
+func WithApp(app string) Option {
+	return func(s *Save) error {
+		if app == "" {
+			delete(s.Headers, AppHeader)
+			return nil
+		}
+		if err := checkApp(app); err != nil {
+			return err
+		}
+		return WithHeader(AppHeader, app)(s)
+	}
+}
+
+// App is the application that the task belongs to, "" when it has none.
+func (t *Task) App() string { return t.Headers[AppHeader] }
+
+// App is the application that the task belongs to, "" when it has none.
+func (t *TaskRow) App() string { return t.Headers[AppHeader] }
+
+func checkApp(app string) error {
+	if !ValidTag(app) {
+		return fmt.Errorf("%w: app %.140q: want 1-128 bytes of A-Z a-z 0-9 . _ - : /", ErrInvalidOption, app)
+	}
+	return nil
+}

@@ -1,153 +1,196 @@
 package delaytask
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
-
-	"go.opentelemetry.io/otel/propagation"
-
-	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/engine/control"
-	"github.com/delaytask/delaytask/processor"
+	"unicode/utf8"
 )
 
-// SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. It need
-// not be registered here: any process that serves the tag runs it.
-//
-// A body that is a []byte, a string or a json.RawMessage is stored as it is; nil is an empty body; anything else is
-// marshalled to JSON. The delay is rounded up to a millisecond; 0 means now.
-//
-// It returns an error about the arguments (nothing is stored then); [ErrDuplicate] together with the id of the
-// unfinished task that carries the key; [ErrOverloaded] when the database takes less than is offered; or
-// [ErrOutcomeUnknown] when ctx ended before the outcome was known: save again with the id that [OutcomeUnknownError]
-// holds, which is safe. [WithOnConflict] says what else a save with a key does and returns. [ErrContended] means that
-// the key belonged to another task each time; save again.
-func (s *Scheduler) SaveDelayTask(
-	ctx context.Context, tag string, body any, delay time.Duration, opts ...Option,
-) (int64, error) {
-	id, _, err := s.save(ctx, tag, body, delay, opts)
-	return id, err
+// Save is one task to be stored. It is checked, and complete except for the scheduler's defaults and its clock.
+type Save struct {
+	Tag         string
+	Body        []byte            // never nil
+	Delay       time.Duration     // whole milliseconds; 0 when At is set
+	At          time.Time         // UTC; zero: now + Delay
+	Key         string            // "": none
+	ID          int64             // 0: a fresh one
+	MaxAttempts int               // 0: the default, unless Unlimited
+	Unlimited   bool              // no limit of attempts; MaxAttempts is 0 then
+	TTR         time.Duration     // whole milliseconds; 0: the default
+	Priority    int               // larger first among what is ready
+	Headers     map[string]string // nil: none
+	MaxLate     time.Duration     // whole milliseconds; 0: no limit
+	LatePolicy  LatePolicy        // what happens over MaxLate
+	OnConflict  ConflictMode      // "": KeepExisting
+	MaxWait     time.Duration     // whole milliseconds; 0: no limit
+
+	Schedule *ScheduleSettings // set by options that are for schedules alone
 }
 
-// save also returns what is known of the task without a read.
-func (s *Scheduler) save(
-	ctx context.Context, tag string, body any, delay time.Duration, opts []Option,
-) (id int64, saved control.Saved, err error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, saved, err
-	}
-	ctx, span := s.tracing.send(ctx, tag)
-	defer func() { endSend(span, id, err) }()
-	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
-	if err != nil {
-		return 0, saved, err
-	}
-	s.tracing.noteDelay(span, &save)
-	return s.engine.Save(ctx, save)
-}
+// MaxDelay is the longest delay of a task: 290 years. It is below the largest time.Duration (292 years), so that
+// rounding and adding cannot overflow.
+const MaxDelay = 290 * 365 * 24 * time.Hour
 
-// SaveDelayTaskTx is SaveDelayTask inside the caller's transaction, which must be one of the same database: the task
-// exists if and only if the transaction commits. A task that it reschedules, see [WithOnConflict], stays locked until
-// then. Nothing is retried there. After an error other than one about the arguments, [ErrDuplicate] or [ErrNotPending]
-// the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction, and
-// [ErrNoTransaction] for what commits each statement by itself, as a pool does.
-//
-// The Commit of database/sql takes no context: a readTimeout of the caller's pool bounds how long a server that hangs
-// keeps the caller.
-func (s *Scheduler) SaveDelayTaskTx(
-	ctx context.Context, tx Tx, tag string, body any, delay time.Duration, opts ...Option,
-) (id int64, err error) {
-	if err := s.enterTx(ctx, tx); err != nil {
-		return 0, err
+// Check returns an error for options that contradict each other. It returns [ErrInvalidOption],
+// [ErrInvalidKey], or [ErrInvalidHeaders].
+func (s *Save) Check() error {
+	if !s.At.IsZero() && s.Delay != 0 {
+		return fmt.Errorf("%w: a time and a delay contradict each other; pass the delay 0 with a time",
+			ErrInvalidOption)
 	}
-	ctx, span := s.tracing.send(ctx, tag)
-	defer func() { endSend(span, id, err) }()
-	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
-	if err != nil {
-		return 0, err
+	if s.Unlimited && s.MaxAttempts != 0 {
+		return fmt.Errorf("%w: max attempts and no attempt limit contradict each other", ErrInvalidOption)
 	}
-	s.tracing.noteDelay(span, &save)
-	return s.engine.SaveTx(ctx, tx, save)
+	if s.OnConflict != "" && s.Key == "" {
+		return fmt.Errorf("%w: on conflict %s needs a key: give the task one", ErrInvalidOption, s.OnConflict)
+	}
+	if s.MaxWait != 0 && s.OnConflict == "" {
+		return fmt.Errorf("%w: a max wait is for saves that reschedule the existing task: say how, on conflict",
+			ErrInvalidOption)
+	}
+	if app, has := s.Headers[AppHeader]; has {
+		if err := checkApp(app); err != nil {
+			return err
+		}
+		if s.Key != "" && len(app)+utf8.RuneCountInString(s.Key) > maxAppKey {
+			return fmt.Errorf("%w: with its app it is too long: together they may have %d characters", ErrInvalidKey,
+				maxAppKey)
+		}
+	}
+	return checkHeaders(s.Headers)
 }
-
-// Committed says that the transactions have ended in which the tasks were saved or changed. Those that are due start at
-// once. Without it they are looked for, after 2 ms at first, and then ever less often. It does not wait. Ids of other
-// tasks do no harm.
-func (s *Scheduler) Committed(ids ...int64) { s.engine.Committed(ids) }
 
 // Item is one task of a bulk save, with the arguments of SaveDelayTask.
-type Item = processor.Item
-
-// SaveResult is what became of one item of a bulk save.
-type SaveResult = processor.SaveResult
-
-// SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [BatchError] that names its index,
-// and nothing is stored.
-//
-// Then they are stored in chunks, in the order of the items, as many as one statement takes: up to 500 tasks and 4 MiB,
-// or one larger task. A chunk is stored as a whole or not at all; the results are in the order of the items and name
-// the chunk of each. When the database refuses an item, such as for an id that another task has ([ErrConflict]),
-// nothing of its chunk is stored. The other items of the chunk have [ErrChunkRefused]. Other chunks are stored all the
-// same. [ErrDuplicate] refuses nothing of the chunk: the task with the key exists. Of two items with one key the first
-// wins.
-//
-// What [WithOnConflict] asks for is done once all chunks are stored, in the order of the items. So a later item may
-// also reschedule the task of an earlier one. [ErrNotPending] and [ErrContended] refuse nothing of the chunk.
-//
-// A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of
-// the first item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores
-// what is missing and nothing twice.
-func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) (results []SaveResult, err error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	ctx, span := s.tracing.sendAll(ctx, items)
-	defer func() { endSend(span, 0, err) }()
-	if len(items) > processor.MaxItems {
-		return nil, fmt.Errorf("%w: got %d", ErrBatchTooLarge, len(items))
-	}
-	carried := s.tracing.carried(ctx)
-	saves := make([]processor.Save, len(items))
-	for i, item := range items {
-		save, err := s.newSave(carried, item.Tag, item.Body, item.Delay, item.Options)
-		if err != nil {
-			return nil, &BatchError{Index: i, Err: err}
-		}
-		saves[i] = save
-	}
-	if results, err = s.engine.SaveAll(ctx, saves); err != nil {
-		return nil, err
-	}
-	var lost int
-	var first error
-	for i := range results {
-		if err := results[i].Err; err != nil && !errors.Is(err, ErrDuplicate) {
-			lost++
-			if first == nil || errors.Is(first, ErrChunkRefused) {
-				first = err // rather the refusal than its consequence
-			}
-		}
-	}
-	if first != nil {
-		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, len(items),
-			first)
-	}
-	return results, nil
+type Item struct {
+	Tag     string
+	Body    any
+	Delay   time.Duration
+	Options []Option
 }
 
-// newSave checks all that can be checked without the database.
-func (s *Scheduler) newSave(
-	carried propagation.MapCarrier, tag string, body any, delay time.Duration, opts []Option,
-) (processor.Save, error) {
-	save, err := processor.NewSave(tag, body, delay, processor.Limits{Body: s.bodyLimit}, opts...)
+// SaveResult is what became of one item of a bulk save.
+type SaveResult struct {
+	ID  int64 // of the task that is stored or carries the key; 0 with errors except ErrDuplicate and ErrNotPending
+	Err error // as SaveDelayTask returns it, or ErrChunkRefused
+
+	// Rescheduled says that an unfinished task carries the key, and has got the time of this item: see WithOnConflict.
+	Rescheduled bool
+
+	// Chunk is the number of its chunk in the bulk save, from 0: tasks with the same number are stored together or not
+	// at all.
+	Chunk int
+}
+
+// MaxTTR is the longest lease of a task.
+const MaxTTR = 24 * time.Hour
+
+const (
+	maxTag      = 128 // bytes
+	maxKey      = 255 // characters
+	maxAttempts = 1_000_000
+	maxPriority = 100
+	maxHeaders  = 16 << 10 // bytes as JSON
+	minTTR      = time.Second
+
+	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong
+	// to an application, as they are stored. Those of scheduleKeys belong to runs of schedules. A caller's key must
+	// never meet one.
+	reservedKeys = "s3:"
+	appKeys      = "delaytask-app:"
+	scheduleKeys = "schedule:"
+	maxAppKey    = maxKey - len(appKeys) - len("|") // characters of an app and a key
+)
+
+var reserved = []string{reservedKeys, appKeys, scheduleKeys}
+
+var (
+	earliest = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)
+	// latest is the last microsecond: whatever comes after it would be rounded up into the year 9999.
+	latest = time.Date(9998, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+)
+
+// ValidTag reports whether s can be a tag: 1–128 bytes of A–Z a–z 0–9 . _ - : /
+func ValidTag(s string) bool {
+	if len(s) < 1 || len(s) > maxTag {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		digit := '0' <= c && c <= '9'
+		if !letter && !digit && strings.IndexByte("._-:/", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func checkKey(key string) error {
+	// Bytes first: counting the characters of a key of megabytes is wasted work.
+	if len(key) > maxKey*utf8.UTFMax || utf8.RuneCountInString(key) > maxKey {
+		return fmt.Errorf("%w: it is too long", ErrInvalidKey)
+	}
+	if !utf8.ValidString(key) {
+		return fmt.Errorf("%w: it is not valid UTF-8", ErrInvalidKey)
+	}
+	if slices.ContainsFunc(reserved, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		return fmt.Errorf("%w: the beginning is reserved", ErrInvalidKey)
+	}
+	return nil
+}
+
+func checkTime(t time.Time) error {
+	switch {
+	case t.IsZero():
+		return fmt.Errorf("%w: it is not set", ErrInvalidTime)
+	case t.Before(earliest):
+		return fmt.Errorf("%w: got %v", ErrInvalidTime, t)
+	case t.After(latest):
+		return fmt.Errorf("%w: got %v", ErrDelayTooLong, t)
+	}
+	return nil
+}
+
+func checkTTR(d time.Duration) (time.Duration, error) {
+	if d < 0 || d > MaxTTR {
+		return 0, fmt.Errorf("%w: got %v", ErrInvalidTTR, d)
+	}
+	if d == 0 {
+		return 0, nil
+	}
+	return roundUp(max(d, minTTR)), nil
+}
+
+func checkMaxAttempts(n int) error {
+	if n < 0 || n > maxAttempts {
+		return fmt.Errorf("%w: got %d", ErrInvalidMaxAttempts, n)
+	}
+	return nil
+}
+
+func checkHeaders(headers map[string]string) error {
+	for name, value := range headers {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return fmt.Errorf("%w: header %q is not valid UTF-8", ErrInvalidHeaders, name)
+		}
+	}
+	encoded, err := json.Marshal(headers)
 	if err != nil {
-		return save, err
+		return fmt.Errorf("%w: %w", ErrInvalidHeaders, err)
 	}
-	if save.ID != 0 && !cluster.Valid(save.ID) {
-		return save, fmt.Errorf("%w: got %d", ErrInvalidID, save.ID)
+	if len(encoded) > maxHeaders {
+		return fmt.Errorf("%w: they take %d bytes", ErrInvalidHeaders, len(encoded))
 	}
-	save.Headers = s.tracing.join(save.Headers, carried)
-	return save, nil
+	return nil
+}
+
+// roundUp makes whole milliseconds, which is what the row holds.
+func roundUp(d time.Duration) time.Duration {
+	if rest := d % time.Millisecond; rest > 0 {
+		return d - rest + time.Millisecond
+	}
+	return d
 }

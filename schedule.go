@@ -1,347 +1,306 @@
 package delaytask
 
 import (
-	"context"
 	"fmt"
-	"runtime/debug"
+	"math"
+	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/delaytask/delaytask/internal/planner"
-	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/processor"
 )
 
-// Schedule is a schedule as it is stored: what runs when, and how far it has come.
-type Schedule = processor.Schedule
+// Overlap says what happens to a tick that falls due while as many runs of its schedule are open as may be. The texts
+// are those of the service.
+type Overlap string
 
-// ScheduleFilter selects schedules.
-type ScheduleFilter = processor.ScheduleFilter
+// The values of [WithOverlap]. A run is open from when it is planted until it ends.
+const (
+	OverlapSkip     Overlap = "skip"      // the tick does not run; the default
+	OverlapQueueOne Overlap = "queue_one" // one run follows the open one, for the latest tick
+	OverlapReplace  Overlap = "replace"   // the open run is cancelled, and the tick runs
+	OverlapAllow    Overlap = "allow"     // the tick runs beside the open ones, up to WithMaxOpen
+)
+
+// Missed says what happens to ticks that no process has decided in time, as after an outage. The texts are those of the
+// service.
+type Missed string
+
+// The values of [WithMissed].
+const (
+	MissedOnce Missed = "once" // the latest runs now; the default
+	MissedSkip Missed = "skip" // the latest runs if it is at most a minute late
+	MissedAll  Missed = "all"  // each runs, the oldest first; of more than 1,000 the newest 1,000
+)
+
+// ScheduleSettings is what the options of a schedule set.
+type ScheduleSettings struct {
+	Overlap       Overlap
+	MaxOpen       int
+	Missed        Missed
+	StartWithin   time.Duration
+	Jitter        time.Duration
+	PauseAfter    int
+	MaxRuns       int
+	KeepRuns      int
+	RetryPastNext bool
+}
+
+const (
+	// DefaultMaxOpen is how many runs of a schedule with [OverlapAllow] may be open where no option says it.
+	DefaultMaxOpen = 100
+	// DefaultKeepRuns is how many rows the history of a schedule keeps where no option says it.
+	DefaultKeepRuns = 100
+
+	mostOpen     = 10_000
+	mostKept     = 100_000
+	mostCounted  = math.MaxInt32 // what a column of the table can tell
+	longestDrift = 24 * time.Hour
+)
+
+// scheduleOption changes a setting of a schedule.
+func scheduleOption(change func(*ScheduleSettings) error) Option {
+	return func(s *Save) error {
+		if s.Schedule == nil {
+			s.Schedule = &ScheduleSettings{}
+		}
+		return change(s.Schedule)
+	}
+}
+
+// WithOverlap says what happens to a tick that falls due while a run of its schedule is open. Under all policies but
+// [OverlapAllow] no two runs are open together, and no attempt of a run begins after the next tick: see
+// [WithRetryPastNext]. The default is [OverlapSkip]. It returns [ErrInvalidOption] for an unknown policy. The option is
+// for schedules.
+func WithOverlap(policy Overlap) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		all := []Overlap{OverlapSkip, OverlapQueueOne, OverlapReplace, OverlapAllow}
+		if !slices.Contains(all, policy) {
+			return fmt.Errorf("%w: overlap %.40q: want one of %q", ErrInvalidOption, policy, all)
+		}
+		s.Overlap = policy
+		return nil
+	})
+}
+
+// WithMaxOpen bounds how many runs of a schedule with [OverlapAllow] may be open at once, 1 to 10,000. The default is
+// 100. It returns [ErrInvalidOption]. The option is for schedules.
+func WithMaxOpen(n int) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if n < 1 || n > mostOpen {
+			return fmt.Errorf("%w: max open %d: want 1 to %d", ErrInvalidOption, n, mostOpen)
+		}
+		s.MaxOpen = n
+		return nil
+	})
+}
+
+// WithMissed says what happens to ticks that no process has decided in time. The default is [MissedOnce]. It returns
+// [ErrInvalidOption] for an unknown policy. The option is for schedules.
+func WithMissed(policy Missed) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		all := []Missed{MissedOnce, MissedSkip, MissedAll}
+		if !slices.Contains(all, policy) {
+			return fmt.Errorf("%w: missed %.40q: want one of %q", ErrInvalidOption, policy, all)
+		}
+		s.Missed = policy
+		return nil
+	})
+}
+
+// WithStartWithin drops ticks that did not start within d of their time: a nightly job does not run at noon after an
+// outage. The default is no bound. It returns [ErrInvalidOption] when d is below 1 s or over 290 years. The option is
+// for schedules.
+func WithStartWithin(d time.Duration) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if d < time.Second || d > MaxDelay {
+			return fmt.Errorf("%w: start within %v: want 1s to 105850d (290 years)", ErrInvalidOption, d)
+		}
+		s.StartWithin = roundUp(d)
+		return nil
+	})
+}
+
+// WithJitter starts the runs up to d after their ticks, so that not all schedules run at minute 0. The name of the
+// schedule alone decides by how much, so the distances between runs stay. The default is 0. It returns
+// [ErrInvalidOption] when d is negative or over 24 h. The option is for schedules.
+func WithJitter(d time.Duration) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if d < 0 || d > longestDrift {
+			return fmt.Errorf("%w: jitter %v: want 0 to 24h", ErrInvalidOption, d)
+		}
+		s.Jitter = roundUp(d)
+		return nil
+	})
+}
+
+// WithPauseAfter pauses the schedule when n runs in a row have failed for good. The reason holds the last error. A
+// cancelled run counts as neither. The default, 0, never pauses. It returns [ErrInvalidOption] when n is negative or
+// over 2,147,483,647. The option is for schedules.
+func WithPauseAfter(n int) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if n < 0 || n > mostCounted {
+			return fmt.Errorf("%w: pause after %d: want 0 to %d", ErrInvalidOption, n, mostCounted)
+		}
+		s.PauseAfter = n
+		return nil
+	})
+}
+
+// WithMaxRuns ends the schedule after n runs. Ticks that do not run count as none. The default, 0, is no bound. It
+// returns [ErrInvalidOption] when n is negative or over 2,147,483,647. The option is for schedules.
+func WithMaxRuns(n int) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if n < 0 || n > mostCounted {
+			return fmt.Errorf("%w: max runs %d: want 0 to %d", ErrInvalidOption, n, mostCounted)
+		}
+		s.MaxRuns = n
+		return nil
+	})
+}
+
+// WithKeepRuns sets how many rows the history of the schedule keeps, 1 to 100,000. The default is 100. It returns
+// [ErrInvalidOption]. The option is for schedules.
+func WithKeepRuns(n int) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if n < 1 || n > mostKept {
+			return fmt.Errorf("%w: keep runs %d: want 1 to %d", ErrInvalidOption, n, mostKept)
+		}
+		s.KeepRuns = n
+		return nil
+	})
+}
+
+// WithRetryPastNext lets attempts of a run begin after the next tick is due. Without it a run fails then, because an
+// hour of backoff would silence a schedule for each minute. It is meaningless for [OverlapAllow], which has no such
+// bound. The option is for schedules.
+func WithRetryPastNext() Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		s.RetryPastNext = true
+		return nil
+	})
+}
+
+// maxScheduleName leaves room for what is added to the name of a backfill.
+const maxScheduleName = 96
+
+// ValidScheduleName reports whether a schedule may have the name: 1 to 96 bytes of A–Z a–z 0–9 . _ - : / without the
+// part "/backfill/".
+func ValidScheduleName(name string) bool {
+	return len(name) <= maxScheduleName && ValidTag(name) && !strings.Contains(name, "/backfill/")
+}
+
+// ScheduledRun says which tick of which schedule a task is the run of. Times are in UTC, and zero where there is none.
+//
+// Work on what has come since LastSuccess, up to Tick, leaves no hole after ticks that did not run.
+type ScheduledRun struct {
+	Name        string    // of the schedule
+	Tick        time.Time // the instant that the definition names; Task.Expected is later by the jitter
+	Cause       Cause     // why there is this run
+	Previous    time.Time // the tick before
+	Next        time.Time // the tick after
+	LastSuccess time.Time // tick of the last run that completed, when this one was planted
+	Missed      int       // ticks since the run before that did not run
+}
+
+// Cause is why a run of a schedule exists.
+type Cause string
+
+// The causes of runs.
+const (
+	CauseTick     Cause = "tick"     // its time has come
+	CauseLate     Cause = "late"     // its time had passed, or it waited for the run before
+	CauseManual   Cause = "manual"   // an operator triggered it
+	CauseBackfill Cause = "backfill" // it belongs to a backfill
+)
+
+// ScheduleState is the state of a schedule.
+type ScheduleState string
+
+// The states of schedules.
+const (
+	ScheduleActive  ScheduleState = "active"
+	SchedulePaused  ScheduleState = "paused"  // no tick runs, and none is missed
+	ScheduleEnded   ScheduleState = "ended"   // no tick is left
+	ScheduleRetired ScheduleState = "retired" // no program declares it any more; deleted after 30 days
+)
+
+// Schedule is a schedule as it is stored. Times are in UTC, and zero where there is none.
+type Schedule struct {
+	ID       int64
+	Name     string
+	Parent   string    // of a backfill: the schedule whose ticks it runs
+	Owner    string    // of one that a program declares: its set
+	Revision time.Time // of the program that declared it
+	Version  int64     // grows with each change
+
+	Spec          Spec // in canonical form
+	Tag           string
+	Body          []byte
+	Headers       map[string]string
+	MaxAttempts   int // 0: no limit
+	TTR           time.Duration
+	Priority      int
+	Overlap       Overlap
+	MaxOpen       int
+	Missed        Missed
+	StartWithin   time.Duration // 0: no bound
+	Jitter        time.Duration
+	PauseAfter    int // 0: never
+	MaxRuns       int // 0: no bound
+	KeepRuns      int
+	RetryPastNext bool
+
+	State       ScheduleState
+	Reason      string    // why it is paused, ended or retired
+	NextTick    time.Time // the first tick about which nothing is decided
+	NextDue     time.Time // when that tick is due: later by the jitter
+	LastTick    time.Time // the last tick about which something is decided
+	RunID       int64     // the task of its newest run; 0: none
+	Runs        int64     // that count against MaxRuns
+	Skipped     int64     // ticks since the newest run that did not run
+	Failures    int       // failed runs in a row
+	LastSuccess time.Time // tick of the last run that completed
+	Created     time.Time
+	Updated     time.Time
+}
+
+// Outcome is what became of a tick.
+type Outcome string
+
+// The outcomes of ticks.
+const (
+	OutcomeOpen      Outcome = "open"      // its run is planted, or executing
+	OutcomeCompleted Outcome = "completed" // its run was
+	OutcomeFailed    Outcome = "failed"
+	OutcomeCancelled Outcome = "cancelled"
+	OutcomeSkipped   Outcome = "skipped" // another run was open, or an operator skipped it
+	OutcomeMissed    Outcome = "missed"  // no process decided it in time, and the policy drops it
+	OutcomeUnknown   Outcome = "unknown" // its task was deleted before its end was seen
+)
+
+// ScheduleTick is what became of a tick, or of several in a row. Times are in UTC, and zero where there is none.
+type ScheduleTick struct {
+	Tick    time.Time
+	Until   time.Time // the last tick that it is about
+	Ticks   int       // how many these are
+	Cause   Cause
+	Outcome Outcome
+	TaskID  int64  // 0: there was no run
+	Note    string // why
+	Start   time.Time
+	Finish  time.Time
+}
+
+// ScheduleFilter selects schedules. Fields that are left out do not filter.
+type ScheduleFilter struct {
+	Prefix    string // of the name
+	Owner     string
+	AfterName string // the name of the last one on the page before
+	Limit     int    // 1 to 1,000; 0 means 100
+	NoBodies  bool   // leave the bodies out: they may be large
+}
 
 // SchedulePage is a page of schedules, by name.
-type SchedulePage = processor.SchedulePage
-
-// ScheduleTick is what became of a tick of a schedule, or of several in a row.
-type ScheduleTick = processor.ScheduleTick
-
-// SaveSchedule stores a schedule: a task of the tag with the body runs at each tick of the spec, whichever processes
-// live by then. A schedule of the name gets this definition: what is planted and has not begun is planted anew, and
-// nothing that was due before runs at once. Saving the definition that is stored already writes nothing.
-//
-// The options are those of the runs, such as [WithTTR] and [WithPriority], and those of the schedule, such as
-// [WithOverlap] and [WithMissed].
-//
-// It returns [ErrInvalidScheduleName], [ErrInvalidSpec] with a [SpecError], also when no tick is to come, what
-// [Scheduler.SaveDelayTask] returns for the tag, the body and the options, and [ErrScheduleOwned] when a program
-// declares a schedule of the name.
-func (s *Scheduler) SaveSchedule(
-	ctx context.Context, name string, when Spec, tag string, body any, opts ...Option,
-) (Schedule, error) {
-	if err := s.enter(ctx); err != nil {
-		return Schedule{}, err
-	}
-	to, read, err := s.newSchedule(name, when, tag, body, opts)
-	if err != nil {
-		return Schedule{}, err
-	}
-	stored, err := s.engine.Schedules().Save(ctx, to, read)
-	if err != nil {
-		return Schedule{}, fmt.Errorf("save schedule %s: %w", name, err)
-	}
-	return scheduleOf(&stored), nil
-}
-
-// DeclareSchedule declares a schedule in code, beside Register and before [Scheduler.Start]: the table is to hold it as
-// long as live programs declare it. It has the arguments of [Scheduler.SaveSchedule].
-//
-// The schedules of a program are a set, which belongs to [Config].ScheduleOwner. Among the live processes of an owner
-// those of the newest [Config].Revision say what is stored, so that a deployment and a rollback both end with the
-// schedules of the programs that run. A schedule that the set lacks is retired when all live processes of the owner
-// have agreed for a minute. It runs no more, and comes back with its state when it is declared again within 30 days.
-//
-// It returns what SaveSchedule returns without a database, [ErrStarted] after Start, and [ErrInvalidOption] when the
-// name is declared already. Start returns [ErrNoRevision] when the revision of the program is not known.
-func (s *Scheduler) DeclareSchedule(name string, when Spec, tag string, body any, opts ...Option) error {
-	to, read, err := s.newSchedule(name, when, tag, body, opts)
-	if err != nil {
-		return err
-	}
-	return s.declared.add(planner.Declared{Schedule: planner.Define(to, read), Spec: read})
-}
-
-// declared collects the schedules that the program declares.
-type declared struct {
-	mu    sync.Mutex
-	set   planner.Set
-	named bool // the config names the owner
-	out   bool // the set was handed to the engine
-}
-
-func (d *declared) add(s planner.Declared) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	name := s.Schedule.Name
-	if _, there := d.set.Schedules[name]; there {
-		return fmt.Errorf("%w: schedule %s is declared already", ErrInvalidOption, name)
-	}
-	if d.out {
-		return ErrStarted
-	}
-	if d.set.Schedules == nil {
-		d.set.Schedules = map[string]planner.Declared{}
-	}
-	d.set.Schedules[name] = s
-	return nil
-}
-
-// check returns ErrNoRevision where schedules are declared by a program of unknown revision.
-func (d *declared) check() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.set.Schedules) > 0 && d.set.Revision.IsZero() {
-		return ErrNoRevision
-	}
-	return nil
-}
-
-// take returns the set, which is that of no owner for a program of unknown revision. So it is for a program that
-// declares none, unless its owner was named: a web process must not retire the schedules of the worker that was built
-// from the same package.
-func (d *declared) take() planner.Set {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.out = true
-	if d.set.Revision.IsZero() || len(d.set.Schedules) == 0 && !d.named {
-		return planner.Set{}
-	}
-	return d.set
-}
-
-// build returns what is known of the program: the path of its main package, and the commit time of its build.
-func build() (owner string, revision time.Time) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "", time.Time{}
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.time" {
-			revision, _ = time.Parse(time.RFC3339, setting.Value)
-		}
-	}
-	return ownerOf(info.Path), revision
-}
-
-// ownerOf makes the name of an owner of an import path, which may hold other characters.
-func ownerOf(path string) string {
-	owner := strings.Map(func(r rune) rune {
-		if !processor.ValidTag(string(r)) {
-			return '_'
-		}
-		return r
-	}, path)
-	return owner[max(0, len(owner)-maxOwner):]
-}
-
-const maxOwner = 128
-
-// newSchedule checks all that can be checked without the database.
-func (s *Scheduler) newSchedule(
-	name string, when Spec, tag string, body any, opts []Option,
-) (row.Schedule, *spec.Spec, error) {
-	save, err := processor.NewSchedule(name, when, tag, body, processor.Limits{Body: s.bodyLimit}, opts...)
-	if err != nil {
-		return row.Schedule{}, nil, err
-	}
-	read, err := readSpec(when)
-	if err != nil {
-		return row.Schedule{}, nil, err
-	}
-	return s.engine.NewSchedule(&save), read, nil
-}
-
-// GetSchedule returns a schedule. It returns [ErrScheduleNotFound] when there is none of the name.
-func (s *Scheduler) GetSchedule(ctx context.Context, name string) (Schedule, error) {
-	if err := s.enter(ctx); err != nil {
-		return Schedule{}, err
-	}
-	stored, err := s.engine.Schedules().Get(ctx, name)
-	if err != nil {
-		return Schedule{}, fmt.Errorf("get schedule %s: %w", name, err)
-	}
-	return scheduleOf(&stored), nil
-}
-
-// ListSchedules returns the schedules that match, page by page and by name. It returns [ErrInvalidOption] when the
-// limit is out of range.
-func (s *Scheduler) ListSchedules(ctx context.Context, f ScheduleFilter) (SchedulePage, error) {
-	if err := s.enter(ctx); err != nil {
-		return SchedulePage{}, err
-	}
-	limit, err := limitOf(f.Limit, defaultPage)
-	if err != nil {
-		return SchedulePage{}, err
-	}
-	found, err := s.engine.Schedules().List(ctx, row.ScheduleFilter{
-		Prefix: f.Prefix, Owner: f.Owner, AfterName: f.AfterName, Limit: limit, NoBodies: f.NoBodies,
-	})
-	if err != nil {
-		return SchedulePage{}, fmt.Errorf("list schedules: %w", err)
-	}
-	page := SchedulePage{Schedules: make([]Schedule, len(found))}
-	for i := range found {
-		page.Schedules[i] = scheduleOf(&found[i])
-	}
-	if len(found) == limit {
-		page.Next = found[limit-1].Name
-	}
-	return page, nil
-}
-
-// PauseSchedule stops a schedule until [Scheduler.ResumeSchedule]. A run that is planted and has not begun is
-// withdrawn, and one that executes goes on. The reason is kept. Ticks of the pause do not count as missed. It returns
-// [ErrScheduleNotFound], and [ErrScheduleState] for a schedule that has ended.
-func (s *Scheduler) PauseSchedule(ctx context.Context, name, reason string) error {
-	return s.changeSchedule(ctx, "pause", name, func(st schedule.State) (row.Decision, error) {
-		return schedule.Pause(st, reason)
-	})
-}
-
-// ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns
-// [ErrScheduleNotFound], and [ErrScheduleState] for a schedule that is not paused.
-func (s *Scheduler) ResumeSchedule(ctx context.Context, name string) error {
-	return s.changeSchedule(ctx, "resume", name, schedule.Resume)
-}
-
-// ResetSchedule sets the schedule to its first tick that is to come, whatever was decided. It is for a database whose
-// clock was ahead: decided ticks do not run again by themselves. It returns [ErrScheduleNotFound].
-func (s *Scheduler) ResetSchedule(ctx context.Context, name string) error {
-	return s.changeSchedule(ctx, "reset", name, schedule.Reset)
-}
-
-// SkipTick decides that the next tick of a schedule does not run, and returns it. It returns [ErrScheduleNotFound], and
-// [ErrScheduleState] when no tick is to come.
-func (s *Scheduler) SkipTick(ctx context.Context, name string) (tick time.Time, err error) {
-	err = s.changeSchedule(ctx, "skip a tick of", name, func(st schedule.State) (row.Decision, error) {
-		d, skipped, err := schedule.SkipNext(st, "skipped by an operator")
-		tick = skipped.Std()
-		return d, err
-	})
-	return tick, err
-}
-
-// TriggerSchedule runs the schedule once, now and in any state, and returns the id of the run. Its ticks stay as they
-// are. It returns [ErrScheduleNotFound], and [ErrScheduleBusy] while a run executes, unless the new run may be open
-// beside it.
-func (s *Scheduler) TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error) {
-	err = s.changeSchedule(ctx, "trigger", name, func(st schedule.State) (row.Decision, error) {
-		d, run, err := schedule.Trigger(st, beside)
-		id = run.ID
-		return d, err
-	})
-	return id, err
-}
-
-func (s *Scheduler) changeSchedule(
-	ctx context.Context, op, name string, change func(schedule.State) (row.Decision, error),
-) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	if _, err := s.engine.Schedules().Change(ctx, name, change); err != nil {
-		return fmt.Errorf("%s schedule %s: %w", op, name, err)
-	}
-	return nil
-}
-
-// DeleteSchedule deletes a schedule, its history, and its backfills. A run that executes goes on. It returns
-// [ErrScheduleNotFound], and [ErrScheduleOwned] for a schedule that a program declares.
-func (s *Scheduler) DeleteSchedule(ctx context.Context, name string) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	if err := s.engine.Schedules().Delete(ctx, name); err != nil {
-		return fmt.Errorf("delete schedule %s: %w", name, err)
-	}
-	return nil
-}
-
-// Backfill runs the past ticks of a schedule from one time to another, both included: each once, the oldest first, and
-// as many at once as given. The runs have the lowest priority. They are those of a schedule of their own, whose name
-// Backfill returns: it can be paused, resumed and deleted, and goes on after a crash.
-//
-// It returns [ErrScheduleNotFound], and [ErrInvalidRange] when there is no tick in the range, when one is to come, or
-// when there are more than 100,000.
-func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Time, atOnce int) (string, error) {
-	if err := s.enter(ctx); err != nil {
-		return "", err
-	}
-	if atOnce < 1 || atOnce > mostBackfilledAtOnce {
-		return "", fmt.Errorf("%w: at once: want 1 to %d, got %d", ErrInvalidOption, mostBackfilledAtOnce, atOnce)
-	}
-	child, err := s.engine.Schedules().Backfill(ctx, name, row.At(from), row.At(to), atOnce)
-	if err != nil {
-		return "", fmt.Errorf("backfill schedule %s: %w", name, err)
-	}
-	return child, nil
-}
-
-const mostBackfilledAtOnce = 1000
-
-// ScheduleTicks returns what became of the ticks of a schedule before a moment, the newest first. A zero moment is the
-// end of time. It returns [ErrScheduleNotFound], and [ErrInvalidOption] when the limit is out of range.
-func (s *Scheduler) ScheduleTicks(
-	ctx context.Context, name string, before time.Time, limit int,
-) ([]ScheduleTick, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	limit, err := limitOf(limit, defaultPage)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := s.engine.Schedules().Runs(ctx, name, bound(before), limit)
-	if err != nil {
-		return nil, fmt.Errorf("read the history of schedule %s: %w", name, err)
-	}
-	ticks := make([]ScheduleTick, len(runs))
-	for i := range runs {
-		ticks[i] = tickOf(&runs[i])
-	}
-	return ticks, nil
-}
-
-// scheduleOf is the public view of a stored schedule. A spec that this program cannot read is shown as it is stored.
-func scheduleOf(s *row.Schedule) Schedule {
-	view := Schedule{
-		ID: s.ID, Name: s.Name, Parent: s.Parent, Owner: s.Owner, Revision: s.Revision.Std(), Version: s.Version,
-		Tag: s.Tag, Body: s.Body, Headers: row.DecodeHeaders(s.Headers), MaxAttempts: s.MaxAttempts, TTR: s.TTR,
-		Priority: s.Priority, Overlap: processor.Overlap(s.Overlap.String()), MaxOpen: s.MaxOpen,
-		Missed: processor.Missed(s.Missed.String()), StartWithin: s.StartWithin, Jitter: s.Jitter,
-		PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext,
-		State: processor.ScheduleState(s.State.String()), Reason: s.Reason, NextTick: s.Next.Std(),
-		LastTick: s.Last.Std(), RunID: s.RunID, Runs: s.Runs, Skipped: s.MissedTicks, Failures: s.Failures,
-		LastSuccess: s.Success.Std(), Created: s.Created.Std(), Updated: s.Updated.Std(),
-	}
-	if !s.Next.IsZero() {
-		view.NextDue = s.Next.Add(schedule.Jitter(s.Name, s.Jitter)).Std()
-	}
-	read, err := spec.ParseText(s.Spec)
-	if err != nil {
-		view.Spec.Lines = []string{s.Spec}
-		return view
-	}
-	d := read.Definition()
-	view.Spec = Spec{Lines: d.Lines, Zone: d.Zone, DST: DST(d.DST.String()), Start: d.Start, End: d.End}
-	return view
-}
-
-func tickOf(r *row.ScheduleRun) ScheduleTick {
-	return ScheduleTick{
-		Tick: r.Tick.Std(), Until: r.Until.Std(), Ticks: r.Ticks, Cause: processor.Cause(r.Cause.String()),
-		Outcome: processor.Outcome(r.Outcome.String()), TaskID: r.TaskID, Note: r.Note, Start: r.Start.Std(),
-		Finish: r.Finish.Std(),
-	}
+type SchedulePage struct {
+	Schedules []Schedule
+	Next      string // AfterName of the next page; "" on the last one
 }

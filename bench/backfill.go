@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -61,7 +62,7 @@ func backfillChild(ctx context.Context, o order, t *child.Narrator) error {
 	starts, ticks := lateness.NewStarts(n), &ticksSeen{}
 	var e backfillEvent
 	var from, to time.Time
-	err := o.database().OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err := o.database().OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		err := errors.Join(s.Register(bench.LateTag, starts), s.Register(scheduleTag, ticks), s.Start(ctx))
 		if err != nil {
 			return err
@@ -91,7 +92,7 @@ func backfillChild(ctx context.Context, o order, t *child.Narrator) error {
 }
 
 // backfill runs n past ticks of a schedule that has no other runs.
-func backfill(ctx context.Context, s *delaytask.Scheduler, n int) error {
+func backfill(ctx context.Context, s *scheduler.Scheduler, n int) error {
 	const name, period = "bench", time.Minute
 	_, err := s.SaveSchedule(ctx, name, delaytask.Every(period), scheduleTag, bench.Body)
 	if err != nil {

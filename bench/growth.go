@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -62,7 +63,7 @@ func (o *options) fillLarge(ctx context.Context, d *bench.Database) error {
 			return err
 		}
 	}
-	return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error { return s.Pause(ctx, pausedTag) })
+	return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error { return s.Pause(ctx, pausedTag) })
 }
 
 // grown measures an empty table and the large one in turns.
@@ -88,12 +89,12 @@ func grown(ctx context.Context, r *bench.Runner, large *bench.Database) error {
 
 // speedOn measures saves and a drain, in tasks a second.
 func speedOn(ctx context.Context, r *bench.Runner, d *bench.Database) (saved, drained float64, err error) {
-	err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		done, err := r.Warmed(ctx, bench.SaveCallers, bench.SaveOne(s))
 		if err != nil {
 			return err
 		}
-		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+		nothing := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
 		if err := s.Register(pausedTag, nothing); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/testkit/usage"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (o *options) idle() bench.Measurement {
@@ -79,12 +80,12 @@ func (e idleEvent) percent() float64 { return 100 * e.CPU.Seconds() / e.Took.Sec
 // idleChild holds tasks in memory that are not due, and reports the cost. Memory is what the system counts, including
 // what the garbage collector has not returned.
 func idleChild(ctx context.Context, o order, t *child.Narrator) error {
-	cfg := delaytask.Config{}
+	cfg := scheduler.Config{}
 	if o.Count > 0 {
 		cfg.HeapCap = max(o.Count, 1000)
 	}
-	return o.database().OnScheduler(ctx, cfg, func(s *delaytask.Scheduler) error {
-		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+	return o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) error {
+		nothing := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
 		if err := errors.Join(s.Register(bench.Tag, nothing), s.Start(ctx), saveTimers(ctx, s, o.Count)); err != nil {
 			return err
 		}
@@ -100,7 +101,7 @@ func idleChild(ctx context.Context, o order, t *child.Narrator) error {
 }
 
 // saveTimers saves tasks that are armed at once: they are due within the horizon of an hour, and after the measurement.
-func saveTimers(ctx context.Context, s *delaytask.Scheduler, n int) error {
+func saveTimers(ctx context.Context, s *scheduler.Scheduler, n int) error {
 	save, first := bench.SaverOf(s, bench.Tag, bench.Body), time.Now().Add(30*time.Minute)
 	for saved := 0; saved < n; {
 		moments := make([]time.Time, min(1000, n-saved))

@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/metrics"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // nodeEvent is what a process of a fleet tells: that it is ready, that it serves, how many tasks it has begun since; at
@@ -37,7 +37,7 @@ const tellEvery = 10 * time.Millisecond
 func nodeChild(ctx context.Context, o order, t *child.Narrator) error {
 	n := &noting{}
 	measured := metrics.New()
-	err := o.database().OnScheduler(ctx, delaytask.Config{Metrics: measured}, func(s *delaytask.Scheduler) error {
+	err := o.database().OnScheduler(ctx, scheduler.Config{Metrics: measured}, func(s *scheduler.Scheduler) error {
 		if err := s.Register(o.Tag, n); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ type noting struct {
 }
 
 // Process implements [processor.Processor].
-func (n *noting) Process(_ context.Context, task *processor.Task) error {
+func (n *noting) Process(_ context.Context, task *delaytask.Task) error {
 	at := time.Now().UnixNano()
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const fleetSize = 3
@@ -59,7 +59,7 @@ func punctual(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fl
 	}
 	span := r.Lasting(bench.LateSpan)
 	n := max(1, int(punctualRate*span.Seconds()))
-	err := d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err := d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		begin, err := bench.SaveAhead(ctx, n, span, r.Ahead(), bench.SaverOf(s, bench.LateTag, bench.Body))
 		if err != nil {
 			return err

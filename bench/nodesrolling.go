@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -44,7 +45,7 @@ func rolling(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fle
 	}
 	var saved atomic.Int64
 	var from, until time.Time // of what is judged by its lateness
-	err := d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err := d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		saving, end := context.WithCancel(ctx)
 		saver := make(chan error, 1)
 		go func() { saver <- saveSteadily(saving, r, s, &saved) }()
@@ -86,7 +87,7 @@ func addRolling(r *bench.Runner, tasks []delaytask.TaskRow, saved int, from, unt
 }
 
 // saveSteadily saves tasks until ctx ends. It finishes a save that has begun.
-func saveSteadily(ctx context.Context, r *bench.Runner, s *delaytask.Scheduler, saved *atomic.Int64) error {
+func saveSteadily(ctx context.Context, r *bench.Runner, s *scheduler.Scheduler, saved *atomic.Int64) error {
 	chunks := max(2, r.Count(rollingRate)/rollingChunk) // a second
 	err := pace(ctx, chunks, int(rollingLimit.Seconds())*chunks, func(context.Context) error {
 		items := make([]delaytask.Item, rollingChunk)

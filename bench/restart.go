@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -82,7 +83,7 @@ func (o *options) fillForRestart(ctx context.Context, d *bench.Database, backlog
 
 // restart kills a process that serves the tasks and starts another one at once, while this one saves tasks.
 func restart(ctx context.Context, r *bench.Runner, d *bench.Database, backlog int) (e restartEvent, err error) {
-	err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		saving, end := context.WithCancel(ctx)
 		saved := make(chan error, 1)
 		go func() { saved <- saveProbes(saving, s) }()
@@ -94,7 +95,7 @@ func restart(ctx context.Context, r *bench.Runner, d *bench.Database, backlog in
 }
 
 // saveProbes saves tasks until ctx ends.
-func saveProbes(ctx context.Context, s *delaytask.Scheduler) error {
+func saveProbes(ctx context.Context, s *scheduler.Scheduler) error {
 	err := pace(ctx, probeRate, int(probesLast.Seconds()*probeRate), func(ctx context.Context) error {
 		_, err := s.SaveDelayTask(ctx, probeTag, bench.Body, probeDelay+rand.N(probeSpread))
 		return err
@@ -140,7 +141,7 @@ func restartChild(ctx context.Context, o order, t *child.Narrator) error {
 	probes, backlog := lateness.NewStarts(0), lateness.NewStarts(o.Count)
 	var e restartEvent
 	var until time.Time
-	err := o.database().OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err := o.database().OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		err := errors.Join(s.Register(probeTag, probes), s.Register(bench.Tag, lateness.NewStarts(0)))
 		if o.Count > 0 {
 			err = errors.Join(err, s.Register(backlogTag, backlog))

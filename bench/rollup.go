@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -28,20 +29,20 @@ const (
 )
 
 var rollupSave = rollupOf("save", "saves a second",
-	func(ctx context.Context, r *bench.Runner, _ *bench.Database, s *delaytask.Scheduler) (float64, error) {
+	func(ctx context.Context, r *bench.Runner, _ *bench.Database, s *scheduler.Scheduler) (float64, error) {
 		done, err := r.Warmed(ctx, bench.SaveCallers, bench.SaveOne(s))
 		return done.PerSecond(), err
 	})
 
 var rollupDrain = rollupOf("drain", "tasks a second",
-	func(ctx context.Context, r *bench.Runner, d *bench.Database, s *delaytask.Scheduler) (float64, error) {
+	func(ctx context.Context, r *bench.Runner, d *bench.Database, s *scheduler.Scheduler) (float64, error) {
 		return d.Drain(ctx, s, r.Count(bench.Tasks))
 	})
 
 // rollupOf measures what results over time cost. A turn is a pair: without more work for them, then with it.
 func rollupOf(
 	name, rate string,
-	perSecond func(context.Context, *bench.Runner, *bench.Database, *delaytask.Scheduler) (float64, error),
+	perSecond func(context.Context, *bench.Runner, *bench.Database, *scheduler.Scheduler) (float64, error),
 ) bench.Measurement {
 	key := "rollup." + name
 	return bench.Measurement{
@@ -55,7 +56,7 @@ func rollupOf(
 			var times float64
 			for i := range speeds {
 				err := r.OnFresh(ctx, func(ctx context.Context, d *bench.Database) error {
-					return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) (err error) {
+					return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) (err error) {
 						if i == 0 {
 							speeds[i], err = perSecond(ctx, r, d, s)
 							return err
@@ -97,7 +98,7 @@ func newOverTime() *overTime {
 
 // beside does the work rollupTimes while f runs. It returns how many times it was: fewer where the database is slow.
 func (o *overTime) beside(
-	ctx context.Context, d *bench.Database, s *delaytask.Scheduler, f func(context.Context) error,
+	ctx context.Context, d *bench.Database, s *scheduler.Scheduler, f func(context.Context) error,
 ) (times float64, err error) {
 	if err := s.Use(o.counting); err != nil {
 		return 0, err
@@ -125,11 +126,11 @@ func (o *overTime) beside(
 
 // counting counts what becomes of each task, and how late it starts.
 func (o *overTime) counting(next processor.Processor) processor.Processor {
-	return processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		late := time.Since(task.Expected)
 		for range rollupTimes {
 			o.counts.Late(task.Tag, late)
-			o.counts.Event(task.Tag, processor.EventCompleted)
+			o.counts.Event(task.Tag, delaytask.EventCompleted)
 		}
 		return next.Process(ctx, task)
 	})
@@ -173,7 +174,7 @@ func (o *overTime) fillMinute() {
 	for _, tag := range o.tags {
 		for i := range rollupClasses {
 			o.counts.Late(tag, time.Millisecond<<(i/4)*time.Duration(4+i%4)/4)
-			o.counts.Event(tag, processor.EventCompleted)
+			o.counts.Event(tag, delaytask.EventCompleted)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestWhatResultsOverTimeCostIsMeasured(t *testing.T) {
@@ -31,7 +32,7 @@ func TestWhatResultsOverTimeCostIsMeasured(t *testing.T) {
 
 // onOverTime gives f a database and a scheduler on it.
 func onOverTime(
-	t *testing.T, db dbtest.Database, f func(context.Context, *bench.Database, *delaytask.Scheduler, *sqlstore.Store),
+	t *testing.T, db dbtest.Database, f func(context.Context, *bench.Database, *scheduler.Scheduler, *sqlstore.Store),
 ) {
 	t.Helper()
 	o := tiny(db)
@@ -43,7 +44,7 @@ func onOverTime(
 	defer pool.Close()
 	st := sqlstore.New(pool, d.Kind)
 	defer st.Close(context.WithoutCancel(t.Context()))
-	servertest.OK(t, d.OnScheduler(t.Context(), delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	servertest.OK(t, d.OnScheduler(t.Context(), scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		f(t.Context(), d, s, st)
 		return nil
 	}))
@@ -51,7 +52,7 @@ func onOverTime(
 
 func TestTheWorkForResultsOverTimeIsThatOfABusyProcess(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		onOverTime(t, db, func(ctx context.Context, d *bench.Database, s *delaytask.Scheduler, st *sqlstore.Store) {
+		onOverTime(t, db, func(ctx context.Context, d *bench.Database, s *scheduler.Scheduler, st *sqlstore.Store) {
 			began := row.SpanMinute.Begin(row.At(time.Now()))
 			minutes := func(from row.Time) []row.Rollup {
 				found, err := st.Rollups(ctx, row.SpanMinute, nil, from, row.MaxTime)
@@ -88,7 +89,7 @@ func TestTheWorkForResultsOverTimeIsThatOfABusyProcess(t *testing.T) {
 
 func TestAMinuteThatIsNotWrittenEndsTheMeasurement(t *testing.T) {
 	onOverTime(t, dbtest.New(t, dbtest.SQLite),
-		func(ctx context.Context, d *bench.Database, s *delaytask.Scheduler, _ *sqlstore.Store) {
+		func(ctx context.Context, d *bench.Database, s *scheduler.Scheduler, _ *sqlstore.Store) {
 			pool, err := d.Connect(ctx, 1)
 			servertest.OK(t, err)
 			defer pool.Close()
@@ -106,11 +107,11 @@ func TestAMinuteThatIsNotWrittenEndsTheMeasurement(t *testing.T) {
 func TestEachTaskIsCountedAsOftenAsMinutesAreWritten(t *testing.T) {
 	o := &overTime{counts: rollup.NewCounts()}
 	ran := 0
-	p := o.counting(processor.Func(func(context.Context, *processor.Task) error {
+	p := o.counting(processor.Func(func(context.Context, *delaytask.Task) error {
 		ran++
 		return nil
 	}))
-	servertest.OK(t, p.Process(t.Context(), &processor.Task{Tag: "a", Expected: time.Now()}))
+	servertest.OK(t, p.Process(t.Context(), &delaytask.Task{Tag: "a", Expected: time.Now()}))
 	counted := o.counts.Take()
 	if ran != 1 || len(counted) != 1 || counted[0].Completed != rollupTimes || counted[0].Late.Count() != rollupTimes {
 		t.Errorf("it ran %d times, and %+v was counted", ran, counted)

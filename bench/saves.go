@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 var save256 = func() bench.Measurement {
@@ -31,7 +32,7 @@ var saveTx = bench.Measurement{
 			return err
 		}
 		defer pool.Close()
-		return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 			done, err := r.Warmed(ctx, txCallers, func(ctx context.Context) (int, error) {
 				return 1, saveInTx(ctx, pool, s)
 			})
@@ -41,7 +42,7 @@ var saveTx = bench.Measurement{
 	}),
 }
 
-func saveInTx(ctx context.Context, pool *sqlx.DB, s *delaytask.Scheduler) error {
+func saveInTx(ctx context.Context, pool *sqlx.DB, s *scheduler.Scheduler) error {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func goodSaves(
 	ctx context.Context, r *bench.Runner, bad int, good func(int64) []delaytask.Option,
 ) (perSecond float64, err error) {
 	err = r.OnFresh(ctx, func(ctx context.Context, d *bench.Database) error {
-		return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 			save := func(options func(int64) []delaytask.Option) bench.Operation {
 				var calls atomic.Int64
 				return func(ctx context.Context) (int, error) {

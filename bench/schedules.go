@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -104,8 +104,8 @@ type ticksEvent struct {
 // ticksChild runs ticks for a span. Without a span it runs one tick of all its schedules, at one second.
 func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
 	seen := &ticksSeen{}
-	cfg := delaytask.Config{ScheduleOwner: "bench", Revision: time.Now()}
-	return o.database().OnScheduler(ctx, cfg, func(s *delaytask.Scheduler) error {
+	cfg := scheduler.Config{ScheduleOwner: "bench", Revision: time.Now()}
+	return o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) error {
 		begin := time.Now().Truncate(time.Second).Add(midnightAfter)
 		for i := range o.Count {
 			when, opts := o.spec(i, begin)
@@ -166,7 +166,7 @@ func (o order) spec(i int, begin time.Time) (delaytask.Spec, []delaytask.Option)
 	}
 }
 
-func awaitStored(ctx context.Context, s *delaytask.Scheduler, n int) error {
+func awaitStored(ctx context.Context, s *scheduler.Scheduler, n int) error {
 	last := fmt.Sprintf("bench-%06d", n-1)
 	for {
 		_, err := s.GetSchedule(ctx, last)
@@ -186,7 +186,7 @@ type ticksSeen struct {
 }
 
 // Process implements [processor.Processor].
-func (s *ticksSeen) Process(_ context.Context, task *processor.Task) error {
+func (s *ticksSeen) Process(_ context.Context, task *delaytask.Task) error {
 	late := time.Since(task.Expected)
 	s.mu.Lock()
 	defer s.mu.Unlock()

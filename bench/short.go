@@ -18,6 +18,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // shortWay is how a process saves, which serves nothing as a rule, and how another one gets the tasks.
@@ -134,11 +135,11 @@ type shortStart struct{ At, Expected time.Time }
 func shortDelay(n int) time.Duration { return shortDelays[n%len(shortDelays)] }
 
 func shortChild(ctx context.Context, o order, t *child.Narrator) error {
-	cfg := delaytask.Config{}
+	cfg := scheduler.Config{}
 	if o.Way == shortPoll {
 		cfg.Wake = wake.Off
 	}
-	return o.database().OnScheduler(ctx, cfg, func(s *delaytask.Scheduler) error {
+	return o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) error {
 		if !o.Serving {
 			t.Tell(shortEvent{Ready: true})
 			saved, err := o.saveShort(ctx, s)
@@ -186,7 +187,7 @@ func shortChild(ctx context.Context, o order, t *child.Narrator) error {
 
 // saveShort saves tasks whose bodies are their numbers. It returns when each call began, or when its transaction was
 // committed.
-func (o order) saveShort(ctx context.Context, s *delaytask.Scheduler) (saved map[int]time.Time, err error) {
+func (o order) saveShort(ctx context.Context, s *scheduler.Scheduler) (saved map[int]time.Time, err error) {
 	var pool *sqlx.DB
 	if o.Way == shortTx || o.Way == shortCommitted {
 		if pool, _, err = sqlstore.Connect(ctx, o.DSN); err != nil {
@@ -238,7 +239,7 @@ type shortStarts struct {
 }
 
 // Process implements [processor.Processor].
-func (s *shortStarts) Process(_ context.Context, task *processor.Task) error {
+func (s *shortStarts) Process(_ context.Context, task *delaytask.Task) error {
 	at := time.Now()
 	n, err := strconv.Atoi(string(task.Body))
 	if err != nil {
@@ -254,7 +255,7 @@ func (s *shortStarts) Process(_ context.Context, task *processor.Task) error {
 }
 
 // pop takes tasks as a caller does, one at a time by each of several.
-func (s *shortStarts) pop(ctx context.Context, scheduler *delaytask.Scheduler) {
+func (s *shortStarts) pop(ctx context.Context, scheduler *scheduler.Scheduler) {
 	var callers sync.WaitGroup
 	for range 8 {
 		callers.Go(func() {

@@ -13,6 +13,8 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -66,11 +68,11 @@ var uiSingleReads = []uiRead{
 		return err
 	}},
 	{"series", "results and lateness of a day", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Series(ctx, delaytask.SeriesFilter{Since: 24 * time.Hour})
+		_, err := u.Series(ctx, report.SeriesFilter{Since: 24 * time.Hour})
 		return err
 	}},
 	{"forecast", "what falls due within an hour", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Forecast(ctx, delaytask.ForecastFilter{})
+		_, err := u.Forecast(ctx, report.ForecastFilter{})
 		return err
 	}},
 	{"failures", "failed tasks by their errors", func(ctx context.Context, u *uiReader) error {
@@ -82,11 +84,11 @@ var uiSingleReads = []uiRead{
 		return err
 	}},
 	{"audit", "what people have changed", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Audit(ctx, delaytask.AuditFilter{})
+		_, err := u.Audit(ctx, report.AuditFilter{})
 		return err
 	}},
 	{"dry_run", "a dry run of a cancel of everything", func(ctx context.Context, u *uiReader) error {
-		_, err := u.CancelAll(ctx, delaytask.Bulk{DryRun: true})
+		_, err := u.CancelAll(ctx, scheduler.Bulk{DryRun: true})
 		return err
 	}},
 	{"page_overview", "the page with what needs attention", page("/")},
@@ -108,14 +110,14 @@ var uiSingleReads = []uiRead{
 
 // uiReader is who reads: a program, and a person before the dashboard.
 type uiReader struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	pages http.Handler
 	next  map[string]string // where the next page of a list begins, "" where there is none
 }
 
 // withReader opens a scheduler and a dashboard on the table for the time of f.
 func withReader(ctx context.Context, d *bench.Database, f func(context.Context, *uiReader) error) error {
-	return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		pages, err := dashboard.New(s, dashboard.Options{Who: uiUser, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err

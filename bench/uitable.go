@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // onFilled makes a measurement of f, which shares the table with the others of the run: it takes minutes to fill. Where
@@ -80,7 +81,7 @@ func (o *options) fillUI(ctx context.Context, d *bench.Database) error {
 		}
 	}
 	var id int64
-	err := d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) (err error) {
+	err := d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) (err error) {
 		id, err = s.SaveDelayTask(ctx, uiTag(7), nil, time.Hour, delaytask.WithKey(uiKey))
 		return err
 	})

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/bench/viewers"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -122,12 +122,12 @@ func withDashboard(
 	}
 	defer pool.Close()
 	log := slog.New(slog.DiscardHandler)
-	s, err := delaytask.New(counter.LeftOut(ctx), pool.DB, delaytask.Config{Logger: log})
+	s, err := scheduler.New(counter.LeftOut(ctx), pool.DB, scheduler.Config{Logger: log})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx))) }()
-	pages := func(_ *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
+	pages := func(_ *scheduler.Scheduler, readOnly bool) (http.Handler, error) {
 		return dashboard.New(s, dashboard.Options{Who: uiUser, ReadOnly: readOnly, Log: log})
 	}
 	serving, end := context.WithCancel(ctx)

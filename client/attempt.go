@@ -9,13 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // attempt is a task that runs here.
 type attempt struct {
-	token    processor.Token
+	token    delaytask.Token
 	tag      string
 	ttr      time.Duration
 	end      context.CancelCauseFunc
@@ -31,7 +32,7 @@ type attempt struct {
 
 // work runs a task and reports its result. Its slot is free when the result is stored. If the lease is lost and the
 // processor does not return, it is free after a while.
-func (w *worker) work(from *poller, p *processor.Popped, until time.Time) {
+func (w *worker) work(from *poller, p *delaytask.Popped, until time.Time) {
 	free := sync.OnceFunc(func() { from.put(1) })
 	defer free()
 	reg, known := w.registry.Lookup(p.Tag)
@@ -64,7 +65,7 @@ func (w *worker) context(a *attempt, reg *processor.Registration) context.Contex
 		return ctx
 	}
 	a.renewUntil = time.Now().Add(timeout + w.grace)
-	ctx, stop := context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
+	ctx, stop := context.WithTimeoutCause(ctx, timeout, delaytask.ErrTimeout)
 	a.end = func(cause error) { end(cause); stop() }
 	return ctx
 }
@@ -72,7 +73,7 @@ func (w *worker) context(a *attempt, reg *processor.Registration) context.Contex
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
 
 // process calls the processor. A panic becomes an error. After runtime.Goexit the caller keeps its errGoexit.
-func process(ctx context.Context, task *processor.Task, p processor.Processor) (err error) {
+func process(ctx context.Context, task *delaytask.Task, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &processor.PanicError{Value: v, Stack: debug.Stack()}
@@ -110,8 +111,8 @@ type ending struct {
 
 // judge turns a processor's result into the end of its attempt, by the library's rules. cause is why its context ended,
 // nil when it did not. A panic of the user's error or backoff fails the attempt.
-func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration, err, cause error) (e ending) {
-	token := processor.Token{ID: task.ID, Version: task.Version}
+func judge(task *delaytask.Task, reg *processor.Registration, ttr time.Duration, err, cause error) (e ending) {
+	token := delaytask.Token{ID: task.ID, Version: task.Version}
 	defer func() {
 		if v := recover(); v != nil {
 			e = ending{op: opFail, fail: failOf(token,
@@ -121,7 +122,7 @@ func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration,
 	if err == nil {
 		return ending{op: opFinish}
 	}
-	if errors.Is(cause, processor.ErrStopping) || errors.Is(cause, processor.ErrLeaseLost) {
+	if errors.Is(cause, delaytask.ErrStopping) || errors.Is(cause, delaytask.ErrLeaseLost) {
 		return ending{op: opRelease}
 	}
 	if h, ok := errors.AsType[*processor.HandOverError](err); ok {
@@ -133,8 +134,8 @@ func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration,
 	if snooze, ok := errors.AsType[*processor.SnoozeError](err); ok {
 		return ending{op: opRelease, after: snooze.After}
 	}
-	if errors.Is(cause, processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
-		err = processor.ErrTimeout
+	if errors.Is(cause, delaytask.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
+		err = delaytask.ErrTimeout
 	}
 	e = ending{op: opFail, fail: failOf(token, err)}
 	if reg.Backoff != nil && !e.fail.Permanent && e.fail.RetryAfter == nil {
@@ -144,8 +145,8 @@ func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration,
 	return e
 }
 
-// request is the call that reports the ending.
-func (e ending) request(t processor.Token) *request {
+// httpCall is the call that reports the ending.
+func (e ending) request(t delaytask.Token) *httpCall {
 	text, after := t.String(), wire.Duration(e.after)
 	bodies := map[string]any{
 		opFinish: wire.Finish{Token: text}, opFail: e.fail,
@@ -158,7 +159,7 @@ func (e ending) request(t processor.Token) *request {
 const retryForever = 100 * 365 * 24 * time.Hour
 
 // report sends the end of an attempt until it is answered. The lease is renewed meanwhile.
-func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
+func (w *worker) report(ctx context.Context, t delaytask.Token, e ending) {
 	var err error
 	if e.op == opFinish {
 		err = w.finish(ctx, t)
@@ -181,11 +182,11 @@ const mostFinished = 500
 
 // finish is a completed task. Results that arrive while a request is in flight travel together in the next one.
 type finish struct {
-	token  processor.Token
+	token  delaytask.Token
 	answer chan error // takes one
 }
 
-func (w *worker) finish(ctx context.Context, t processor.Token) error {
+func (w *worker) finish(ctx context.Context, t delaytask.Token) error {
 	f := &finish{token: t, answer: make(chan error, 1)}
 	if err := w.finishes.Add(f); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (w *worker) finish(ctx context.Context, t processor.Token) error {
 }
 
 func (w *worker) flush(batch []*finish) {
-	tokens := make([]processor.Token, len(batch))
+	tokens := make([]delaytask.Token, len(batch))
 	for i, f := range batch {
 		tokens[i] = f.token
 	}

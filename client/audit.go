@@ -7,21 +7,22 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Audit returns what people have changed, the newest first. It needs the verb audit. A token for some tags sees entries
 // of these tags.
 //
-// It returns [processor.ErrInvalidOption] for a negative Before or Limit.
-func (c *Client) Audit(ctx context.Context, f processor.AuditFilter) (processor.AuditPage, error) {
+// It returns [delaytask.ErrInvalidOption] for a negative Before or Limit.
+func (c *Client) Audit(ctx context.Context, f report.AuditFilter) (report.AuditPage, error) {
 	if err := c.enter(ctx); err != nil {
-		return processor.AuditPage{}, err
+		return report.AuditPage{}, err
 	}
 	if f.Before < 0 || f.Limit < 0 {
-		return processor.AuditPage{}, fmt.Errorf("%w: before is %d and limit is %d; want none below 0",
-			processor.ErrInvalidOption, f.Before, f.Limit)
+		return report.AuditPage{}, fmt.Errorf("%w: before is %d and limit is %d; want none below 0",
+			delaytask.ErrInvalidOption, f.Before, f.Limit)
 	}
 	q := url.Values{}
 	for name, value := range map[string]string{"who": f.Who, "action": f.Action, "tag": f.Tag} {
@@ -35,17 +36,17 @@ func (c *Client) Audit(ctx context.Context, f processor.AuditFilter) (processor.
 		}
 	}
 	var answer wire.AuditPage
-	r := &request{
+	r := &httpCall{
 		method: http.MethodGet, path: "/v1/audit?" + q.Encode(), into: &answer, limit: listAnswer, again: true,
 	}
 	if _, err := c.call(ctx, r); err != nil {
-		return processor.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
+		return report.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
 	}
-	page := processor.AuditPage{Next: int64(answer.Next), Stopped: answer.Stopped}
+	page := report.AuditPage{Next: int64(answer.Next), Stopped: answer.Stopped}
 	for _, e := range answer.Entries {
-		page.Entries = append(page.Entries, processor.AuditEntry{
+		page.Entries = append(page.Entries, report.AuditEntry{
 			ID: int64(e.ID), Time: e.Time.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target,
-			Tag: e.Tag, Detail: e.Detail, Outcome: processor.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
+			Tag: e.Tag, Detail: e.Detail, Outcome: report.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
 			Ended: e.Ended.Std(),
 		})
 	}

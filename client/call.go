@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -33,8 +34,8 @@ const (
 	maxDrain = 64 << 10
 )
 
-// request is a call of the service.
-type request struct {
+// httpCall is a call of the service.
+type httpCall struct {
 	method, path string // path with its escapes and query
 	body         any    // sent as JSON; nil: none
 	into         any    // the answer is decoded into this; a *[]byte gets its bytes; nil: it is ignored
@@ -50,7 +51,7 @@ type request struct {
 func tasks(n int) int64 { return min(smallAnswer+int64(n)*taskAnswer, largestAnswer) }
 
 // try sends the request once.
-func (c *Client) try(ctx context.Context, r *request) error {
+func (c *Client) try(ctx context.Context, r *httpCall) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.wait+answerWait,
 		fmt.Errorf("nothing came within %v", r.wait+answerWait))
 	defer cancel()
@@ -76,7 +77,7 @@ func (c *Client) try(ctx context.Context, r *request) error {
 	return decode(ctx, res, r)
 }
 
-func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, r *httpCall) (*http.Request, error) {
 	if r.body != nil && r.encoded == nil {
 		var buffer bytes.Buffer
 		encoder := json.NewEncoder(&buffer)
@@ -118,7 +119,7 @@ func unsent(ctx context.Context, err error) error {
 	return &noAnswer{sent: !ok || op.Op != "dial", err: err}
 }
 
-func decode(ctx context.Context, res *http.Response, r *request) error {
+func decode(ctx context.Context, res *http.Response, r *httpCall) error {
 	limit := r.limit
 	if limit == 0 {
 		limit = smallAnswer
@@ -161,7 +162,7 @@ func errorOf(res *http.Response) error {
 		if len(p.Errors) > 0 {
 			first := p.Errors[0]
 			e.place = first.Location
-			e.spec = &processor.SpecError{Line: first.Line, Column: first.Column, Reason: first.Message}
+			e.spec = &delaytask.SpecError{Line: first.Line, Column: first.Column, Reason: first.Message}
 			if !strings.Contains(p.Detail, first.Message) {
 				e.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", p.Detail, first.Location, first.Message), ": ")
 			}
@@ -184,11 +185,11 @@ var pauses = processor.Exponential(50*time.Millisecond, 2*time.Second, 0.5)
 
 // call sends the request, and repeats it within retryFor while that can help and cannot harm. unclear reports that an
 // unanswered try may have been carried out.
-func (c *Client) call(ctx context.Context, r *request) (unclear bool, err error) {
+func (c *Client) call(ctx context.Context, r *httpCall) (unclear bool, err error) {
 	return c.repeat(ctx, r, c.retryFor)
 }
 
-func (c *Client) repeat(ctx context.Context, r *request, retryFor time.Duration) (unclear bool, err error) {
+func (c *Client) repeat(ctx context.Context, r *httpCall, retryFor time.Duration) (unclear bool, err error) {
 	end := time.Now().Add(retryFor)
 	for n := 1; ; n++ {
 		err = c.try(ctx, r)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestCodesAreTheErrorsOfTheLibrary(t *testing.T) {
@@ -30,9 +30,9 @@ func TestCodesAreTheErrorsOfTheLibrary(t *testing.T) {
 	for code, want := range sentinels {
 		f(code, want)
 	}
-	f(wire.CodeDuplicate, processor.ErrDuplicate)
+	f(wire.CodeDuplicate, delaytask.ErrDuplicate)
 	f("of_a_later_version", nil)
-	duplicate, ok := errors.AsType[*processor.DuplicateError](&Error{Code: wire.CodeDuplicate, TaskID: 5})
+	duplicate, ok := errors.AsType[*delaytask.DuplicateError](&Error{Code: wire.CodeDuplicate, TaskID: 5})
 	if !ok || duplicate.ID != 5 {
 		t.Errorf("got %v", duplicate)
 	}
@@ -49,7 +49,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			c, s := scripted(t, opts, func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, elsewhere.URL+"/"+canary, http.StatusTemporaryRedirect)
 			})
-			_, err := c.Get(t.Context(), processor.ID(1))
+			_, err := c.Get(t.Context(), delaytask.ID(1))
 			if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusTemporaryRedirect ||
 				!strings.Contains(err.Error(), "redirect") {
 				t.Errorf("got %v", err)
@@ -72,7 +72,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			}
 		}
 	})
-	if _, err := c.Get(t.Context(), processor.ID(1)); !errors.Is(err, ErrAnswerTooLarge) {
+	if _, err := c.Get(t.Context(), delaytask.ID(1)); !errors.Is(err, ErrAnswerTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 	f := func(answer http.HandlerFunc, want string) {
 		t.Helper()
 		c, _ := scripted(t, []Option{WithRetryFor(0)}, answer)
-		task, err := c.Get(t.Context(), processor.ID(1))
+		task, err := c.Get(t.Context(), delaytask.ID(1))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want an error with %q", task, err, want)
 		}
@@ -108,12 +108,12 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 func TestWhatMayHaveHappenedIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(*Client) error{
-		"Cancel": func(c *Client) error { _, err := c.Cancel(context.Background(), processor.ID(1)); return err },
+		"Cancel": func(c *Client) error { _, err := c.Cancel(context.Background(), delaytask.ID(1)); return err },
 		"Reschedule": func(c *Client) error {
-			_, err := c.Reschedule(context.Background(), processor.ID(1), time.Hour)
+			_, err := c.Reschedule(context.Background(), delaytask.ID(1), time.Hour)
 			return err
 		},
-		"Retry": func(c *Client) error { return c.Retry(context.Background(), processor.ID(1)) },
+		"Retry": func(c *Client) error { return c.Retry(context.Background(), delaytask.ID(1)) },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestWhatMayHaveHappenedIsNotRepeated(t *testing.T) {
 				}
 			}
 			c, s := scripted(t, nil, refuses(503, wire.CodeOverloaded), refuses(409, wire.CodeFinished))
-			if err := call(c); !errors.Is(err, processor.ErrFinished) || errors.Is(err, ErrNoAnswer) ||
+			if err := call(c); !errors.Is(err, delaytask.ErrFinished) || errors.Is(err, ErrNoAnswer) ||
 				len(s.requests()) != 2 {
 				t.Errorf("got %v after %d requests", err, len(s.requests()))
 			}
@@ -163,7 +163,7 @@ func TestNewRefusesWhatCannotBe(t *testing.T) {
 	for _, base := range []string{"", "127.0.0.1:8080", "ftp://h", "http://", "http://h?x=1", "http://h#f",
 		"http://u:p@h",
 		"http://h:port", ":"} {
-		if _, err := New(base); !errors.Is(err, processor.ErrInvalidOption) {
+		if _, err := New(base); !errors.Is(err, delaytask.ErrInvalidOption) {
 			t.Errorf("New(%q) = %v", base, err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestNewRefusesWhatCannotBe(t *testing.T) {
 		WithTTR(time.Millisecond),
 		WithTimeout(-1), WithStopGrace(0), WithRetryFor(-1), WithBodyLimit(0),
 	} {
-		if _, err := New("http://127.0.0.1", opt); !errors.Is(err, processor.ErrInvalidOption) {
+		if _, err := New("http://127.0.0.1", opt); !errors.Is(err, delaytask.ErrInvalidOption) {
 			t.Errorf("option %d: %v", i, err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestTagsAndKeysStayOnePartOfThePath(t *testing.T) {
 	t.Cleanup(func() { _ = c.Stop(t.Context()) })
 	for _, want := range [][]string{{"a", "k"}, {"a/b:c", "x/y?z#ü %2F"}, {".", ".."}, {"..", "."}, {"a", ".~~"},
 		{"a", "\n"}, {"a", "+ &="}, {"-", "..."}} {
-		if _, err := c.Get(t.Context(), processor.Key(want[0], want[1])); err != nil ||
+		if _, err := c.Get(t.Context(), delaytask.Key(want[0], want[1])); err != nil ||
 			fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("asked for %q, the service saw %q: %v", want, got, err)
 		}

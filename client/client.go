@@ -11,7 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -19,8 +20,8 @@ var _ processor.Scheduler = (*Client)(nil)
 
 // Client calls one service. Make it with [New]; it is safe for concurrent use.
 //
-// Every method that takes a context returns [processor.ErrNilContext] for a nil one, the context's cause when that has
-// ended, and [processor.ErrClosed] after Stop. What the service refuses is an [*Error], which Is the error of package
+// Every method that takes a context returns [delaytask.ErrNilContext] for a nil one, the context's cause when that has
+// ended, and [delaytask.ErrClosed] after Stop. What the service refuses is an [*Error], which Is the error of package
 // processor that the library would have returned.
 type Client struct {
 	base      string
@@ -39,7 +40,7 @@ type Client struct {
 }
 
 // New returns a client of the service at the base URL, such as http://127.0.0.1:8080. Nothing is sent yet. It returns
-// [processor.ErrInvalidOption] for a URL that is not http or https or holds more than host, port and a path.
+// [delaytask.ErrInvalidOption] for a URL that is not http or https or holds more than host, port and a path.
 func New(baseURL string, opts ...Option) (*Client, error) {
 	base, err := checkBase(baseURL)
 	if err != nil {
@@ -67,12 +68,12 @@ func checkBase(s string) (string, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "", fmt.Errorf("%w: want a base URL of http or https such as http://127.0.0.1:8080",
-			processor.ErrInvalidOption)
+			delaytask.ErrInvalidOption)
 	case u.User != nil:
 		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithAccessToken",
-			processor.ErrInvalidOption)
+			delaytask.ErrInvalidOption)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", fmt.Errorf("%w: the base URL holds more than a host and a path", processor.ErrInvalidOption)
+		return "", fmt.Errorf("%w: the base URL holds more than a host and a path", delaytask.ErrInvalidOption)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }
@@ -96,18 +97,18 @@ func httpClient(cfg *config) (h *http.Client, idle func()) {
 // saves.
 const otherCalls = 16
 
-var drawn = cluster.NewIDs(cluster.RandomNode(), time.Now)
+var drawn = ids.NewSource(ids.RandomNode(), time.Now)
 
 // NewID returns a new id to save with, for a caller that needs it before the save or saves again under it: see
-// [processor.WithID].
+// [delaytask.WithID].
 func NewID() int64 { return drawn.Next() }
 
 func (c *Client) enter(ctx context.Context) error {
 	switch {
 	case ctx == nil:
-		return processor.ErrNilContext
+		return delaytask.ErrNilContext
 	case c.closed.Load():
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	default:
 		return context.Cause(ctx)
 	}

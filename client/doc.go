@@ -14,7 +14,7 @@
 // # When no answer comes
 //
 // A save draws its id before anything is sent. It is repeated with that id until an answer comes, which cannot store
-// the task twice. When the retry time is over, its error holds the id ([processor.OutcomeUnknownError]). Reading,
+// the task twice. When the retry time is over, its error holds the id ([delaytask.OutcomeUnknownError]). Reading,
 // Pause, Resume, Finish and Touch are repeated as well. Cancel, Reschedule and Retry are repeated only where the
 // service has certainly done nothing; otherwise the error is [ErrNoAnswer], and Get tells what became of them.
 //

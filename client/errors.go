@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // ErrNoAnswer is returned when no answer came, or none that tells whether the call was carried out. It may have been.
@@ -18,7 +18,7 @@ var ErrNoAnswer = errors.New("delaytask: no answer from the service: it may or m
 var ErrAnswerTooLarge = errors.New("delaytask: the service's answer is too large")
 
 // Error is a refusal by the service. It Is the error of package processor that its code stands for, if there is one, so
-// that errors.Is(err, processor.ErrLeaseLost) works as it does with the library.
+// that errors.Is(err, delaytask.ErrLeaseLost) works as it does with the library.
 type Error struct {
 	Status int    // of HTTP
 	Code   string // for programs; "" when the answer is not the service's
@@ -27,7 +27,7 @@ type Error struct {
 
 	retryAfter time.Duration
 	place      string
-	spec       *processor.SpecError // that the answer is about
+	spec       *delaytask.SpecError // that the answer is about
 }
 
 func (e *Error) Error() string {
@@ -41,9 +41,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error {
 	switch {
 	case e.Code == wire.CodeDuplicate:
-		return &processor.DuplicateError{ID: e.TaskID}
+		return &delaytask.DuplicateError{ID: e.TaskID}
 	case e.Code == wire.CodeNotPending && e.TaskID != 0:
-		return &processor.NotPendingError{ID: e.TaskID}
+		return &delaytask.NotPendingError{ID: e.TaskID}
 	case e.Code == wire.CodeInvalidSpec && e.spec != nil:
 		return e.spec
 	}
@@ -51,46 +51,46 @@ func (e *Error) Unwrap() error {
 }
 
 var sentinels = map[string]error{
-	wire.CodeInvalidTag:         processor.ErrInvalidTag,
-	wire.CodeInvalidKey:         processor.ErrInvalidKey,
-	wire.CodeInvalidBody:        processor.ErrInvalidBody,
-	wire.CodeRedacted:           processor.ErrRedacted,
-	wire.CodeBodyTooLarge:       processor.ErrBodyTooLarge,
-	wire.CodeInvalidDelay:       processor.ErrInvalidDelay,
-	wire.CodeDelayTooLong:       processor.ErrDelayTooLong,
-	wire.CodeInvalidTime:        processor.ErrInvalidTime,
-	wire.CodeInvalidID:          processor.ErrInvalidID,
-	wire.CodeInvalidTTR:         processor.ErrInvalidTTR,
-	wire.CodeInvalidMaxAttempts: processor.ErrInvalidMaxAttempts,
-	wire.CodeInvalidPriority:    processor.ErrInvalidPriority,
-	wire.CodeInvalidHeaders:     processor.ErrInvalidHeaders,
-	wire.CodeInvalidCursor:      processor.ErrInvalidCursor,
-	wire.CodeInvalidOption:      processor.ErrInvalidOption,
-	wire.CodeInvalidSpec:        processor.ErrInvalidSpec,
-	wire.CodeInvalidToken:       processor.ErrInvalidToken,
-	wire.CodeInvalidRange:       processor.ErrInvalidRange,
-	wire.CodeBatchTooLarge:      processor.ErrBatchTooLarge,
-	wire.CodeConflict:           processor.ErrConflict,
-	wire.CodeChunkRefused:       processor.ErrChunkRefused,
-	wire.CodeLeaseLost:          processor.ErrLeaseLost,
-	wire.CodeNotFound:           processor.ErrNotFound,
-	wire.CodeBroken:             processor.ErrBroken,
-	wire.CodeNotPending:         processor.ErrNotPending,
-	wire.CodeFinished:           processor.ErrFinished,
-	wire.CodeNotFailed:          processor.ErrNotFailed,
-	wire.CodeContended:          processor.ErrContended,
-	wire.CodeVersionChanged:     processor.ErrVersionChanged,
-	wire.CodeOverloaded:         processor.ErrOverloaded,
-	wire.CodeOutcomeUnknown:     processor.ErrOutcomeUnknown,
+	wire.CodeInvalidTag:         delaytask.ErrInvalidTag,
+	wire.CodeInvalidKey:         delaytask.ErrInvalidKey,
+	wire.CodeInvalidBody:        delaytask.ErrInvalidBody,
+	wire.CodeRedacted:           delaytask.ErrRedacted,
+	wire.CodeBodyTooLarge:       delaytask.ErrBodyTooLarge,
+	wire.CodeInvalidDelay:       delaytask.ErrInvalidDelay,
+	wire.CodeDelayTooLong:       delaytask.ErrDelayTooLong,
+	wire.CodeInvalidTime:        delaytask.ErrInvalidTime,
+	wire.CodeInvalidID:          delaytask.ErrInvalidID,
+	wire.CodeInvalidTTR:         delaytask.ErrInvalidTTR,
+	wire.CodeInvalidMaxAttempts: delaytask.ErrInvalidMaxAttempts,
+	wire.CodeInvalidPriority:    delaytask.ErrInvalidPriority,
+	wire.CodeInvalidHeaders:     delaytask.ErrInvalidHeaders,
+	wire.CodeInvalidCursor:      delaytask.ErrInvalidCursor,
+	wire.CodeInvalidOption:      delaytask.ErrInvalidOption,
+	wire.CodeInvalidSpec:        delaytask.ErrInvalidSpec,
+	wire.CodeInvalidToken:       delaytask.ErrInvalidToken,
+	wire.CodeInvalidRange:       delaytask.ErrInvalidRange,
+	wire.CodeBatchTooLarge:      delaytask.ErrBatchTooLarge,
+	wire.CodeConflict:           delaytask.ErrConflict,
+	wire.CodeChunkRefused:       delaytask.ErrChunkRefused,
+	wire.CodeLeaseLost:          delaytask.ErrLeaseLost,
+	wire.CodeNotFound:           delaytask.ErrNotFound,
+	wire.CodeBroken:             delaytask.ErrBroken,
+	wire.CodeNotPending:         delaytask.ErrNotPending,
+	wire.CodeFinished:           delaytask.ErrFinished,
+	wire.CodeNotFailed:          delaytask.ErrNotFailed,
+	wire.CodeContended:          delaytask.ErrContended,
+	wire.CodeVersionChanged:     delaytask.ErrVersionChanged,
+	wire.CodeOverloaded:         delaytask.ErrOverloaded,
+	wire.CodeOutcomeUnknown:     delaytask.ErrOutcomeUnknown,
 
-	wire.CodeInvalidScheduleName: processor.ErrInvalidScheduleName,
+	wire.CodeInvalidScheduleName: delaytask.ErrInvalidScheduleName,
 
-	wire.CodeScheduleNotFound: processor.ErrScheduleNotFound,
-	wire.CodeScheduleOwned:    processor.ErrScheduleOwned,
-	wire.CodeScheduleBusy:     processor.ErrScheduleBusy,
-	wire.CodeScheduleState:    processor.ErrScheduleState,
+	wire.CodeScheduleNotFound: delaytask.ErrScheduleNotFound,
+	wire.CodeScheduleOwned:    delaytask.ErrScheduleOwned,
+	wire.CodeScheduleBusy:     delaytask.ErrScheduleBusy,
+	wire.CodeScheduleState:    delaytask.ErrScheduleState,
 
-	wire.CodeNotRecorded: processor.ErrNotRecorded,
+	wire.CodeNotRecorded: delaytask.ErrNotRecorded,
 }
 
 // refusal is an answer about one of many. Its code may be "": then nothing was refused.

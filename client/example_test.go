@@ -6,6 +6,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -22,7 +23,7 @@ func Example() {
 	type order struct {
 		Number int `json:"number"`
 	}
-	closeOrder := processor.Typed(func(ctx context.Context, task *processor.Task, o order) error {
+	closeOrder := processor.Typed(func(ctx context.Context, task *delaytask.Task, o order) error {
 		fmt.Println("closing order", o.Number)
 		return nil
 	})

@@ -6,25 +6,26 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Forecast returns how many pending tasks are overdue, and how many fall due in each step of a span, by tag. Ticks of
 // schedules that have no task yet are in it. Each number says what it is worth.
 //
 // It returns ErrInvalidTag, and ErrInvalidOption for a span that is none.
-func (c *Client) Forecast(ctx context.Context, f processor.ForecastFilter) (processor.Forecast, error) {
+func (c *Client) Forecast(ctx context.Context, f report.ForecastFilter) (report.Forecast, error) {
 	if err := c.enter(ctx); err != nil {
-		return processor.Forecast{}, err
+		return report.Forecast{}, err
 	}
-	if f.Tag != "" && !processor.ValidTag(f.Tag) {
-		return processor.Forecast{}, fmt.Errorf("%w: got %.140q", processor.ErrInvalidTag, f.Tag)
+	if f.Tag != "" && !delaytask.ValidTag(f.Tag) {
+		return report.Forecast{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, f.Tag)
 	}
-	span := cmp.Or(f.Span, processor.ForecastHour)
-	step, err := processor.ForecastStep(span)
+	span := cmp.Or(f.Span, report.ForecastHour)
+	step, err := report.ForecastStep(span)
 	if err != nil {
-		return processor.Forecast{}, err
+		return report.Forecast{}, err
 	}
 	query := url.Values{"span": {span.String()}}
 	if f.Tag != "" {
@@ -32,27 +33,27 @@ func (c *Client) Forecast(ctx context.Context, f processor.ForecastFilter) (proc
 	}
 	var answer wire.Forecast
 	if err := c.read(ctx, "/v1/forecast?"+query.Encode(), "forecast", &answer); err != nil {
-		return processor.Forecast{}, err
+		return report.Forecast{}, err
 	}
-	found := processor.Forecast{
+	found := report.Forecast{
 		At: answer.At.Std(), Start: answer.Start.Std(), Step: step, Steps: int(span / step),
-		Tags: make([]processor.TagForecast, len(answer.Tags)), LeftOut: answer.LeftOut,
+		Tags: make([]report.TagForecast, len(answer.Tags)), LeftOut: answer.LeftOut,
 	}
 	for i, t := range answer.Tags {
-		due := make([]processor.DueTasks, found.Steps)
+		due := make([]report.DueTasks, found.Steps)
 		for k := range due {
-			due[k].Precision = processor.Exact
+			due[k].Precision = report.Exact
 		}
 		for _, step := range t.Due {
 			if step.Step >= 0 && step.Step < found.Steps {
 				due[step.Step] = dueTasks(step.DueTasks)
 			}
 		}
-		found.Tags[i] = processor.TagForecast{Tag: t.Tag, Overdue: dueTasks(t.Overdue), Due: due}
+		found.Tags[i] = report.TagForecast{Tag: t.Tag, Overdue: dueTasks(t.Overdue), Due: due}
 	}
 	return found, nil
 }
 
-func dueTasks(d wire.DueTasks) processor.DueTasks {
-	return processor.DueTasks{Tasks: d.Tasks, Ticks: d.Ticks, Precision: processor.Precision(d.Precision)}
+func dueTasks(d wire.DueTasks) report.DueTasks {
+	return report.DueTasks{Tasks: d.Tasks, Ticks: d.Ticks, Precision: report.Precision(d.Precision)}
 }

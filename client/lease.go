@@ -7,18 +7,20 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Finish completes the task that was handed out with the token. It returns [processor.ErrLeaseLost] when the lease has
+// Finish completes the task that was handed out with the token. It returns [delaytask.ErrLeaseLost] when the lease has
 // ended and another process took the task; nothing is changed then.
 //
 // The call is repeated until an answer comes. When an earlier try may have completed the task and a later one is
 // refused, Finish reads the task. If it is completed in the version after the token's, this call did it. The error is
 // [ErrNoAnswer] when the task cannot be read.
-func (c *Client) Finish(ctx context.Context, t processor.Token) error {
+func (c *Client) Finish(ctx context.Context, t delaytask.Token) error {
 	unclear, err := c.end(ctx, t, "finish", wire.Finish{Token: t.String()})
 	if unclear && isGone(err) {
 		return c.finished(ctx, t, err)
@@ -27,14 +29,14 @@ func (c *Client) Finish(ctx context.Context, t processor.Token) error {
 }
 
 // finished returns the result of a Finish whose repetition was refused.
-func (c *Client) finished(ctx context.Context, t processor.Token, refused error) error {
-	task, err := c.Get(ctx, processor.ID(t.ID))
+func (c *Client) finished(ctx context.Context, t delaytask.Token, refused error) error {
+	task, err := c.Get(ctx, delaytask.ID(t.ID))
 	switch {
-	case errors.Is(err, processor.ErrNotFound):
+	case errors.Is(err, delaytask.ErrNotFound):
 		return refused
 	case err != nil:
 		return unanswered(err, true)
-	case task.Status == processor.Completed && task.Version == t.Version+1:
+	case task.Status == delaytask.Completed && task.Version == t.Version+1:
 		return nil
 	default:
 		return refused
@@ -42,12 +44,12 @@ func (c *Client) finished(ctx context.Context, t processor.Token, refused error)
 }
 
 // Fail spends the attempt, as an error of a processor does: [processor.Permanent], [processor.Snooze] and
-// [processor.RetryAfter] mean the same here. A nil error is [processor.ErrInvalidOption]. It returns
-// [processor.ErrLeaseLost] as Finish does. When an earlier try got no answer, that error is [ErrNoAnswer] too: the
+// [processor.RetryAfter] mean the same here. A nil error is [delaytask.ErrInvalidOption]. It returns
+// [delaytask.ErrLeaseLost] as Finish does. When an earlier try got no answer, that error is [ErrNoAnswer] too: the
 // earlier try may have ended the lease.
-func (c *Client) Fail(ctx context.Context, t processor.Token, failure error) error {
+func (c *Client) Fail(ctx context.Context, t delaytask.Token, failure error) error {
 	if failure == nil {
-		return fmt.Errorf("%w: the failure is nil; use Finish", processor.ErrInvalidOption)
+		return fmt.Errorf("%w: the failure is nil; use Finish", delaytask.ErrInvalidOption)
 	}
 	if snooze, ok := errors.AsType[*processor.SnoozeError](failure); ok {
 		return c.release(ctx, t, snooze.After)
@@ -57,17 +59,17 @@ func (c *Client) Fail(ctx context.Context, t processor.Token, failure error) err
 }
 
 // Release gives the task back without spending the attempt. Its errors are those of Fail.
-func (c *Client) Release(ctx context.Context, t processor.Token) error { return c.release(ctx, t, 0) }
+func (c *Client) Release(ctx context.Context, t delaytask.Token) error { return c.release(ctx, t, 0) }
 
-func (c *Client) release(ctx context.Context, t processor.Token, delay time.Duration) error {
+func (c *Client) release(ctx context.Context, t delaytask.Token, delay time.Duration) error {
 	unclear, err := c.end(ctx, t, "release", wire.Release{Token: t.String(), Delay: wire.Duration(delay)})
 	return lostOnce(err, unclear)
 }
 
 // Touch makes the lease end after ttr from now: at least 1 s and at most 24 h, whatever is asked for. It returns
-// [processor.ErrLeaseLost] as Finish does, and [processor.ErrInvalidTTR] when ttr is not positive.
-func (c *Client) Touch(ctx context.Context, t processor.Token, ttr time.Duration) error {
-	ttr, err := processor.NewTouch(ttr)
+// [delaytask.ErrLeaseLost] as Finish does, and [delaytask.ErrInvalidTTR] when ttr is not positive.
+func (c *Client) Touch(ctx context.Context, t delaytask.Token, ttr time.Duration) error {
+	ttr, err := request.NewTouch(ttr)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (c *Client) Touch(ctx context.Context, t processor.Token, ttr time.Duration
 }
 
 // end sends what ends or moves a lease.
-func (c *Client) end(ctx context.Context, t processor.Token, op string, body any) (unclear bool, err error) {
+func (c *Client) end(ctx context.Context, t delaytask.Token, op string, body any) (unclear bool, err error) {
 	if err := c.enter(ctx); err != nil {
 		return false, err
 	}
@@ -90,13 +92,13 @@ func (c *Client) end(ctx context.Context, t processor.Token, op string, body any
 	return unclear, err
 }
 
-func leaseRequest(t processor.Token, op string, body any) *request {
-	return &request{method: http.MethodPost, path: taskPath(t.ID) + "/" + op, body: body, again: true}
+func leaseRequest(t delaytask.Token, op string, body any) *httpCall {
+	return &httpCall{method: http.MethodPost, path: taskPath(t.ID) + "/" + op, body: body, again: true}
 }
 
 // isGone reports the answer of a call whose lease has ended before, by the call itself or by another one.
 func isGone(err error) bool {
-	return errors.Is(err, processor.ErrLeaseLost) || errors.Is(err, processor.ErrNotFound)
+	return errors.Is(err, delaytask.ErrLeaseLost) || errors.Is(err, delaytask.ErrNotFound)
 }
 
 func lostOnce(err error, unclear bool) error {
@@ -107,7 +109,7 @@ func lostOnce(err error, unclear bool) error {
 }
 
 // failOf says how an attempt failed.
-func failOf(t processor.Token, failure error) wire.Fail {
+func failOf(t delaytask.Token, failure error) wire.Fail {
 	f := wire.Fail{Token: t.String(), Error: failureText(failure)}
 	if _, ok := errors.AsType[*processor.PermanentError](failure); ok {
 		f.Permanent = true
@@ -135,18 +137,18 @@ func failureText(failure error) string {
 }
 
 // FinishAll completes up to 10,000 tasks with one request. There is one answer for each token, nil or what Finish would
-// return. It returns no answers and [processor.ErrBatchTooLarge] for more, or another error when the request as a whole
+// return. It returns no answers and [delaytask.ErrBatchTooLarge] for more, or another error when the request as a whole
 // was not served. Then any of them may be completed, and calling again is safe.
-func (c *Client) FinishAll(ctx context.Context, tokens []processor.Token) ([]error, error) {
+func (c *Client) FinishAll(ctx context.Context, tokens []delaytask.Token) ([]error, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
 	return c.finishAll(ctx, tokens, c.retryFor)
 }
 
-func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, retryFor time.Duration) ([]error, error) {
-	if len(tokens) > processor.MaxItems {
-		return nil, fmt.Errorf("%w: got %d", processor.ErrBatchTooLarge, len(tokens))
+func (c *Client) finishAll(ctx context.Context, tokens []delaytask.Token, retryFor time.Duration) ([]error, error) {
+	if len(tokens) > request.MaxItems {
+		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, len(tokens))
 	}
 	answers := make([]error, len(tokens))
 	var body wire.FinishBatch
@@ -160,7 +162,7 @@ func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, retryF
 		return answers, nil
 	}
 	var reply wire.FinishBatchReply
-	r := &request{method: http.MethodPost, path: "/v1/tasks/finish", body: body, into: &reply, limit: batchAnswer,
+	r := &httpCall{method: http.MethodPost, path: "/v1/tasks/finish", body: body, into: &reply, limit: batchAnswer,
 		again: true}
 	unclear, err := c.repeat(ctx, r, retryFor)
 	if err == nil && len(reply.Results) != len(places) {
@@ -172,7 +174,7 @@ func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, retryF
 	for i, result := range reply.Results {
 		t := tokens[places[i]]
 		err := refusal(result.Code, result.Detail, t.ID)
-		if unclear && errors.Is(err, processor.ErrLeaseLost) {
+		if unclear && errors.Is(err, delaytask.ErrLeaseLost) {
 			err = c.finished(ctx, t, err)
 		}
 		answers[places[i]] = err

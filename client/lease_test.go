@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
 var (
-	token     = processor.Token{ID: 5, Version: 3}
+	token     = delaytask.Token{ID: 5, Version: 3}
 	leaseLost = refuses(http.StatusConflict, wire.CodeLeaseLost)
 	done      = says(http.StatusNoContent, nil)
 )
@@ -37,12 +38,12 @@ func TestAFinishWhoseAnswerWasLostIsLookedUp(t *testing.T) {
 	f(nil, nil, done)
 	f(nil, nil, lost, done)
 	f(nil, nil, lost, leaseLost, task("completed", 4))
-	f(processor.ErrLeaseLost, nil, leaseLost, task("completed", 4)) // by another process
-	f(processor.ErrLeaseLost, nil, lost, leaseLost, task("completed", 6))
-	f(processor.ErrLeaseLost, nil, lost, leaseLost, task("pending", 4))
-	f(processor.ErrLeaseLost, nil, refuses(503, wire.CodeOverloaded), leaseLost, task("completed", 4))
-	f(ErrNoAnswer, processor.ErrLeaseLost, lost, leaseLost, refuses(403, wire.CodeForbidden))
-	f(ErrNoAnswer, processor.ErrLeaseLost, lost)
+	f(delaytask.ErrLeaseLost, nil, leaseLost, task("completed", 4)) // by another process
+	f(delaytask.ErrLeaseLost, nil, lost, leaseLost, task("completed", 6))
+	f(delaytask.ErrLeaseLost, nil, lost, leaseLost, task("pending", 4))
+	f(delaytask.ErrLeaseLost, nil, refuses(503, wire.CodeOverloaded), leaseLost, task("completed", 4))
+	f(ErrNoAnswer, delaytask.ErrLeaseLost, lost, leaseLost, refuses(403, wire.CodeForbidden))
+	f(ErrNoAnswer, delaytask.ErrLeaseLost, lost)
 }
 
 func TestABatchOfFinishesIsLookedUpOneByOne(t *testing.T) {
@@ -50,12 +51,12 @@ func TestABatchOfFinishesIsLookedUpOneByOne(t *testing.T) {
 	c, _ := scripted(t, nil, lost, says(http.StatusOK, wire.FinishBatchReply{Results: []wire.FinishResult{
 		{}, {Code: wire.CodeLeaseLost}, {Code: wire.CodeLeaseLost},
 	}}), task("completed", 4), task("executing", 4))
-	answers, err := c.FinishAll(t.Context(), []processor.Token{token, {}, token, token})
+	answers, err := c.FinishAll(t.Context(), []delaytask.Token{token, {}, token, token})
 	if err != nil || len(answers) != 4 {
 		t.Fatalf("got %v, %v", answers, err)
 	}
-	if answers[0] != nil || !errors.Is(answers[1], processor.ErrInvalidToken) || answers[2] != nil ||
-		!errors.Is(answers[3], processor.ErrLeaseLost) {
+	if answers[0] != nil || !errors.Is(answers[1], delaytask.ErrInvalidToken) || answers[2] != nil ||
+		!errors.Is(answers[3], delaytask.ErrLeaseLost) {
 		t.Errorf("got %v", answers)
 	}
 }
@@ -68,11 +69,11 @@ func TestOtherEndsSayThatTheFirstTryMayHaveCounted(t *testing.T) {
 		"Release": func(c *Client) error { return c.Release(t.Context(), token) },
 	} {
 		c, _ := scripted(t, nil, lost, leaseLost)
-		if err := end(c); !errors.Is(err, processor.ErrLeaseLost) || !errors.Is(err, ErrNoAnswer) {
+		if err := end(c); !errors.Is(err, delaytask.ErrLeaseLost) || !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("%s after a lost answer: %v", name, err)
 		}
 		c, _ = scripted(t, nil, leaseLost)
-		if err := end(c); !errors.Is(err, processor.ErrLeaseLost) || errors.Is(err, ErrNoAnswer) {
+		if err := end(c); !errors.Is(err, delaytask.ErrLeaseLost) || errors.Is(err, ErrNoAnswer) {
 			t.Errorf("%s: %v", name, err)
 		}
 		c, _ = scripted(t, nil, lost, done)

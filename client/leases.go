@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // leases renews the leases of what runs.
@@ -102,7 +102,7 @@ func earlier(a, b time.Time) time.Time {
 // lose ends the attempt's context: another process may have the task.
 func (l *leases) lose(a *attempt) {
 	delete(l.all, a)
-	a.end(processor.ErrLeaseLost)
+	a.end(delaytask.ErrLeaseLost)
 	if !a.returned.Load() {
 		a.freeSlotLater(l.w)
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Pause stops all nodes from starting tasks of the tag, and the service from handing them out, within 2 s; what runs
@@ -22,7 +23,7 @@ func (c *Client) Wake(ctx context.Context, tags ...string) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	r := &request{method: http.MethodPost, path: "/v1/wake", body: wire.Wake{Tags: tags}, again: true}
+	r := &httpCall{method: http.MethodPost, path: "/v1/wake", body: wire.Wake{Tags: tags}, again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("wake: %w", err)
 	}
@@ -33,10 +34,10 @@ func (c *Client) operate(ctx context.Context, tag, op string) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	if !processor.ValidTag(tag) {
-		return fmt.Errorf("%w: got %.140q", processor.ErrInvalidTag, tag)
+	if !delaytask.ValidTag(tag) {
+		return fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, tag)
 	}
-	r := &request{method: http.MethodPost, path: "/v1/tags/" + wire.Segment(tag) + "/" + op, again: true}
+	r := &httpCall{method: http.MethodPost, path: "/v1/tags/" + wire.Segment(tag) + "/" + op, again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s tag %s: %w", op, tag, err)
 	}
@@ -44,21 +45,21 @@ func (c *Client) operate(ctx context.Context, tag, op string) error {
 }
 
 // Nodes returns the processes that share the service's database, by number.
-func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
+func (c *Client) Nodes(ctx context.Context) ([]report.Node, error) {
 	var list wire.NodeList
 	if err := c.read(ctx, "/v1/nodes", "read the nodes", &list); err != nil {
 		return nil, err
 	}
-	nodes := make([]processor.Node, len(list.Nodes))
+	nodes := make([]report.Node, len(list.Nodes))
 	for i, n := range list.Nodes {
-		nodes[i] = processor.Node{
+		nodes[i] = report.Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
-			Shares: make([]processor.Share, len(n.Shares)),
+			Shares: make([]report.Share, len(n.Shares)),
 			Wake:   n.Wake, UnreachableFrom: n.UnreachableFrom,
 			Leaving: n.State == "leaving", Alive: n.State != "silent", Heartbeat: n.Heartbeat.Std(),
 		}
 		for k, share := range n.Shares {
-			nodes[i].Shares[k] = processor.Share(share)
+			nodes[i].Shares[k] = report.Share(share)
 		}
 	}
 	return nodes, nil
@@ -66,22 +67,22 @@ func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
 
 // Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag, as the
 // library does.
-func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
+func (c *Client) Stats(ctx context.Context) ([]report.TagStats, error) {
 	var stats wire.Stats
 	if err := c.read(ctx, "/v1/stats", "count tasks", &stats); err != nil {
 		return nil, err
 	}
-	all := make([]processor.TagStats, len(stats.Tags))
+	all := make([]report.TagStats, len(stats.Tags))
 	for i, s := range stats.Tags {
-		counts := make(map[processor.Status]int64, len(s.Counts))
+		counts := make(map[delaytask.Status]int64, len(s.Counts))
 		for status, n := range s.Counts {
-			counts[processor.Status(status)] = n
+			counts[delaytask.Status(status)] = n
 		}
-		var capped []processor.Status
+		var capped []delaytask.Status
 		for _, status := range s.Capped {
-			capped = append(capped, processor.Status(status))
+			capped = append(capped, delaytask.Status(status))
 		}
-		all[i] = processor.TagStats{
+		all[i] = report.TagStats{
 			Tag: s.Tag, Counts: counts, Capped: capped, OldestPending: s.OldestPending.Std(),
 			Lateness: lateness(s.Lateness), Served: s.Served, Paused: s.Paused,
 		}
@@ -90,14 +91,14 @@ func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
 }
 
 // Failures groups the newest failed tasks of the tag, or of all tags when it is "", as the library does.
-func (c *Client) Failures(ctx context.Context, tag string) (processor.Failures, error) {
+func (c *Client) Failures(ctx context.Context, tag string) (report.Failures, error) {
 	var w wire.Failures
 	if err := c.read(ctx, withQuery("/v1/failures", "tag", tag), "group failed tasks", &w); err != nil {
-		return processor.Failures{}, err
+		return report.Failures{}, err
 	}
-	f := processor.Failures{Groups: make([]processor.FailureGroup, len(w.Groups)), Tasks: w.Tasks, More: w.More}
+	f := report.Failures{Groups: make([]report.FailureGroup, len(w.Groups)), Tasks: w.Tasks, More: w.More}
 	for i, g := range w.Groups {
-		f.Groups[i] = processor.FailureGroup{
+		f.Groups[i] = report.FailureGroup{
 			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: g.First.Std(), Last: g.Last.Std(),
 			ExampleID: int64(g.ExampleID), Example: g.Example,
 		}
@@ -106,14 +107,14 @@ func (c *Client) Failures(ctx context.Context, tag string) (processor.Failures, 
 }
 
 // Tags returns the tags that are served or paused and that the token may read. It counts nothing and is cheap.
-func (c *Client) Tags(ctx context.Context) ([]processor.TagState, error) {
+func (c *Client) Tags(ctx context.Context) ([]report.TagState, error) {
 	var list wire.TagList
 	if err := c.read(ctx, "/v1/tags", "read the tags", &list); err != nil {
 		return nil, err
 	}
-	tags := make([]processor.TagState, len(list.Tags))
+	tags := make([]report.TagState, len(list.Tags))
 	for i, t := range list.Tags {
-		tags[i] = processor.TagState(t)
+		tags[i] = report.TagState(t)
 	}
 	return tags, nil
 }
@@ -122,7 +123,7 @@ func (c *Client) read(ctx context.Context, path, op string, into any) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	r := &request{method: http.MethodGet, path: path, into: into, limit: listAnswer, again: true}
+	r := &httpCall{method: http.MethodGet, path: path, into: into, limit: listAnswer, again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}

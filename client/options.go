@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 )
 
-// Option is a setting of [New]. Each may return [processor.ErrInvalidOption].
+// Option is a setting of [New]. Each may return [delaytask.ErrInvalidOption].
 type Option func(*config) error
 
 type config struct {
@@ -33,7 +34,7 @@ func WithAccessToken(token string) Option {
 	return func(c *config) error {
 		for i := range len(token) {
 			if token[i] <= ' ' || token[i] > '~' {
-				return fmt.Errorf("%w: the token holds a character that no token has", processor.ErrInvalidOption)
+				return fmt.Errorf("%w: the token holds a character that no token has", delaytask.ErrInvalidOption)
 			}
 		}
 		c.token = token
@@ -46,7 +47,7 @@ func WithAccessToken(token string) Option {
 func WithName(name string) Option {
 	return func(c *config) error {
 		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
-			return fmt.Errorf("%w: a name of visible ASCII characters is wanted", processor.ErrInvalidOption)
+			return fmt.Errorf("%w: a name of visible ASCII characters is wanted", delaytask.ErrInvalidOption)
 		}
 		c.name = name
 		return nil
@@ -58,7 +59,7 @@ func WithName(name string) Option {
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *config) error {
 		if h == nil {
-			return fmt.Errorf("%w: the HTTP client is nil", processor.ErrInvalidOption)
+			return fmt.Errorf("%w: the HTTP client is nil", delaytask.ErrInvalidOption)
 		}
 		c.http = h
 		return nil
@@ -128,7 +129,7 @@ func WithBodyLimit(bytes int) Option {
 
 func within[T cmp.Ordered](what string, value, least, most T) error {
 	if value < least || value > most {
-		return fmt.Errorf("%w: the %s is %v, want %v to %v", processor.ErrInvalidOption, what, value, least, most)
+		return fmt.Errorf("%w: the %s is %v, want %v to %v", delaytask.ErrInvalidOption, what, value, least, most)
 	}
 	return nil
 }
@@ -136,11 +137,11 @@ func within[T cmp.Ordered](what string, value, least, most T) error {
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		log: slog.Default(), concurrency: 64, ttr: 15 * time.Second, timeout: 5 * time.Minute, grace: 30 * time.Second,
-		retryFor: 30 * time.Second, bodyLimit: processor.DefaultBodyLimit,
+		retryFor: 30 * time.Second, bodyLimit: request.DefaultBodyLimit,
 	}
 	for _, opt := range opts {
 		if opt == nil {
-			return c, fmt.Errorf("%w: it is nil", processor.ErrInvalidOption)
+			return c, fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
 		}
 		if err := opt(&c); err != nil {
 			return c, err

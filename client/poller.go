@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -53,10 +54,10 @@ func (p *poller) remove(tag string) {
 }
 
 // next returns the next poll, and a context that ends when the tags change. Without tags run must end.
-func (p *poller) next(slots int) (processor.Pop, context.Context, context.CancelFunc) {
+func (p *poller) next(slots int) (delaytask.Pop, context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pop := processor.Pop{Max: slots}
+	pop := delaytask.Pop{Max: slots}
 	p.runs = len(p.leases) > 0
 	for tag, lease := range p.leases {
 		pop.Tags, pop.TTR = append(pop.Tags, tag), max(pop.TTR, lease)
@@ -125,7 +126,7 @@ func (p *poller) put(n int) {
 }
 
 // poll waits for tasks. Tasks that arrive while the worker stops are given back.
-func (p *poller) poll(ctx context.Context, pop *processor.Pop) ([]*processor.Popped, error) {
+func (p *poller) poll(ctx context.Context, pop *delaytask.Pop) ([]*delaytask.Popped, error) {
 	r, reply := popRequest(pop, pollWait)
 	err := p.w.client.try(ctx, r)
 	if err != nil {
@@ -143,7 +144,7 @@ func (p *poller) poll(ctx context.Context, pop *processor.Pop) ([]*processor.Pop
 }
 
 // giveBack releases tasks that were not begun.
-func (w *worker) giveBack(popped []*processor.Popped) {
+func (w *worker) giveBack(popped []*delaytask.Popped) {
 	ctx, cancel := context.WithTimeout(w.reports, giveBackWait)
 	defer cancel()
 	var all sync.WaitGroup

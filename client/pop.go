@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // pollWait is how long one long poll lasts.
@@ -19,14 +20,14 @@ const pollWait = 30 * time.Second
 // Pop takes due tasks of a tag: it blocks until one is due, and returns the moment it is. A task that is not ended
 // within its TTR has spent an attempt and is handed out again.
 //
-// It returns no task and no error when the wait of [processor.PopWait] has passed. It returns the context's cause when
+// It returns no task and no error when the wait of [delaytask.PopWait] has passed. It returns the context's cause when
 // ctx has ended, and [ErrNoAnswer] when the service is away for longer than the client's retry time; tasks that it
 // handed out meanwhile come back when their leases end.
-func (c *Client) Pop(ctx context.Context, tag string, opts ...processor.PopOption) ([]*processor.Popped, error) {
+func (c *Client) Pop(ctx context.Context, tag string, opts ...delaytask.PopOption) ([]*delaytask.Popped, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	p, err := processor.NewPop(tag, opts...)
+	p, err := request.NewPop(tag, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +50,13 @@ func (c *Client) Pop(ctx context.Context, tag string, opts ...processor.PopOptio
 	}
 }
 
-func popRequest(p *processor.Pop, wait time.Duration) (*request, *wire.PopReply) {
+func popRequest(p *delaytask.Pop, wait time.Duration) (*httpCall, *wire.PopReply) {
 	q := url.Values{"tag": p.Tags, "max": {strconv.Itoa(p.Max)}, "wait": {millisText(wait)}}
 	if p.TTR > 0 {
 		q.Set("ttr", millisText(p.TTR))
 	}
 	reply := &wire.PopReply{}
-	return &request{
+	return &httpCall{
 		method: http.MethodPost, path: "/v1/pop?" + q.Encode(), into: reply, limit: tasks(p.Max), wait: wait,
 		again: true,
 	}, reply
@@ -63,14 +64,14 @@ func popRequest(p *processor.Pop, wait time.Duration) (*request, *wire.PopReply)
 
 func millisText(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-func (c *Client) popped(reply *wire.PopReply) ([]*processor.Popped, error) {
-	var all []*processor.Popped
+func (c *Client) popped(reply *wire.PopReply) ([]*delaytask.Popped, error) {
+	var all []*delaytask.Popped
 	for _, w := range reply.Tasks {
-		token, err := processor.ParseToken(w.Token)
+		token, err := delaytask.ParseToken(w.Token)
 		if err != nil || token.ID != int64(w.ID) {
 			return nil, errors.New("the service handed out a task without its token")
 		}
-		all = append(all, processor.NewPopped(processor.Task{
+		all = append(all, delaytask.NewPopped(delaytask.Task{
 			ID: token.ID, Version: token.Version, Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Attempt: w.Attempt,
 			Expected: w.Expected.Std(), Due: w.Due.Std(), Headers: withApp(w.Headers, w.App), Priority: w.Priority,
 			Schedule: scheduledRun(w.Schedule),

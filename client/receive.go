@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -33,7 +34,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 		refuse(w, p)
 		return
 	}
-	token := processor.Token{ID: task.ID, Version: task.Version}
+	token := delaytask.Token{ID: task.ID, Version: task.Version}
 	if !r.enter() {
 		r.answer(w, call, token, ending{op: opRelease, after: stopWait})
 		return
@@ -52,7 +53,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 // read returns the task of a signed call, or what is wrong with the call.
 func (r *Receiver) read(
 	w http.ResponseWriter, call *http.Request,
-) (*processor.Task, *processor.Registration, *wire.Problem) {
+) (*delaytask.Task, *processor.Registration, *wire.Problem) {
 	if call.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, nil, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "tasks are posted")
@@ -93,20 +94,20 @@ func distrust(err error) string {
 
 // taskOf reads what the service says about the task of a call. The id is signed, so the token has to be one of that
 // task.
-func taskOf(h http.Header, body []byte) (*processor.Task, bool) {
-	token, err := processor.ParseToken(h.Get("Delaytask-Token"))
+func taskOf(h http.Header, body []byte) (*delaytask.Task, bool) {
+	token, err := delaytask.ParseToken(h.Get("Delaytask-Token"))
 	attempt, wrong := strconv.ParseUint(h.Get("Delaytask-Attempt"), 10, 31)
 	if err != nil || wrong != nil || h.Get("Webhook-Id") != strconv.FormatInt(token.ID, 10) {
 		return nil, false
 	}
 	expected, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Expected")) // zero when it is missing
-	task := &processor.Task{
+	task := &delaytask.Task{
 		ID: token.ID, Version: token.Version, Tag: h.Get("Delaytask-Tag"), Body: body, Attempt: int(attempt),
 		Expected: expected,
 	}
 	if name := h.Get("Delaytask-Schedule"); name != "" {
 		tick, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Tick"))
-		task.Schedule = &processor.ScheduledRun{Name: name, Tick: tick} // Get tells the rest
+		task.Schedule = &delaytask.ScheduledRun{Name: name, Tick: tick} // Get tells the rest
 	}
 	for _, name := range []string{"traceparent", "tracestate"} {
 		if value := h.Get(name); value != "" {
@@ -116,12 +117,12 @@ func taskOf(h http.Header, body []byte) (*processor.Task, bool) {
 			task.Headers[name] = value
 		}
 	}
-	return task, processor.ValidTag(task.Tag)
+	return task, delaytask.ValidTag(task.Tag)
 }
 
 // answer ends the call and the task. A success needs only the answer, unless the call has been broken off. Any other
 // result is reported by the token: a status would lose the error's text, or spend an attempt wrongly.
-func (r *Receiver) answer(w http.ResponseWriter, call *http.Request, t processor.Token, e ending) {
+func (r *Receiver) answer(w http.ResponseWriter, call *http.Request, t delaytask.Token, e ending) {
 	switch {
 	case e.op == opFinish && call.Context().Err() == nil:
 		w.WriteHeader(http.StatusNoContent)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -50,7 +51,7 @@ type Receiver struct {
 	renewed sync.WaitGroup
 }
 
-// ReceiverOption is a setting of [Client.Receiver]. Each may return [processor.ErrInvalidOption].
+// ReceiverOption is a setting of [Client.Receiver]. Each may return [delaytask.ErrInvalidOption].
 type ReceiverOption func(*Receiver) error
 
 // ReceiverSecret is what the service signs calls with: "whsec_" and the base64 of 24 to 64 bytes. Give the same one to
@@ -59,7 +60,7 @@ type ReceiverOption func(*Receiver) error
 func ReceiverSecret(secret string) ReceiverOption {
 	return func(r *Receiver) (err error) {
 		if r.secret, err = webhook.ParseSecret(secret); err != nil {
-			return fmt.Errorf("%w: %w", processor.ErrInvalidOption, err)
+			return fmt.Errorf("%w: %w", delaytask.ErrInvalidOption, err)
 		}
 		return nil
 	}
@@ -85,10 +86,10 @@ func ReceiverWindow(d time.Duration) ReceiverOption {
 
 // Receiver returns a handler for the address, a URL at which the service reaches it. app is the application: tasks that
 // were saved with one are given to its receivers only. Nothing is sent before [Receiver.Start]. It returns
-// [processor.ErrInvalidOption].
+// [delaytask.ErrInvalidOption].
 func (c *Client) Receiver(app, address string, opts ...ReceiverOption) (*Receiver, error) {
-	if !processor.ValidTag(app) {
-		return nil, fmt.Errorf("%w: app %.140q: want 1-128 of A-Z a-z 0-9 . _ - : /", processor.ErrInvalidOption, app)
+	if !delaytask.ValidTag(app) {
+		return nil, fmt.Errorf("%w: app %.140q: want 1-128 of A-Z a-z 0-9 . _ - : /", delaytask.ErrInvalidOption, app)
 	}
 	r := &Receiver{
 		client: c, app: app, address: address, secret: webhook.NewSecret(), ttl: 30 * time.Second,
@@ -97,7 +98,7 @@ func (c *Client) Receiver(app, address string, opts ...ReceiverOption) (*Receive
 	}
 	for _, opt := range opts {
 		if opt == nil {
-			return nil, fmt.Errorf("%w: it is nil", processor.ErrInvalidOption)
+			return nil, fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
 		}
 		if err := opt(r); err != nil {
 			return nil, err
@@ -114,13 +115,13 @@ func (r *Receiver) Use(mw ...processor.Middleware) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.started {
-		return processor.ErrStarted
+		return delaytask.ErrStarted
 	}
 	return r.registry.Use(mw...)
 }
 
 // Register gives a tag its processor in this receiver. It may be called before and after Start. [processor.TTR] and
-// [processor.MaxAttempts] are refused with [processor.ErrInvalidOption]: they are given when a task is saved. Other
+// [processor.MaxAttempts] are refused with [delaytask.ErrInvalidOption]: they are given when a task is saved. Other
 // errors are those of [Client.Register].
 func (r *Receiver) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	opts = append(opts[:len(opts):len(opts)], noMaxAttempts, noTTR)
@@ -141,7 +142,7 @@ func (r *Receiver) Register(tag string, p processor.Processor, opts ...processor
 func noTTR(r *processor.Registration) error {
 	if r.TTR != 0 {
 		return fmt.Errorf("%w: the service holds the lease: give the TTR when a task is saved",
-			processor.ErrInvalidOption)
+			delaytask.ErrInvalidOption)
 	}
 	return nil
 }
@@ -201,16 +202,16 @@ func (r *Receiver) slot(ctx context.Context, tag string) (free func(), ok bool) 
 func (r *Receiver) context(call *http.Request, reg *processor.Registration) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(call.Context()))
 	stopped := context.AfterFunc(r.base, func() { cancel(context.Cause(r.base)) })
-	hungUp := context.AfterFunc(call.Context(), func() { cancel(processor.ErrLeaseLost) })
+	hungUp := context.AfterFunc(call.Context(), func() { cancel(delaytask.ErrLeaseLost) })
 	var stop context.CancelFunc = func() {}
 	if timeout := r.client.worker.timeoutOf(reg); timeout > 0 {
-		ctx, stop = context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
+		ctx, stop = context.WithTimeoutCause(ctx, timeout, delaytask.ErrTimeout)
 	}
 	return ctx, func() { stopped(); hungUp(); stop(); cancel(nil) }
 }
 
 // run calls the processor and says how the attempt ends.
-func (r *Receiver) run(call *http.Request, task *processor.Task, reg *processor.Registration) ending {
+func (r *Receiver) run(call *http.Request, task *delaytask.Task, reg *processor.Registration) ending {
 	ctx, end := r.context(call, reg)
 	defer end()
 	err := process(ctx, task, reg.Processor)
@@ -218,7 +219,7 @@ func (r *Receiver) run(call *http.Request, task *processor.Task, reg *processor.
 }
 
 // report tells the service how an attempt ended, and returns whether the service knows it.
-func (r *Receiver) report(t processor.Token, e ending) bool {
+func (r *Receiver) report(t delaytask.Token, e ending) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), r.client.retryFor+answerWait)
 	defer cancel()
 	_, err := r.client.call(ctx, e.request(t))
@@ -247,7 +248,7 @@ func (r *Receiver) tags() []string { return r.registry.Tags() }
 // Calls after the first wait for it and return the same. It returns errors as [Client.Stop] does.
 func (r *Receiver) Stop(ctx context.Context) error {
 	if ctx == nil {
-		return processor.ErrNilContext
+		return delaytask.ErrNilContext
 	}
 	r.stop.Do(func() { r.ended = r.end(ctx) })
 	return r.ended
@@ -267,7 +268,7 @@ func (r *Receiver) end(ctx context.Context) error {
 		close(over)
 	}()
 	err := r.client.worker.await(ctx, over)
-	r.interrupt(processor.ErrStopping)
+	r.interrupt(delaytask.ErrStopping)
 	if err != nil {
 		last := time.NewTimer(lastWait)
 		defer last.Stop()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -27,9 +28,9 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 		ReceiverWindow(time.Minute))
 	mustOK(t, err)
 	ran := 0
-	count := processor.Func(func(_ context.Context, task *processor.Task) error {
+	count := processor.Func(func(_ context.Context, task *delaytask.Task) error {
 		ran++
-		want := processor.ScheduledRun{Name: "daily", Tick: time.Unix(1.8e9, 0).UTC()}
+		want := delaytask.ScheduledRun{Name: "daily", Tick: time.Unix(1.8e9, 0).UTC()}
 		if s := task.Schedule; s == nil || *s != want {
 			t.Errorf("the task is the run %+v of a schedule", s)
 		}

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Start registers the address and its tags at the service, and renews that until Stop. Serve the address before: the
@@ -22,7 +22,7 @@ func (r *Receiver) Start(ctx context.Context) error {
 		return err
 	}
 	if len(r.tags()) == 0 {
-		return fmt.Errorf("%w: the receiver has no tag; Register comes first", processor.ErrInvalidOption)
+		return fmt.Errorf("%w: the receiver has no tag; Register comes first", delaytask.ErrInvalidOption)
 	}
 	if r.setStarted(true) {
 		return nil
@@ -39,7 +39,7 @@ func (r *Receiver) Start(ctx context.Context) error {
 	defer r.mu.Unlock()
 	if r.renewal.Err() != nil {
 		r.withdraw(id)
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	}
 	r.renewed.Go(func() { r.renew(id) })
 	return nil
@@ -66,7 +66,7 @@ func (r *Receiver) announce(ctx context.Context) (wire.ID, error) {
 	default:
 	}
 	var receiver wire.Receiver
-	err := r.client.try(ctx, &request{method: http.MethodPost, path: "/v1/receivers", into: &receiver,
+	err := r.client.try(ctx, &httpCall{method: http.MethodPost, path: "/v1/receivers", into: &receiver,
 		body: wire.Register{
 			App: r.app, Address: r.address, Tags: r.tags(), Secret: r.secret.Reveal(), TTL: wire.Duration(r.ttl),
 		}})
@@ -108,8 +108,8 @@ func (r *Receiver) renew(id wire.ID) {
 func (r *Receiver) beat(id *wire.ID) (err error) {
 	if len(r.changed) == 0 && *id != 0 {
 		path := "/v1/receivers/" + id.String() + "/heartbeat"
-		err = r.client.try(r.renewal, &request{method: http.MethodPost, path: path})
-		if !errors.Is(err, processor.ErrNotFound) {
+		err = r.client.try(r.renewal, &httpCall{method: http.MethodPost, path: path})
+		if !errors.Is(err, delaytask.ErrNotFound) {
 			return err
 		}
 	}
@@ -132,8 +132,8 @@ func (r *Receiver) withdraw(id wire.ID) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackWait)
 	defer cancel()
-	err := r.client.try(ctx, &request{method: http.MethodDelete, path: "/v1/receivers/" + id.String()})
-	if err != nil && !errors.Is(err, processor.ErrNotFound) {
+	err := r.client.try(ctx, &httpCall{method: http.MethodDelete, path: "/v1/receivers/" + id.String()})
+	if err != nil && !errors.Is(err, delaytask.ErrNotFound) {
 		r.client.log.Warn("a receiver could not be removed; the service forgets it after its TTL", "err", err)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/ids"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. The
@@ -20,14 +21,14 @@ import (
 //
 // The body is encoded as the library does it: a []byte, a string and a json.RawMessage are taken as they are, anything
 // else is marshalled. A body that is JSON loses the white space between its tokens on the way, and is refused with
-// [processor.ErrInvalidBody] when an object in it has a member twice.
+// [delaytask.ErrInvalidBody] when an object in it has a member twice.
 //
-// It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the
-// id of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx
-// or the retry time ended before the outcome was known: save again with the id that [processor.OutcomeUnknownError]
-// holds, which is safe. [processor.WithOnConflict] says what else a save with a key does and returns.
+// It returns an error about the arguments (nothing is sent then, or stored); [delaytask.ErrDuplicate] together with the
+// id of the unfinished task that carries the key; [delaytask.ErrOverloaded]; or [delaytask.ErrOutcomeUnknown] when ctx
+// or the retry time ended before the outcome was known: save again with the id that [delaytask.OutcomeUnknownError]
+// holds, which is safe. [delaytask.WithOnConflict] says what else a save with a key does and returns.
 func (c *Client) SaveDelayTask(
-	ctx context.Context, tag string, body any, delay time.Duration, opts ...processor.Option,
+	ctx context.Context, tag string, body any, delay time.Duration, opts ...delaytask.Option,
 ) (int64, error) {
 	if err := c.enter(ctx); err != nil {
 		return 0, err
@@ -37,17 +38,17 @@ func (c *Client) SaveDelayTask(
 		return 0, err
 	}
 	var saved wire.Saved
-	r := &request{method: http.MethodPost, path: "/v1/tasks", body: save, into: &saved, limit: tasks(1), again: true}
+	r := &httpCall{method: http.MethodPost, path: "/v1/tasks", body: save, into: &saved, limit: tasks(1), again: true}
 	if unclear, err := c.call(ctx, r); err != nil {
 		err = saveError(err, unclear, int64(save.ID))
-		if busy, ok := errors.AsType[*processor.NotPendingError](err); ok &&
-			!errors.Is(err, processor.ErrOutcomeUnknown) {
+		if busy, ok := errors.AsType[*delaytask.NotPendingError](err); ok &&
+			!errors.Is(err, delaytask.ErrOutcomeUnknown) {
 			return busy.ID, err
 		}
 		return 0, err
 	}
 	if saved.Duplicate {
-		return int64(saved.ID), fmt.Errorf("save: %w", &processor.DuplicateError{ID: int64(saved.ID)})
+		return int64(saved.ID), fmt.Errorf("save: %w", &delaytask.DuplicateError{ID: int64(saved.ID)})
 	}
 	return int64(saved.ID), nil
 }
@@ -65,34 +66,34 @@ func saveError(err error, unclear bool, id int64) error {
 			unclear = true
 		}
 		if e.Code == wire.CodeInvalidJSON {
-			err = fmt.Errorf("%w: %w", processor.ErrInvalidBody, err)
+			err = fmt.Errorf("%w: %w", delaytask.ErrInvalidBody, err)
 		}
 	}
 	if unclear {
-		return &processor.OutcomeUnknownError{ID: id, Err: err}
+		return &delaytask.OutcomeUnknownError{ID: id, Err: err}
 	}
 	return fmt.Errorf("save: %w", err)
 }
 
 // newSave checks all that can be checked without the service.
-func (c *Client) newSave(tag string, body any, delay time.Duration, opts []processor.Option) (*wire.Save, error) {
-	s, err := processor.NewSave(tag, body, delay, processor.Limits{Body: c.bodyLimit}, opts...)
+func (c *Client) newSave(tag string, body any, delay time.Duration, opts []delaytask.Option) (*wire.Save, error) {
+	s, err := request.NewSave(tag, body, delay, request.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case s.ID == 0:
 		s.ID = NewID()
-	case !cluster.Valid(s.ID):
-		return nil, fmt.Errorf("%w: got %d", processor.ErrInvalidID, s.ID)
+	case !ids.Valid(s.ID):
+		return nil, fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, s.ID)
 	}
 	return wireSave(&s), nil
 }
 
-func wireSave(s *processor.Save) *wire.Save {
+func wireSave(s *delaytask.Save) *wire.Save {
 	body := wire.BodyOf(s.Body)
 	w := &wire.Save{
-		Tag: s.Tag, App: s.Headers[processor.AppHeader], Body: body.Body, BodyText: body.BodyText,
+		Tag: s.Tag, App: s.Headers[delaytask.AppHeader], Body: body.Body, BodyText: body.BodyText,
 		Key: s.Key, ID: wire.ID(s.ID),
 		TTR:         wire.Duration(s.TTR),
 		MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited, Priority: s.Priority, Headers: withoutApp(s.Headers),
@@ -113,11 +114,11 @@ func wireSave(s *processor.Save) *wire.Save {
 
 // withoutApp removes the header of the app, which has a field of its own.
 func withoutApp(headers map[string]string) map[string]string {
-	if _, has := headers[processor.AppHeader]; !has {
+	if _, has := headers[delaytask.AppHeader]; !has {
 		return headers
 	}
 	rest := maps.Clone(headers)
-	delete(rest, processor.AppHeader)
+	delete(rest, delaytask.AppHeader)
 	return rest
 }
 
@@ -131,40 +132,40 @@ func wireTime(t time.Time) *wire.Moment {
 	return &at
 }
 
-var latePolicies = map[processor.LatePolicy]string{
-	processor.LateRun:  "run",
-	processor.LateSkip: "skip",
-	processor.LateFail: "fail",
+var latePolicies = map[delaytask.LatePolicy]string{
+	delaytask.LateRun:  "run",
+	delaytask.LateSkip: "skip",
+	delaytask.LateFail: "fail",
 }
 
 // SaveDelayTasks stores up to 10,000 tasks with one request. All are checked first: a bad item is a
-// [processor.BatchError] that names its index, and nothing is stored. Then they are stored in chunks, as the library
+// [delaytask.BatchError] that names its index, and nothing is stored. Then they are stored in chunks, as the library
 // does it: each as a whole or not at all. The results are in the order of the items and name the chunk of each; the
-// others of a chunk that was refused for one of its tasks have [processor.ErrChunkRefused].
+// others of a chunk that was refused for one of its tasks have [delaytask.ErrChunkRefused].
 //
-// A nil error means that every item is stored or met an unfinished task with its key ([processor.ErrDuplicate] in its
+// A nil error means that every item is stored or met an unfinished task with its key ([delaytask.ErrDuplicate] in its
 // result). Otherwise the error wraps that of the first item that was not stored. When no answer came, every result is a
-// [processor.OutcomeUnknownError] with the id to save that item again with.
-func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]processor.SaveResult, error) {
+// [delaytask.OutcomeUnknownError] with the id to save that item again with.
+func (c *Client) SaveDelayTasks(ctx context.Context, items []delaytask.Item) ([]delaytask.SaveResult, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	if len(items) > processor.MaxItems {
-		return nil, fmt.Errorf("%w: got %d", processor.ErrBatchTooLarge, len(items))
+	if len(items) > request.MaxItems {
+		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, len(items))
 	}
 	saves := make([]*wire.Save, len(items))
 	for i, item := range items {
 		save, err := c.newSave(item.Tag, item.Body, item.Delay, item.Options)
 		if err != nil {
-			return nil, &processor.BatchError{Index: i, Err: err}
+			return nil, &delaytask.BatchError{Index: i, Err: err}
 		}
 		saves[i] = save
 	}
 	if len(items) == 0 {
-		return []processor.SaveResult{}, nil
+		return []delaytask.SaveResult{}, nil
 	}
 	var saved wire.BatchSaved
-	r := &request{method: http.MethodPost, path: "/v1/tasks/batch", body: saves, into: &saved, limit: batchAnswer,
+	r := &httpCall{method: http.MethodPost, path: "/v1/tasks/batch", body: saves, into: &saved, limit: batchAnswer,
 		again: true}
 	unclear, err := c.call(ctx, r)
 	if err == nil && len(saved.Results) != len(items) {
@@ -173,7 +174,7 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 	if err != nil {
 		return batchError(saves, err, unclear)
 	}
-	results := make([]processor.SaveResult, len(items))
+	results := make([]delaytask.SaveResult, len(items))
 	for i := range results {
 		results[i] = saveResult(&saved.Results[i], int64(saves[i].ID), unclear)
 	}
@@ -185,24 +186,24 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 const batchAnswer = 16 << 20
 
 // saveResult returns what became of a task of a batch. unclear says that an earlier try may have been served.
-func saveResult(r *wire.BatchResult, id int64, unclear bool) processor.SaveResult {
+func saveResult(r *wire.BatchResult, id int64, unclear bool) delaytask.SaveResult {
 	switch {
 	case r.Duplicate:
-		return processor.SaveResult{ID: int64(r.ID), Err: &processor.DuplicateError{ID: int64(r.ID)}}
+		return delaytask.SaveResult{ID: int64(r.ID), Err: &delaytask.DuplicateError{ID: int64(r.ID)}}
 	case r.Code == wire.CodeOutcomeUnknown,
 		r.Code == wire.CodeNotPending && unclear: // the first try may have rescheduled the task, which runs by now
-		return processor.SaveResult{Err: &processor.OutcomeUnknownError{ID: id, Err: refusal(r.Code, r.Detail, id)}}
+		return delaytask.SaveResult{Err: &delaytask.OutcomeUnknownError{ID: id, Err: refusal(r.Code, r.Detail, id)}}
 	case r.Code == wire.CodeNotPending:
-		return processor.SaveResult{ID: int64(r.ID), Err: refusal(r.Code, r.Detail, int64(r.ID))}
+		return delaytask.SaveResult{ID: int64(r.ID), Err: refusal(r.Code, r.Detail, int64(r.ID))}
 	case r.Code != "":
-		return processor.SaveResult{Err: refusal(r.Code, r.Detail, int64(r.ID))}
+		return delaytask.SaveResult{Err: refusal(r.Code, r.Detail, int64(r.ID))}
 	default:
-		return processor.SaveResult{ID: int64(r.ID), Rescheduled: r.Rescheduled}
+		return delaytask.SaveResult{ID: int64(r.ID), Rescheduled: r.Rescheduled}
 	}
 }
 
 // numberChunks sets the chunk of each result.
-func numberChunks(results []processor.SaveResult, chunks []wire.BatchChunk) {
+func numberChunks(results []delaytask.SaveResult, chunks []wire.BatchChunk) {
 	first := 0
 	for n, c := range chunks {
 		last := min(first+max(c.Count, 0), len(results))
@@ -214,22 +215,22 @@ func numberChunks(results []processor.SaveResult, chunks []wire.BatchChunk) {
 }
 
 // batchError returns the error of a batch that was not confirmed.
-func batchError(saves []*wire.Save, err error, unclear bool) ([]processor.SaveResult, error) {
+func batchError(saves []*wire.Save, err error, unclear bool) ([]delaytask.SaveResult, error) {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == wire.CodeRequestTooLarge {
-		return nil, fmt.Errorf("%w: send it in parts: %w", processor.ErrBatchTooLarge, err)
+		return nil, fmt.Errorf("%w: send it in parts: %w", delaytask.ErrBatchTooLarge, err)
 	}
 	first := saveError(err, unclear, int64(saves[0].ID))
-	if !errors.Is(first, processor.ErrOutcomeUnknown) {
+	if !errors.Is(first, delaytask.ErrOutcomeUnknown) {
 		if e, ok := errors.AsType[*Error](err); ok {
 			if i, found := placeOf(e.place); found {
-				return nil, &processor.BatchError{Index: i, Err: first}
+				return nil, &delaytask.BatchError{Index: i, Err: first}
 			}
 		}
 		return nil, first
 	}
-	results := make([]processor.SaveResult, len(saves))
+	results := make([]delaytask.SaveResult, len(saves))
 	for i, s := range saves {
-		results[i].Err = &processor.OutcomeUnknownError{ID: int64(s.ID), Err: err}
+		results[i].Err = &delaytask.OutcomeUnknownError{ID: int64(s.ID), Err: err}
 	}
 	return results, firstLost(results)
 }
@@ -242,13 +243,13 @@ func placeOf(place string) (int, bool) {
 	return i, isItem && isItem2 && err == nil
 }
 
-func firstLost(results []processor.SaveResult) error {
+func firstLost(results []delaytask.SaveResult) error {
 	var lost int
 	var first error
 	for _, r := range results {
-		if r.Err != nil && !errors.Is(r.Err, processor.ErrDuplicate) {
+		if r.Err != nil && !errors.Is(r.Err, delaytask.ErrDuplicate) {
 			lost++
-			if first == nil || errors.Is(first, processor.ErrChunkRefused) {
+			if first == nil || errors.Is(first, delaytask.ErrChunkRefused) {
 				first = r.Err // rather the refusal than its consequence
 			}
 		}

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestASaveIsRepeatedUnderItsID(t *testing.T) {
@@ -47,7 +48,7 @@ func TestASaveWithoutAnAnswerTellsItsID(t *testing.T) {
 			c, s := scripted(t, []Option{WithRetryFor(200 * time.Millisecond)}, answer,
 				refuses(http.StatusUnauthorized, wire.CodeUnauthorized))
 			_, err := c.SaveDelayTask(t.Context(), "a", 1, 0)
-			unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
+			unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err)
 			if !ok || fmt.Sprint(unknown.ID) != s.requests()[0].body["id"] {
 				t.Errorf("got %v after %v", err, s.requests())
 			}
@@ -60,25 +61,25 @@ func TestALostSaveThatMeetsARunningTaskIsUnknown(t *testing.T) {
 	t.Parallel()
 	unknown := func(err error) {
 		t.Helper()
-		if !errors.Is(err, processor.ErrOutcomeUnknown) {
+		if !errors.Is(err, delaytask.ErrOutcomeUnknown) {
 			t.Errorf("after a lost answer: %v, want an unknown outcome", err)
 		}
 	}
-	item := processor.Item{Tag: "a", Body: 1, Options: []processor.Option{
-		processor.WithKey("k"), processor.WithOnConflict(processor.ReplaceTime),
+	item := delaytask.Item{Tag: "a", Body: 1, Options: []delaytask.Option{
+		delaytask.WithKey("k"), delaytask.WithOnConflict(delaytask.ReplaceTime),
 	}}
 	c, _ := scripted(t, nil, lost, refuses(http.StatusConflict, wire.CodeNotPending))
 	_, err := c.SaveDelayTask(t.Context(), item.Tag, item.Body, 0, item.Options...)
 	unknown(err)
 	busy := says(http.StatusOK, wire.BatchSaved{Results: []wire.BatchResult{{ID: 7, Code: wire.CodeNotPending}}})
 	c, _ = scripted(t, nil, lost, busy)
-	results, err := c.SaveDelayTasks(t.Context(), []processor.Item{item})
+	results, err := c.SaveDelayTasks(t.Context(), []delaytask.Item{item})
 	unknown(err)
 	unknown(results[0].Err)
 
 	c, _ = scripted(t, nil, busy)
-	results, _ = c.SaveDelayTasks(t.Context(), []processor.Item{item})
-	if r := results[0]; !errors.Is(r.Err, processor.ErrNotPending) || r.ID != 7 {
+	results, _ = c.SaveDelayTasks(t.Context(), []delaytask.Item{item})
+	if r := results[0]; !errors.Is(r.Err, delaytask.ErrNotPending) || r.ID != 7 {
 		t.Errorf("without a lost answer: %+v", r)
 	}
 }
@@ -92,12 +93,12 @@ func TestASaveEndsWithItsContext(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := c.SaveDelayTask(ctx, "a", 1, 0)
-		if len(s.requests()) > 0 && !errors.Is(err, processor.ErrOutcomeUnknown) {
+		if len(s.requests()) > 0 && !errors.Is(err, delaytask.ErrOutcomeUnknown) {
 			t.Errorf("got %v", err)
 		}
 	}
 	if _, err := c.SaveDelayTask(ctx, "a", 1, 0); !errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, processor.ErrOutcomeUnknown) {
+		errors.Is(err, delaytask.ErrOutcomeUnknown) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
 }
@@ -111,13 +112,13 @@ func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 	c, err := New("http://"+address, WithRetryFor(100*time.Millisecond))
 	mustOK(t, err)
 	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, ErrNoAnswer) ||
-		errors.Is(err, processor.ErrOutcomeUnknown) {
+		errors.Is(err, delaytask.ErrOutcomeUnknown) {
 		t.Errorf("no server listens: %v", err)
 	}
 	over, _ := scripted(t, []Option{WithRetryFor(100 * time.Millisecond)}, refuses(http.StatusServiceUnavailable,
 		wire.CodeOverloaded))
-	if _, err := over.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, processor.ErrOverloaded) ||
-		errors.Is(err, processor.ErrOutcomeUnknown) {
+	if _, err := over.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, delaytask.ErrOverloaded) ||
+		errors.Is(err, delaytask.ErrOutcomeUnknown) {
 		t.Errorf("overloaded: %v", err)
 	}
 }
@@ -126,23 +127,23 @@ func TestBadSavesAreRefusedBeforeTheNetwork(t *testing.T) {
 	t.Parallel()
 	c, s := scripted(t, nil, confirms)
 	for _, body := range []any{"\xff", func() {}} {
-		if _, err := c.SaveDelayTask(t.Context(), "a", body, 0); !errors.Is(err, processor.ErrInvalidBody) {
+		if _, err := c.SaveDelayTask(t.Context(), "a", body, 0); !errors.Is(err, delaytask.ErrInvalidBody) {
 			t.Errorf("%v: %v", body, err)
 		}
-		_, err := c.SaveDelayTasks(t.Context(), []processor.Item{{Tag: "a", Body: 1}, {Tag: "a", Body: body}})
-		if wrong, ok := errors.AsType[*processor.BatchError](err); !ok || wrong.Index != 1 {
+		_, err := c.SaveDelayTasks(t.Context(), []delaytask.Item{{Tag: "a", Body: 1}, {Tag: "a", Body: body}})
+		if wrong, ok := errors.AsType[*delaytask.BatchError](err); !ok || wrong.Index != 1 {
 			t.Errorf("%v in a batch: %v", body, err)
 		}
 	}
-	_, err := c.SaveDelayTask(t.Context(), "a", 1, 0, processor.WithID(42))
-	if !errors.Is(err, processor.ErrInvalidID) {
+	_, err := c.SaveDelayTask(t.Context(), "a", 1, 0, delaytask.WithID(42))
+	if !errors.Is(err, delaytask.ErrInvalidID) {
 		t.Errorf("an id that cannot be: %v", err)
 	}
-	if _, err := c.SetBody(t.Context(), processor.ID(1), "\xff"); !errors.Is(err, processor.ErrInvalidBody) {
+	if _, err := c.SetBody(t.Context(), delaytask.ID(1), "\xff"); !errors.Is(err, delaytask.ErrInvalidBody) {
 		t.Errorf("a new body that is not UTF-8: %v", err)
 	}
-	_, err = c.SaveDelayTasks(t.Context(), make([]processor.Item, processor.MaxItems+1))
-	if !errors.Is(err, processor.ErrBatchTooLarge) {
+	_, err = c.SaveDelayTasks(t.Context(), make([]delaytask.Item, request.MaxItems+1))
+	if !errors.Is(err, delaytask.ErrBatchTooLarge) {
 		t.Errorf("too many: %v", err)
 	}
 	if n := len(s.requests()); n != 0 {
@@ -155,10 +156,10 @@ func TestASaveSendsWhatItsOptionsSay(t *testing.T) {
 	c, s := scripted(t, nil, confirms)
 	at := time.Date(2027, 1, 31, 8, 30, 0, 1, time.UTC)
 	_, err := c.SaveDelayTask(t.Context(), "a", map[string]string{"a": "<&>"}, 0,
-		processor.WithTime(at), processor.WithKey("k"), processor.WithTTR(time.Minute), processor.WithNoAttemptLimit(),
-		processor.WithPriority(-5),
-		processor.WithHeaders(map[string]string{"traceparent": "x", processor.AppHeader: "shop"}),
-		processor.WithMaxLateness(time.Hour, processor.LateFail))
+		delaytask.WithTime(at), delaytask.WithKey("k"), delaytask.WithTTR(time.Minute), delaytask.WithNoAttemptLimit(),
+		delaytask.WithPriority(-5),
+		delaytask.WithHeaders(map[string]string{"traceparent": "x", delaytask.AppHeader: "shop"}),
+		delaytask.WithMaxLateness(time.Hour, delaytask.LateFail))
 	mustOK(t, err)
 	body := s.requests()[0].body
 	id, err := strconv.ParseInt(fmt.Sprint(body["id"]), 10, 64)
@@ -179,19 +180,19 @@ func TestASaveSendsWhatItsOptionsSay(t *testing.T) {
 
 func TestABatchAnswersForEachOfItsTasks(t *testing.T) {
 	t.Parallel()
-	items := []processor.Item{{Tag: "a"}, {Tag: "a"}, {Tag: "a"}, {Tag: "a"}}
+	items := []delaytask.Item{{Tag: "a"}, {Tag: "a"}, {Tag: "a"}, {Tag: "a"}}
 	c, _ := scripted(t, nil, lost, says(http.StatusOK, wire.BatchSaved{Results: []wire.BatchResult{
 		{ID: 5}, {ID: 6, Duplicate: true}, {ID: 7, Code: wire.CodeOutcomeUnknown, Detail: "x"},
 		{Code: wire.CodeConflict,
 			Detail: "x"},
 	}}))
 	results, err := c.SaveDelayTasks(t.Context(), items)
-	if !errors.Is(err, processor.ErrOutcomeUnknown) || len(results) != 4 {
+	if !errors.Is(err, delaytask.ErrOutcomeUnknown) || len(results) != 4 {
 		t.Fatalf("got %v, %v", results, err)
 	}
-	if results[0] != (processor.SaveResult{ID: 5}) || results[1].ID != 6 ||
-		!errors.Is(results[1].Err, processor.ErrDuplicate) ||
-		!errors.Is(results[2].Err, processor.ErrOutcomeUnknown) || !errors.Is(results[3].Err, processor.ErrConflict) {
+	if results[0] != (delaytask.SaveResult{ID: 5}) || results[1].ID != 6 ||
+		!errors.Is(results[1].Err, delaytask.ErrDuplicate) ||
+		!errors.Is(results[2].Err, delaytask.ErrOutcomeUnknown) || !errors.Is(results[3].Err, delaytask.ErrConflict) {
 		t.Errorf("got %v", results)
 	}
 }
@@ -199,13 +200,13 @@ func TestABatchAnswersForEachOfItsTasks(t *testing.T) {
 func TestABatchWithoutAnAnswerTellsTheIDs(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, []Option{WithRetryFor(100 * time.Millisecond)}, lost)
-	results, err := c.SaveDelayTasks(t.Context(), []processor.Item{{Tag: "a"}, {Tag: "a"}})
-	if !errors.Is(err, processor.ErrOutcomeUnknown) || len(results) != 2 {
+	results, err := c.SaveDelayTasks(t.Context(), []delaytask.Item{{Tag: "a"}, {Tag: "a"}})
+	if !errors.Is(err, delaytask.ErrOutcomeUnknown) || len(results) != 2 {
 		t.Fatalf("got %v, %v", results, err)
 	}
 	ids := map[int64]bool{}
 	for _, r := range results {
-		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](r.Err)
+		unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](r.Err)
 		if !ok {
 			t.Fatalf("got %v", r)
 		}
@@ -222,9 +223,9 @@ func TestTheServiceNamesTheWrongTaskOfABatch(t *testing.T) {
 		Status: http.StatusBadRequest, Code: wire.CodeInvalidHeaders, Detail: "body[1]: reserved",
 		Errors: []wire.Detail{{Location: "body[1]"}},
 	}))
-	results, err := c.SaveDelayTasks(t.Context(), []processor.Item{{Tag: "a"}, {Tag: "a"}})
-	wrong, ok := errors.AsType[*processor.BatchError](err)
-	if !ok || wrong.Index != 1 || !errors.Is(err, processor.ErrInvalidHeaders) || results != nil {
+	results, err := c.SaveDelayTasks(t.Context(), []delaytask.Item{{Tag: "a"}, {Tag: "a"}})
+	wrong, ok := errors.AsType[*delaytask.BatchError](err)
+	if !ok || wrong.Index != 1 || !errors.Is(err, delaytask.ErrInvalidHeaders) || results != nil {
 		t.Errorf("got %v, %v", results, err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // earliest is before all ticks. Texts of times may be too early for what is before it.
@@ -17,20 +17,20 @@ var earliest = time.Unix(0, 0)
 // unexpectedly. Between the ticks are those that the DST rule drops, which are not counted. Times have the offset of
 // the spec's zone, but not its name. The service decides by its own zone data, stores nothing, and asks for no right.
 //
-// It returns [processor.ErrInvalidSpec] with a [processor.SpecError].
+// It returns [delaytask.ErrInvalidSpec] with a [delaytask.SpecError].
 func (c *Client) Preview(
-	ctx context.Context, spec processor.Spec, after time.Time, n int,
-) (ticks []processor.Tick, warnings []string, err error) {
+	ctx context.Context, spec delaytask.Spec, after time.Time, n int,
+) (ticks []delaytask.Tick, warnings []string, err error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, nil, err
 	}
 	if n < 1 {
-		return nil, nil, fmt.Errorf("%w: count: want 1 or more, got %d", processor.ErrInvalidOption, n)
+		return nil, nil, fmt.Errorf("%w: count: want 1 or more, got %d", delaytask.ErrInvalidOption, n)
 	}
 	after = since1970(after)
 	body := wire.Preview{Spec: wireSpec(&spec), After: (*wire.Moment)(&after), Count: n}
 	var answer wire.Ticks
-	r := &request{method: http.MethodPost, path: "/v1/schedules/preview", body: body, into: &answer, again: true}
+	r := &httpCall{method: http.MethodPost, path: "/v1/schedules/preview", body: body, into: &answer, again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
@@ -39,7 +39,7 @@ func (c *Client) Preview(
 		if err != nil {
 			return nil, nil, fmt.Errorf("preview: the answer is not one of this service: %w", err)
 		}
-		ticks = append(ticks, processor.Tick{Time: at, Note: t.Note, Dropped: t.Dropped})
+		ticks = append(ticks, delaytask.Tick{Time: at, Note: t.Note, Dropped: t.Dropped})
 	}
 	return ticks, answer.Warnings, nil
 }

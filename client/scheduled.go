@@ -8,47 +8,49 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // SaveSchedule stores a schedule: a task of the tag with the body runs at each tick of the spec. A schedule of the name
 // gets this definition: what is planted and has not begun is planted anew, and nothing that was due before runs at
 // once. Saving the definition that is stored already writes nothing.
 //
-// It returns [processor.ErrInvalidScheduleName], [processor.ErrInvalidSpec] with a [processor.SpecError], what
-// SaveDelayTask returns for the tag, the body and the options, [processor.ErrScheduleOwned] when a program declares a
+// It returns [delaytask.ErrInvalidScheduleName], [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], what
+// SaveDelayTask returns for the tag, the body and the options, [delaytask.ErrScheduleOwned] when a program declares a
 // schedule of the name, and [ErrNoAnswer].
 func (c *Client) SaveSchedule(
-	ctx context.Context, name string, when processor.Spec, tag string, body any, opts ...processor.Option,
-) (processor.Schedule, error) {
-	s, err := processor.NewSchedule(name, when, tag, body, processor.Limits{Body: c.bodyLimit}, opts...)
+	ctx context.Context, name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
+) (delaytask.Schedule, error) {
+	s, err := request.NewSchedule(name, when, tag, body, request.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
-		return processor.Schedule{}, err
+		return delaytask.Schedule{}, err
 	}
 	var answer wire.Schedule
-	r := &request{method: http.MethodPut, body: wireSchedule(&s), into: &answer, limit: tasks(1), again: true}
+	r := &httpCall{method: http.MethodPut, body: wireSchedule(&s), into: &answer, limit: tasks(1), again: true}
 	if err := c.onSchedule(ctx, name, "save", r); err != nil {
-		return processor.Schedule{}, err
+		return delaytask.Schedule{}, err
 	}
 	return schedule(&answer), nil
 }
 
-// GetSchedule returns a schedule. Times are to the millisecond. It returns [processor.ErrScheduleNotFound] when there
+// GetSchedule returns a schedule. Times are to the millisecond. It returns [delaytask.ErrScheduleNotFound] when there
 // is none of the name, or none that the token may read.
-func (c *Client) GetSchedule(ctx context.Context, name string) (processor.Schedule, error) {
+func (c *Client) GetSchedule(ctx context.Context, name string) (delaytask.Schedule, error) {
 	var answer wire.Schedule
-	r := &request{method: http.MethodGet, into: &answer, limit: tasks(1), again: true}
+	r := &httpCall{method: http.MethodGet, into: &answer, limit: tasks(1), again: true}
 	if err := c.onSchedule(ctx, name, "get", r); err != nil {
-		return processor.Schedule{}, err
+		return delaytask.Schedule{}, err
 	}
 	return schedule(&answer), nil
 }
 
 // ListSchedules returns the schedules that match and that the token may read, page by page and by name. A page ends at
-// 16 MiB of bodies, but has at least one schedule. It returns [processor.ErrInvalidOption] when the limit is out of
+// 16 MiB of bodies, but has at least one schedule. It returns [delaytask.ErrInvalidOption] when the limit is out of
 // range.
-func (c *Client) ListSchedules(ctx context.Context, f processor.ScheduleFilter) (processor.SchedulePage, error) {
+func (c *Client) ListSchedules(ctx context.Context, f delaytask.ScheduleFilter) (delaytask.SchedulePage, error) {
 	q := url.Values{"limit": {strconv.Itoa(f.Limit)}, "bodies": {strconv.FormatBool(!f.NoBodies)}}
 	for name, value := range map[string]string{"prefix": f.Prefix, "owner": f.Owner, "after": f.AfterName} {
 		if value != "" {
@@ -57,14 +59,14 @@ func (c *Client) ListSchedules(ctx context.Context, f processor.ScheduleFilter) 
 	}
 	var answer wire.SchedulePage
 	if err := c.enter(ctx); err != nil {
-		return processor.SchedulePage{}, err
+		return delaytask.SchedulePage{}, err
 	}
-	r := &request{method: http.MethodGet, path: "/v1/schedules?" + q.Encode(), into: &answer, limit: largestAnswer,
+	r := &httpCall{method: http.MethodGet, path: "/v1/schedules?" + q.Encode(), into: &answer, limit: largestAnswer,
 		again: true}
 	if _, err := c.call(ctx, r); err != nil {
-		return processor.SchedulePage{}, fmt.Errorf("list schedules: %w", err)
+		return delaytask.SchedulePage{}, fmt.Errorf("list schedules: %w", err)
 	}
-	page := processor.SchedulePage{Schedules: make([]processor.Schedule, len(answer.Schedules)), Next: answer.Next}
+	page := delaytask.SchedulePage{Schedules: make([]delaytask.Schedule, len(answer.Schedules)), Next: answer.Next}
 	for i := range answer.Schedules {
 		page.Schedules[i] = schedule(&answer.Schedules[i])
 	}
@@ -72,65 +74,65 @@ func (c *Client) ListSchedules(ctx context.Context, f processor.ScheduleFilter) 
 }
 
 // PauseSchedule stops a schedule until [Client.ResumeSchedule]. A run that is planted and has not begun is withdrawn,
-// and one that executes goes on. Ticks of the pause do not count as missed. It returns [processor.ErrScheduleNotFound],
-// [processor.ErrScheduleState] for a schedule that has ended, and [ErrNoAnswer].
+// and one that executes goes on. Ticks of the pause do not count as missed. It returns [delaytask.ErrScheduleNotFound],
+// [delaytask.ErrScheduleState] for a schedule that has ended, and [ErrNoAnswer].
 func (c *Client) PauseSchedule(ctx context.Context, name, reason string) error {
-	return c.onSchedule(ctx, name, "pause", &request{method: http.MethodPost, path: "/pause",
+	return c.onSchedule(ctx, name, "pause", &httpCall{method: http.MethodPost, path: "/pause",
 		body: wire.SchedulePause{Reason: reason}, again: true})
 }
 
 // ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns
-// [processor.ErrScheduleNotFound], [processor.ErrScheduleState] for a schedule that is not paused, and [ErrNoAnswer].
+// [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleState] for a schedule that is not paused, and [ErrNoAnswer].
 func (c *Client) ResumeSchedule(ctx context.Context, name string) error {
-	return c.onSchedule(ctx, name, "resume", &request{method: http.MethodPost, path: "/resume"})
+	return c.onSchedule(ctx, name, "resume", &httpCall{method: http.MethodPost, path: "/resume"})
 }
 
 // ResetSchedule sets the schedule to its first tick that is to come, whatever was decided: for a database whose clock
-// was ahead. It returns [processor.ErrScheduleNotFound], and [ErrNoAnswer].
+// was ahead. It returns [delaytask.ErrScheduleNotFound], and [ErrNoAnswer].
 func (c *Client) ResetSchedule(ctx context.Context, name string) error {
-	return c.onSchedule(ctx, name, "reset", &request{method: http.MethodPost, path: "/reset", again: true})
+	return c.onSchedule(ctx, name, "reset", &httpCall{method: http.MethodPost, path: "/reset", again: true})
 }
 
 // SkipTick decides that the next tick of a schedule does not run, and returns it. It returns
-// [processor.ErrScheduleNotFound], [processor.ErrScheduleState] when no tick is to come, and [ErrNoAnswer]. After that
+// [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleState] when no tick is to come, and [ErrNoAnswer]. After that
 // compare NextTick of [Client.GetSchedule]: a second call leaves out one more tick.
 func (c *Client) SkipTick(ctx context.Context, name string) (time.Time, error) {
 	var skipped wire.ScheduleSkipped
-	err := c.onSchedule(ctx, name, "skip a tick of", &request{method: http.MethodPost, path: "/skip", into: &skipped})
+	err := c.onSchedule(ctx, name, "skip a tick of", &httpCall{method: http.MethodPost, path: "/skip", into: &skipped})
 	return skipped.Tick.Std(), err
 }
 
 // TriggerSchedule runs the schedule once, now and in any state, and returns the id of the run. Its ticks stay as they
-// are. It returns [processor.ErrScheduleNotFound], [processor.ErrScheduleBusy] while a run executes, unless the new run
+// are. It returns [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleBusy] while a run executes, unless the new run
 // may be open beside it, and [ErrNoAnswer]. After that look at [Client.ScheduleTicks]: a second call may run it twice.
 func (c *Client) TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error) {
 	var triggered wire.ScheduleTriggered
-	err = c.onSchedule(ctx, name, "trigger", &request{method: http.MethodPost, path: "/trigger",
+	err = c.onSchedule(ctx, name, "trigger", &httpCall{method: http.MethodPost, path: "/trigger",
 		body: wire.ScheduleTrigger{Beside: beside}, into: &triggered})
 	return int64(triggered.ID), err
 }
 
 // DeleteSchedule deletes a schedule, its history, and its backfills. A run that executes goes on. It returns
-// [processor.ErrScheduleNotFound], [processor.ErrScheduleOwned] for a schedule that a program declares, and
+// [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleOwned] for a schedule that a program declares, and
 // [ErrNoAnswer].
 func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
-	return c.onSchedule(ctx, name, "delete", &request{method: http.MethodDelete})
+	return c.onSchedule(ctx, name, "delete", &httpCall{method: http.MethodDelete})
 }
 
 // Backfill runs the past ticks of a schedule from one time to another, both included: each once, the oldest first, and
 // as many at once as given. The runs have the lowest priority. They are those of a schedule of their own, whose name
 // Backfill returns.
 //
-// It returns [processor.ErrScheduleNotFound], [processor.ErrInvalidRange] when there is no tick in the range, when one
-// is to come, or when there are more than 100,000, [processor.ErrInvalidOption], and [ErrNoAnswer]. After that look for
+// It returns [delaytask.ErrScheduleNotFound], [delaytask.ErrInvalidRange] when there is no tick in the range, when one
+// is to come, or when there are more than 100,000, [delaytask.ErrInvalidOption], and [ErrNoAnswer]. After that look for
 // its name with [Client.ListSchedules]: a second call runs the range again.
 func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time, atOnce int) (string, error) {
 	if atOnce < 1 {
-		return "", fmt.Errorf("%w: at once: want 1 or more, got %d", processor.ErrInvalidOption, atOnce)
+		return "", fmt.Errorf("%w: at once: want 1 or more, got %d", delaytask.ErrInvalidOption, atOnce)
 	}
 	var started wire.ScheduleBackfilled
 	last := wire.Moment(since1970(to))
-	err := c.onSchedule(ctx, name, "backfill", &request{method: http.MethodPost, path: "/backfill",
+	err := c.onSchedule(ctx, name, "backfill", &httpCall{method: http.MethodPost, path: "/backfill",
 		body: wire.ScheduleBackfill{From: wireTime(since1970(from)), To: &last, AtOnce: atOnce}, into: &started})
 	return started.Name, err
 }
@@ -144,52 +146,52 @@ func since1970(t time.Time) time.Time {
 }
 
 // ScheduleTicks returns what became of the ticks of a schedule before a moment, the newest first. A zero moment is the
-// end of time. It returns [processor.ErrScheduleNotFound], and [processor.ErrInvalidOption] when the limit is out of
+// end of time. It returns [delaytask.ErrScheduleNotFound], and [delaytask.ErrInvalidOption] when the limit is out of
 // range.
 func (c *Client) ScheduleTicks(
 	ctx context.Context, name string, before time.Time, limit int,
-) ([]processor.ScheduleTick, error) {
+) ([]delaytask.ScheduleTick, error) {
 	q := url.Values{"limit": {strconv.Itoa(limit)}}
 	if !before.IsZero() {
 		q.Set("before", since1970(before).UTC().Format(time.RFC3339Nano))
 	}
 	var answer wire.ScheduleTicks
-	err := c.onSchedule(ctx, name, "read the history of", &request{
+	err := c.onSchedule(ctx, name, "read the history of", &httpCall{
 		method: http.MethodGet, path: "/ticks?" + q.Encode(), into: &answer, limit: listAnswer, again: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ticks := make([]processor.ScheduleTick, len(answer.Ticks))
+	ticks := make([]delaytask.ScheduleTick, len(answer.Ticks))
 	for i := range answer.Ticks {
 		ticks[i] = scheduleTick(&answer.Ticks[i])
 	}
 	return ticks, nil
 }
 
-func scheduleTick(t *wire.ScheduleTick) processor.ScheduleTick {
-	return processor.ScheduleTick{
-		Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: processor.Cause(t.Cause),
-		Outcome: processor.Outcome(t.Outcome), TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(),
+func scheduleTick(t *wire.ScheduleTick) delaytask.ScheduleTick {
+	return delaytask.ScheduleTick{
+		Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: delaytask.Cause(t.Cause),
+		Outcome: delaytask.Outcome(t.Outcome), TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(),
 		Finish: t.Finished.Std(),
 	}
 }
 
 // ExplainSchedule returns what became of a tick of a schedule, and why. With a zero tick it returns how the schedule
-// stands. It returns [processor.ErrScheduleNotFound].
+// stands. It returns [delaytask.ErrScheduleNotFound].
 func (c *Client) ExplainSchedule(
 	ctx context.Context, name string, tick time.Time,
-) (processor.ScheduleExplanation, error) {
+) (report.ScheduleExplanation, error) {
 	path := "/explain"
 	if !tick.IsZero() {
 		path += "?" + url.Values{"tick": {since1970(tick).UTC().Format(time.RFC3339Nano)}}.Encode()
 	}
 	var answer wire.ScheduleExplanation
-	err := c.onSchedule(ctx, name, "explain", &request{method: http.MethodGet, path: path, into: &answer, again: true})
+	err := c.onSchedule(ctx, name, "explain", &httpCall{method: http.MethodGet, path: path, into: &answer, again: true})
 	if err != nil {
-		return processor.ScheduleExplanation{}, err
+		return report.ScheduleExplanation{}, err
 	}
-	e := processor.ScheduleExplanation{
+	e := report.ScheduleExplanation{
 		Schedule: schedule(&answer.Schedule), Tick: answer.Tick.Std(), Text: answer.Text,
 	}
 	if answer.History != nil {
@@ -199,12 +201,12 @@ func (c *Client) ExplainSchedule(
 }
 
 // onSchedule sends a request about one schedule. Its path is appended to the schedule's.
-func (c *Client) onSchedule(ctx context.Context, name, op string, r *request) error {
+func (c *Client) onSchedule(ctx context.Context, name, op string, r *httpCall) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	if !processor.ValidTag(name) { // names have the characters of tags
-		return fmt.Errorf("%s schedule %.140q: %w", op, name, processor.ErrScheduleNotFound)
+	if !delaytask.ValidTag(name) { // names have the characters of tags
+		return fmt.Errorf("%s schedule %.140q: %w", op, name, delaytask.ErrScheduleNotFound)
 	}
 	r.path = "/v1/schedules/" + wire.Segment(name) + r.path
 	if unclear, err := c.call(ctx, r); err != nil {
@@ -213,10 +215,10 @@ func (c *Client) onSchedule(ctx context.Context, name, op string, r *request) er
 	return nil
 }
 
-func wireSchedule(s *processor.ScheduleSave) *wire.ScheduleSave {
+func wireSchedule(s *request.ScheduleSave) *wire.ScheduleSave {
 	body, set := wire.BodyOf(s.Task.Body), &s.Settings
 	return &wire.ScheduleSave{
-		Spec: wireSpec(&s.Spec), Tag: s.Task.Tag, App: s.Task.Headers[processor.AppHeader],
+		Spec: wireSpec(&s.Spec), Tag: s.Task.Tag, App: s.Task.Headers[delaytask.AppHeader],
 		Body: body.Body, BodyText: body.BodyText, TTR: wire.Duration(s.Task.TTR), MaxAttempts: s.Task.MaxAttempts,
 		NoAttemptLimit: s.Task.Unlimited, Priority: s.Task.Priority, Headers: withoutApp(s.Task.Headers),
 		Overlap: string(set.Overlap), MaxOpen: set.MaxOpen, Missed: string(set.Missed),
@@ -225,7 +227,7 @@ func wireSchedule(s *processor.ScheduleSave) *wire.ScheduleSave {
 	}
 }
 
-func wireSpec(s *processor.Spec) wire.Spec {
+func wireSpec(s *delaytask.Spec) wire.Spec {
 	w := wire.Spec{Lines: s.Lines, Zone: s.Zone, DST: string(s.DST)}
 	if !s.Start.IsZero() {
 		w.Start = wireTime(s.Start)
@@ -237,15 +239,15 @@ func wireSpec(s *processor.Spec) wire.Spec {
 }
 
 // schedule returns a schedule of an answer as the library represents it.
-func schedule(w *wire.Schedule) processor.Schedule {
-	s := processor.Schedule{
+func schedule(w *wire.Schedule) delaytask.Schedule {
+	s := delaytask.Schedule{
 		ID: int64(w.ID), Name: w.Name, Parent: w.Parent, Owner: w.Owner, Revision: w.Revision.Std(),
-		Version: w.Version, Spec: processor.Spec{Lines: w.Lines, Zone: w.Zone, DST: processor.DST(w.DST)},
+		Version: w.Version, Spec: delaytask.Spec{Lines: w.Lines, Zone: w.Zone, DST: delaytask.DST(w.DST)},
 		Tag: w.Tag, Body: w.Bytes(), Headers: withApp(w.Headers, w.App), MaxAttempts: w.MaxAttempts,
-		TTR: millis(w.TTRMS), Priority: w.Priority, Overlap: processor.Overlap(w.Overlap), MaxOpen: w.MaxOpen,
-		Missed: processor.Missed(w.Missed), StartWithin: millis(w.StartWithinMS), Jitter: millis(w.JitterMS),
+		TTR: millis(w.TTRMS), Priority: w.Priority, Overlap: delaytask.Overlap(w.Overlap), MaxOpen: w.MaxOpen,
+		Missed: delaytask.Missed(w.Missed), StartWithin: millis(w.StartWithinMS), Jitter: millis(w.JitterMS),
 		PauseAfter: w.PauseAfter, MaxRuns: w.MaxRuns, KeepRuns: w.KeepRuns, RetryPastNext: w.RetryPastNext,
-		State: processor.ScheduleState(w.State), Reason: w.Reason, NextTick: w.NextTick.Std(),
+		State: delaytask.ScheduleState(w.State), Reason: w.Reason, NextTick: w.NextTick.Std(),
 		NextDue: w.NextDue.Std(), LastTick: w.LastTick.Std(), RunID: int64(w.RunID), Runs: w.Runs,
 		Skipped: w.Skipped, Failures: w.Failures, LastSuccess: w.LastSuccess.Std(), Created: w.Created.Std(),
 		Updated: w.Updated.Std(),
@@ -260,12 +262,12 @@ func schedule(w *wire.Schedule) processor.Schedule {
 }
 
 // scheduledRun is nil for a task that is not the run of a schedule.
-func scheduledRun(w *wire.ScheduledRun) *processor.ScheduledRun {
+func scheduledRun(w *wire.ScheduledRun) *delaytask.ScheduledRun {
 	if w == nil {
 		return nil
 	}
-	return &processor.ScheduledRun{
-		Name: w.Name, Tick: w.Tick.Std(), Cause: processor.Cause(w.Cause), Previous: w.Previous.Std(),
+	return &delaytask.ScheduledRun{
+		Name: w.Name, Tick: w.Tick.Std(), Cause: delaytask.Cause(w.Cause), Previous: w.Previous.Std(),
 		Next: w.Next.Std(), LastSuccess: w.LastSuccess.Std(), Missed: w.Missed,
 	}
 }

@@ -8,20 +8,21 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Series returns results and lateness over time, of all processes together, and what may explain them. All tags
 // together are for a token that may observe all tags.
 //
-// It returns [processor.ErrInvalidTag], and [processor.ErrInvalidOption] for an invalid time.
-func (c *Client) Series(ctx context.Context, f processor.SeriesFilter) (processor.Series, error) {
+// It returns [delaytask.ErrInvalidTag], and [delaytask.ErrInvalidOption] for an invalid time.
+func (c *Client) Series(ctx context.Context, f report.SeriesFilter) (report.Series, error) {
 	if err := c.enter(ctx); err != nil {
-		return processor.Series{}, err
+		return report.Series{}, err
 	}
 	if f.Since < 0 {
-		return processor.Series{}, fmt.Errorf("%w: since is %v, want more than 0", processor.ErrInvalidOption, f.Since)
+		return report.Series{}, fmt.Errorf("%w: since is %v, want more than 0", delaytask.ErrInvalidOption, f.Since)
 	}
 	q := url.Values{}
 	if f.Tag != "" {
@@ -36,21 +37,21 @@ func (c *Client) Series(ctx context.Context, f processor.SeriesFilter) (processo
 		}
 	}
 	var answer wire.Series
-	r := &request{
+	r := &httpCall{
 		method: http.MethodGet, path: "/v1/series?" + q.Encode(), into: &answer, limit: listAnswer, again: true,
 	}
 	if _, err := c.call(ctx, r); err != nil {
-		return processor.Series{}, fmt.Errorf("read lateness and results over time: %w", err)
+		return report.Series{}, fmt.Errorf("read lateness and results over time: %w", err)
 	}
 	return series(&answer), nil
 }
 
-func series(s *wire.Series) processor.Series {
-	all := processor.Series{
+func series(s *wire.Series) report.Series {
+	all := report.Series{
 		Span: millis(s.SpanMS), From: s.From.Std(), To: s.To.Std(),
 	}
 	for _, p := range s.Points {
-		point := processor.SeriesPoint{
+		point := report.SeriesPoint{
 			Start: p.Start.Std(), Completed: p.Completed, Retried: p.Retried, Failed: p.Failed, Lost: p.Lost,
 		}
 		if l := p.Lateness; l != nil {
@@ -60,8 +61,8 @@ func series(s *wire.Series) processor.Series {
 		all.Points = append(all.Points, point)
 	}
 	for _, m := range s.Marks {
-		all.Marks = append(all.Marks, processor.SeriesMark{
-			Time: m.Time.Std(), Kind: processor.MarkKind(m.Kind), Name: m.Name, Tag: m.Tag,
+		all.Marks = append(all.Marks, report.SeriesMark{
+			Time: m.Time.Std(), Kind: report.MarkKind(m.Kind), Name: m.Name, Tag: m.Tag,
 		})
 	}
 	return all

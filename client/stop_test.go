@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -14,9 +15,9 @@ func TestStopWaitsForWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		c := d.client(t)
-		begin(t, c, func(context.Context, *processor.Task) error {
+		begin(t, c, func(context.Context, *delaytask.Task) error {
 			time.Sleep(20 * time.Second)
-			_, err := c.Pop(t.Context(), "b", processor.PopWait(0)) // it is not closed before
+			_, err := c.Pop(t.Context(), "b", delaytask.PopWait(0)) // it is not closed before
 			return err
 		})
 		d.hand("1.1")
@@ -37,9 +38,9 @@ func TestStopReleasesWhatOutlivesTheGrace(t *testing.T) {
 		d := newDesk()
 		c := d.client(t, WithStopGrace(10*time.Second))
 		leave := make(chan struct{})
-		begin(t, c, func(ctx context.Context, task *processor.Task) error {
+		begin(t, c, func(ctx context.Context, task *delaytask.Task) error {
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), processor.ErrStopping) {
+			if !errors.Is(context.Cause(ctx), delaytask.ErrStopping) {
 				t.Errorf("the cause is %v", context.Cause(ctx))
 			}
 			if task.ID == 2 {
@@ -51,7 +52,7 @@ func TestStopReleasesWhatOutlivesTheGrace(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		err := c.Stop(t.Context())
-		if got := d.reported(); !errors.Is(err, processor.ErrGraceEnded) || got != "release 1.1, release 2.1" ||
+		if got := d.reported(); !errors.Is(err, delaytask.ErrGraceEnded) || got != "release 1.1, release 2.1" ||
 			time.Since(start) != 15*time.Second {
 			t.Errorf("after %v: %v, %s", time.Since(start), err, got)
 		}
@@ -63,7 +64,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		c := d.client(t)
-		begin(t, c, func(ctx context.Context, _ *processor.Task) error { <-ctx.Done(); return nil })
+		begin(t, c, func(ctx context.Context, _ *delaytask.Task) error { <-ctx.Done(); return nil })
 		d.hand("1.1")
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -78,7 +79,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 func TestASlotIsNotLostToAProcessorThatGoesOn(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		leave := make(chan struct{})
-		begin(t, c, func(_ context.Context, task *processor.Task) error {
+		begin(t, c, func(_ context.Context, task *delaytask.Task) error {
 			if task.ID == 1 {
 				<-leave
 			}
@@ -98,7 +99,7 @@ func TestASlotIsNotLostToAProcessorThatGoesOn(t *testing.T) {
 func TestALeaseIsNotRenewedForEver(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		leave := make(chan struct{})
-		begin(t, c, func(context.Context, *processor.Task) error { <-leave; return nil },
+		begin(t, c, func(context.Context, *delaytask.Task) error { <-leave; return nil },
 			processor.Timeout(20*time.Second))
 		d.hand("1.1")
 		time.Sleep(time.Hour)
@@ -114,7 +115,7 @@ func TestWhatArrivesTooLateIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		c := d.client(t)
-		begin(t, c, func(context.Context, *processor.Task) error { return nil })
+		begin(t, c, func(context.Context, *delaytask.Task) error { return nil })
 		synctest.Wait()
 		d.set(func() { d.late = []string{"1.1", "2.1"} })
 		err := c.Stop(t.Context())

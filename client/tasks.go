@@ -12,28 +12,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
-// Get returns a task with its body. Times are to the millisecond. It returns [processor.ErrNotFound] when there is
+// Get returns a task with its body. Times are to the millisecond. It returns [delaytask.ErrNotFound] when there is
 // none, or when it was deleted after its retention.
-func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.TaskRow, error) {
+func (c *Client) Get(ctx context.Context, ref delaytask.Ref) (delaytask.TaskRow, error) {
 	var task wire.Task
-	err := c.onTask(ctx, ref, "get", &request{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
+	err := c.onTask(ctx, ref, "get", &httpCall{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
 	return stored(&task), err
 }
 
 // Body returns the body of a task alone, as bytes. Secrets in it are masked, unless raw is true. Its token needs the
-// verbs read and bodies. It returns [processor.ErrNotFound] when there is no such task, and [processor.ErrBroken] when
+// verbs read and bodies. It returns [delaytask.ErrNotFound] when there is no such task, and [delaytask.ErrBroken] when
 // its row cannot be read.
-func (c *Client) Body(ctx context.Context, ref processor.Ref, raw bool) ([]byte, error) {
+func (c *Client) Body(ctx context.Context, ref delaytask.Ref, raw bool) ([]byte, error) {
 	var body []byte
 	path := "/body"
 	if raw {
 		path += "?raw=true"
 	}
-	err := c.onTask(ctx, ref, "get the body of", &request{
+	err := c.onTask(ctx, ref, "get the body of", &httpCall{
 		method: http.MethodGet, path: path, into: &body, limit: tasks(1), again: true,
 	})
 	return body, err
@@ -42,17 +44,17 @@ func (c *Client) Body(ctx context.Context, ref processor.Ref, raw bool) ([]byte,
 // Wait returns the task with this id once it is completed, failed or cancelled. A task that has ended already is
 // returned at once. How the task ended is in its status, and is no error.
 //
-// It returns [processor.ErrNotFound] when there is no such task or it is deleted meanwhile, the context's cause when
+// It returns [delaytask.ErrNotFound] when there is no such task or it is deleted meanwhile, the context's cause when
 // ctx ends first, and [ErrNoAnswer] when the service is away for longer than the client's retry time.
-func (c *Client) Wait(ctx context.Context, id int64) (processor.TaskRow, error) {
+func (c *Client) Wait(ctx context.Context, id int64) (delaytask.TaskRow, error) {
 	for {
 		var task wire.Task
-		err := c.onTask(ctx, processor.ID(id), "wait for", &request{
+		err := c.onTask(ctx, delaytask.ID(id), "wait for", &httpCall{
 			method: http.MethodGet, path: "?wait=" + millisText(pollWait), into: &task, limit: tasks(1), wait: pollWait,
 			again: true,
 		})
 		if err != nil {
-			return processor.TaskRow{}, err
+			return delaytask.TaskRow{}, err
 		}
 		if row := stored(&task); row.Status.Final() || row.Broken != "" {
 			return row, nil
@@ -60,34 +62,34 @@ func (c *Client) Wait(ctx context.Context, id int64) (processor.TaskRow, error) 
 	}
 }
 
-// Explain returns why a task has not run. It returns [processor.ErrNotFound] when there is no such task.
-func (c *Client) Explain(ctx context.Context, ref processor.Ref) (processor.Explanation, error) {
+// Explain returns why a task has not run. It returns [delaytask.ErrNotFound] when there is no such task.
+func (c *Client) Explain(ctx context.Context, ref delaytask.Ref) (report.Explanation, error) {
 	var e wire.Explanation
-	err := c.onTask(ctx, ref, "explain", &request{
+	err := c.onTask(ctx, ref, "explain", &httpCall{
 		method: http.MethodGet, path: "/explain", into: &e, limit: tasks(1), again: true,
 	})
 	if err != nil {
-		return processor.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	task := stored(&e.Task)
 	task.Body = nil
-	return processor.Explanation{Task: task, Reason: processor.Reason(e.Reason), Text: e.Text}, nil
+	return report.Explanation{Task: task, Reason: report.Reason(e.Reason), Text: e.Text}, nil
 }
 
-// Cancel ends a task that is not finished, and returns the status that it met: from [processor.Pending] it will not
-// start; from [processor.Executing] it may have, its context ends with the next renewal of its lease, and its result is
+// Cancel ends a task that is not finished, and returns the status that it met: from [delaytask.Pending] it will not
+// start; from [delaytask.Executing] it may have, its context ends with the next renewal of its lease, and its result is
 // refused.
 //
-// It returns [processor.ErrNotFound], [processor.ErrFinished], [processor.ErrNotPending] when only a pending task was
-// to be cancelled, [processor.ErrVersionChanged], [processor.ErrContended], or [ErrNoAnswer].
+// It returns [delaytask.ErrNotFound], [delaytask.ErrFinished], [delaytask.ErrNotPending] when only a pending task was
+// to be cancelled, [delaytask.ErrVersionChanged], [delaytask.ErrContended], or [ErrNoAnswer].
 func (c *Client) Cancel(
-	ctx context.Context, ref processor.Ref, opts ...processor.ChangeOption,
-) (processor.Status, error) {
-	cancel, err := processor.NewCancel(opts...)
+	ctx context.Context, ref delaytask.Ref, opts ...delaytask.ChangeOption,
+) (delaytask.Status, error) {
+	cancel, err := request.NewCancel(opts...)
 	if err != nil {
 		return "", err
 	}
-	r := &request{method: http.MethodDelete}
+	r := &httpCall{method: http.MethodDelete}
 	query := url.Values{}
 	if cancel.OnlyPending {
 		query.Set("only_pending", "true")
@@ -101,17 +103,17 @@ func (c *Client) Cancel(
 	return c.change(ctx, ref, "cancel", r)
 }
 
-// Reschedule makes a pending task due after a delay from now, rounded up to a millisecond, or with [processor.To] at a
-// time. With [processor.Body] it replaces the body in the same step. It returns the status that it met, which is
-// [processor.Pending].
+// Reschedule makes a pending task due after a delay from now, rounded up to a millisecond, or with [delaytask.To] at a
+// time. With [delaytask.Body] it replaces the body in the same step. It returns the status that it met, which is
+// [delaytask.Pending].
 //
-// It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a
-// task that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody],
-// [processor.ErrVersionChanged], [processor.ErrContended], or [ErrNoAnswer].
+// It returns [delaytask.ErrNotFound], [delaytask.ErrBroken], [delaytask.ErrFinished], [delaytask.ErrNotPending] for a
+// task that is executing, [delaytask.ErrInvalidDelay], [delaytask.ErrDelayTooLong], [delaytask.ErrInvalidBody],
+// [delaytask.ErrVersionChanged], [delaytask.ErrContended], or [ErrNoAnswer].
 func (c *Client) Reschedule(
-	ctx context.Context, ref processor.Ref, delay time.Duration, opts ...processor.ChangeOption,
-) (processor.Status, error) {
-	move, err := processor.NewReschedule(delay, processor.Limits{Body: c.bodyLimit}, opts...)
+	ctx context.Context, ref delaytask.Ref, delay time.Duration, opts ...delaytask.ChangeOption,
+) (delaytask.Status, error) {
+	move, err := request.NewReschedule(delay, request.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
 		return "", err
 	}
@@ -125,21 +127,21 @@ func (c *Client) Reschedule(
 	if move.Body != nil {
 		newBody(&change, move.Body)
 	}
-	return c.change(ctx, ref, "reschedule", &request{method: http.MethodPatch, body: change})
+	return c.change(ctx, ref, "reschedule", &httpCall{method: http.MethodPatch, body: change})
 }
 
 // SetBody replaces the body of a pending task, and nothing else. It returns the status that it met, which is
-// [processor.Pending]. Its errors are those of Reschedule.
+// [delaytask.Pending]. Its errors are those of Reschedule.
 func (c *Client) SetBody(
-	ctx context.Context, ref processor.Ref, body any, opts ...processor.ChangeOption,
-) (processor.Status, error) {
-	edit, err := processor.NewSetBody(body, processor.Limits{Body: c.bodyLimit}, opts...)
+	ctx context.Context, ref delaytask.Ref, body any, opts ...delaytask.ChangeOption,
+) (delaytask.Status, error) {
+	edit, err := request.NewSetBody(body, request.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
 		return "", err
 	}
 	w := wire.Change{Version: edit.Version}
 	newBody(&w, edit.Body)
-	return c.change(ctx, ref, "set the body of", &request{method: http.MethodPatch, body: w})
+	return c.change(ctx, ref, "set the body of", &httpCall{method: http.MethodPatch, body: w})
 }
 
 // newBody sets the body of a change. A text field empties one, too.
@@ -152,30 +154,30 @@ func newBody(w *wire.Change, body []byte) {
 	}
 }
 
-func (c *Client) change(ctx context.Context, ref processor.Ref, op string, r *request) (processor.Status, error) {
+func (c *Client) change(ctx context.Context, ref delaytask.Ref, op string, r *httpCall) (delaytask.Status, error) {
 	var met wire.Met
 	r.into = &met
 	err := c.onTask(ctx, ref, op, r)
-	return processor.Status(met.Met), err
+	return delaytask.Status(met.Met), err
 }
 
 // Retry runs a failed task again, now: with all its attempts, and with the errors of the old ones kept. It returns
-// [processor.ErrNotFound], [processor.ErrNotFailed], [processor.ErrDuplicate] when another unfinished task carries its
+// [delaytask.ErrNotFound], [delaytask.ErrNotFailed], [delaytask.ErrDuplicate] when another unfinished task carries its
 // key by now, or [ErrNoAnswer].
-func (c *Client) Retry(ctx context.Context, ref processor.Ref) error {
+func (c *Client) Retry(ctx context.Context, ref delaytask.Ref) error {
 	if id, _, _, err := ref.Parts(); err == nil && id == 0 {
 		// A key names unfinished tasks only, and the service retries by id.
 		task, err := c.Get(ctx, ref)
 		if err != nil {
 			return fmt.Errorf("retry: %w", err)
 		}
-		ref = processor.ID(task.ID)
+		ref = delaytask.ID(task.ID)
 	}
-	return c.onTask(ctx, ref, "retry", &request{method: http.MethodPost, path: "/retry"})
+	return c.onTask(ctx, ref, "retry", &httpCall{method: http.MethodPost, path: "/retry"})
 }
 
 // onTask sends a request about one task. Its path is appended to the task's.
-func (c *Client) onTask(ctx context.Context, ref processor.Ref, op string, r *request) error {
+func (c *Client) onTask(ctx context.Context, ref delaytask.Ref, op string, r *httpCall) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
@@ -209,30 +211,30 @@ func withQuery(path, name, value string) string {
 
 func taskPath(id int64) string { return "/v1/tasks/" + wire.ID(id).String() }
 
-// List returns the tasks that match, page by page, as the library does. It returns [processor.ErrInvalidTag],
-// [processor.ErrInvalidCursor], and [processor.ErrInvalidOption] when another field is out of range.
-func (c *Client) List(ctx context.Context, f processor.Filter) (processor.Page, error) {
+// List returns the tasks that match, page by page, as the library does. It returns [delaytask.ErrInvalidTag],
+// [delaytask.ErrInvalidCursor], and [delaytask.ErrInvalidOption] when another field is out of range.
+func (c *Client) List(ctx context.Context, f delaytask.Filter) (delaytask.Page, error) {
 	if err := c.enter(ctx); err != nil {
-		return processor.Page{}, err
+		return delaytask.Page{}, err
 	}
 	if f.LateBy < 0 || f.Limit < 0 {
-		return processor.Page{}, fmt.Errorf("%w: the filter's LateBy or Limit is negative", processor.ErrInvalidOption)
+		return delaytask.Page{}, fmt.Errorf("%w: the filter's LateBy or Limit is negative", delaytask.ErrInvalidOption)
 	}
 	var page wire.Page
 	f.Limit = min(cmp.Or(f.Limit, 100), 1000)
-	r := &request{method: http.MethodGet, path: "/v1/tasks?" + query(&f), into: &page, limit: tasks(f.Limit),
+	r := &httpCall{method: http.MethodGet, path: "/v1/tasks?" + query(&f), into: &page, limit: tasks(f.Limit),
 		again: true}
 	if _, err := c.call(ctx, r); err != nil {
-		return processor.Page{}, fmt.Errorf("list tasks: %w", err)
+		return delaytask.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
-	out := processor.Page{Tasks: make([]processor.TaskRow, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}
+	out := delaytask.Page{Tasks: make([]delaytask.TaskRow, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}
 	for i := range page.Tasks {
 		out.Tasks[i] = stored(&page.Tasks[i])
 	}
 	return out, nil
 }
 
-func query(f *processor.Filter) string {
+func query(f *delaytask.Filter) string {
 	q := url.Values{"limit": {fmt.Sprint(f.Limit)}}
 	set := func(name, value string) {
 		if value != "" {
@@ -265,21 +267,21 @@ func query(f *processor.Filter) string {
 }
 
 // stored returns a task of an answer as the library represents it.
-func stored(w *wire.Task) processor.TaskRow {
-	t := processor.TaskRow{
+func stored(w *wire.Task) delaytask.TaskRow {
+	t := delaytask.TaskRow{
 		ID: int64(w.ID), Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Headers: withApp(w.Headers, w.App),
-		Status: processor.Status(w.Status), Version: w.Version,
+		Status: delaytask.Status(w.Status), Version: w.Version,
 		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, CrashCount: w.CrashCount, TTR: millis(w.TTRMS),
 		Priority: w.Priority,
 		MaxLate:  millis(w.MaxLateMS), LatePolicy: latePolicy(w.LatePolicy), Delay: millis(w.DelayMS),
-		Expected: w.Expected.Std(), Started: w.Started.Std(), Late: processor.LateReason(w.LateReason),
+		Expected: w.Expected.Std(), Started: w.Started.Std(), Late: delaytask.LateReason(w.LateReason),
 		Finished: w.Finished.Std(), Due: w.Due.Std(),
 		Created: w.Created.Std(), Updated: w.Updated.Std(), Schedule: scheduledRun(w.Schedule),
 		Executor: w.Executor, ErrorStack: w.Error, Broken: w.Broken,
 	}
 	t.IPAddress, _ = netip.ParseAddr(w.IPAddress) // not valid where it is not known
 	for _, a := range w.FailedAttempts {
-		t.Errors = append(t.Errors, processor.FailedAttempt{
+		t.Errors = append(t.Errors, delaytask.FailedAttempt{
 			N: a.N, Due: a.Due.Std(), Started: a.Started.Std(), Finished: a.Finished.Std(),
 			Executor: a.Executor, Error: a.Error,
 		})
@@ -291,18 +293,18 @@ func withApp(headers map[string]string, app string) map[string]string {
 	if app == "" {
 		return headers
 	}
-	all := map[string]string{processor.AppHeader: app}
+	all := map[string]string{delaytask.AppHeader: app}
 	maps.Copy(all, headers)
 	return all
 }
 
-func latePolicy(name string) processor.LatePolicy {
+func latePolicy(name string) delaytask.LatePolicy {
 	for policy, known := range latePolicies {
 		if known == name {
 			return policy
 		}
 	}
-	return processor.LateRun
+	return delaytask.LateRun
 }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -310,10 +312,10 @@ func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecon
 // exact rounds to the microsecond, which the milliseconds of an answer have as their third digit.
 func exact(ms float64) time.Duration { return time.Duration(ms*1000+0.5) * time.Microsecond }
 
-func lateness(l *wire.Lateness) processor.Lateness {
+func lateness(l *wire.Lateness) report.Lateness {
 	if l == nil {
-		return processor.Lateness{}
+		return report.Lateness{}
 	}
-	return processor.Lateness{Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99),
+	return report.Lateness{Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99),
 		Max: exact(l.Max)}
 }

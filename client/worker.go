@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -60,17 +61,17 @@ func newWorker(c *Client, cfg *config) *worker {
 // Use puts middleware around the processors of all tags, registered before or after. It goes outside of the middleware
 // that a tag is registered with. The first one is outermost, and those of a later call are inside.
 //
-// It returns [processor.ErrStarted] after Start, [processor.ErrInvalidOption] when one is nil, and
-// [processor.ErrNilProcessor] when one returns nil.
+// It returns [delaytask.ErrStarted] after Start, [delaytask.ErrInvalidOption] when one is nil, and
+// [delaytask.ErrNilProcessor] when one returns nil.
 func (c *Client) Use(mw ...processor.Middleware) error {
 	if c.closed.Load() {
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	}
 	w := c.worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.started {
-		return processor.ErrStarted
+		return delaytask.ErrStarted
 	}
 	return w.registry.Use(mw...)
 }
@@ -79,13 +80,13 @@ func (c *Client) Use(mw ...processor.Middleware) error {
 //
 // [processor.Concurrency] gives the tag slots of its own, besides those that all other tags share ([WithConcurrency]).
 // [processor.TTR] is the length of its leases here, whatever its tasks were saved with. [processor.MaxAttempts] is
-// refused with [processor.ErrInvalidOption]: the service counts attempts, so give the number when the task is saved.
+// refused with [delaytask.ErrInvalidOption]: the service counts attempts, so give the number when the task is saved.
 //
-// It returns [processor.ErrInvalidTag], [processor.ErrNilProcessor], [processor.ErrTagRegistered] when the tag has a
+// It returns [delaytask.ErrInvalidTag], [delaytask.ErrNilProcessor], [delaytask.ErrTagRegistered] when the tag has a
 // processor already, or the error of an option.
 func (c *Client) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	if c.closed.Load() {
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	}
 	opts = append(opts[:len(opts):len(opts)], noMaxAttempts)
 	if err := c.worker.registry.Register(tag, p, opts...); err != nil {
@@ -98,7 +99,7 @@ func (c *Client) Register(tag string, p processor.Processor, opts ...processor.R
 func noMaxAttempts(r *processor.Registration) error {
 	if r.MaxAttempts != 0 {
 		return fmt.Errorf("%w: the service counts attempts: give MaxAttempts when the task is saved",
-			processor.ErrInvalidOption)
+			delaytask.ErrInvalidOption)
 	}
 	return nil
 }
@@ -185,11 +186,11 @@ const lastWait = 5 * time.Second
 // without spending an attempt. Calls after the first wait for it and return the same. A task that the service hands out
 // while the last poll is broken off comes back when its lease ends.
 //
-// It returns the cause of ctx when that ended first, and [processor.ErrGraceEnded] when the grace did: tasks were
+// It returns the cause of ctx when that ended first, and [delaytask.ErrGraceEnded] when the grace did: tasks were
 // released then, which is no fault.
 func (c *Client) Stop(ctx context.Context) error {
 	if ctx == nil {
-		return processor.ErrNilContext
+		return delaytask.ErrNilContext
 	}
 	c.stop.Do(func() {
 		c.ended = c.worker.stop(ctx)
@@ -212,7 +213,7 @@ func (w *worker) stop(ctx context.Context) error {
 	}()
 	err := w.await(ctx, over)
 	if err != nil {
-		w.interrupt(processor.ErrStopping)
+		w.interrupt(delaytask.ErrStopping)
 		last := time.NewTimer(lastWait)
 		defer last.Stop()
 		select {
@@ -224,7 +225,7 @@ func (w *worker) stop(ctx context.Context) error {
 	w.stopAll()
 	w.leases.wg.Wait()
 	_ = w.finishes.Close(context.Background()) // at once: its calls have just ended
-	w.interrupt(processor.ErrStopping)
+	w.interrupt(delaytask.ErrStopping)
 	return err
 }
 
@@ -238,7 +239,7 @@ func (w *worker) await(ctx context.Context, over <-chan struct{}) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-grace.C:
-		return processor.ErrGraceEnded
+		return delaytask.ErrGraceEnded
 	}
 }
 

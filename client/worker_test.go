@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -20,7 +21,7 @@ func TestAWorkerTakesAsMuchAsItHasSlotsFor(t *testing.T) {
 		c := d.client(t, WithConcurrency(3))
 		next := make(chan struct{})
 		var running, most atomic.Int32
-		begin(t, c, func(context.Context, *processor.Task) error {
+		begin(t, c, func(context.Context, *delaytask.Task) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
 			<-next
@@ -43,7 +44,7 @@ func TestAWorkerTakesAsMuchAsItHasSlotsFor(t *testing.T) {
 
 func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
-		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+		nothing := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
 		begin(t, c, nothing)
 		synctest.Wait()
 		d.set(func() { d.late = []string{"1.1"} })
@@ -60,7 +61,7 @@ func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
 
 func TestATagHasSlotsOfItsOwn(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
-		begin(t, c, func(context.Context, *processor.Task) error { return nil }, processor.Concurrency(2))
+		begin(t, c, func(context.Context, *delaytask.Task) error { return nil }, processor.Concurrency(2))
 		synctest.Wait()
 		if got := fmt.Sprint(d.asked); got != "[2]" {
 			t.Errorf("asked for %s", got)
@@ -70,7 +71,7 @@ func TestATagHasSlotsOfItsOwn(t *testing.T) {
 
 func TestLeasesAreRenewedWhileTheirTasksRun(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
-		begin(t, c, func(context.Context, *processor.Task) error {
+		begin(t, c, func(context.Context, *delaytask.Task) error {
 			time.Sleep(time.Minute + time.Second)
 			return nil
 		}, processor.TTR(30*time.Second))
@@ -93,7 +94,7 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk, c *Client) {
 				ended, cause := time.Duration(0), error(nil)
-				begin(t, c, func(ctx context.Context, _ *processor.Task) error {
+				begin(t, c, func(ctx context.Context, _ *delaytask.Task) error {
 					start := time.Now()
 					<-ctx.Done()
 					ended, cause = time.Since(start), context.Cause(ctx)
@@ -105,7 +106,7 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 				time.Sleep(time.Minute)
 				d.set(func() { d.away = false })
 				time.Sleep(10 * time.Second)
-				if got := d.reported(); !errors.Is(cause, processor.ErrLeaseLost) || ended != tt.after ||
+				if got := d.reported(); !errors.Is(cause, delaytask.ErrLeaseLost) || ended != tt.after ||
 					got != "release 1.1" {
 					t.Errorf("the context ended after %v with %v; %s", ended, cause, got)
 				}
@@ -116,7 +117,7 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 
 func TestResultsAreSentUntilTheyAreAnswered(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
-		begin(t, c, func(context.Context, *processor.Task) error {
+		begin(t, c, func(context.Context, *delaytask.Task) error {
 			d.set(func() { d.away = true })
 			return nil
 		})
@@ -134,7 +135,7 @@ func TestFinishesThatWaitTravelTogether(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		d.finishes = make(chan struct{})
 		d.lost["3.1"] = true
-		begin(t, c, func(_ context.Context, task *processor.Task) error {
+		begin(t, c, func(_ context.Context, task *delaytask.Task) error {
 			time.Sleep(time.Duration(task.ID))
 			return nil
 		})
@@ -155,19 +156,19 @@ func TestEveryOutcomeIsReported(t *testing.T) {
 		opts []processor.RegisterOption
 		want string
 	}{
-		"backoff": {func(context.Context, *processor.Task) error { return io.EOF },
+		"backoff": {func(context.Context, *delaytask.Task) error { return io.EOF },
 			[]processor.RegisterOption{processor.RetryBackoff(processor.Constant(time.Hour))}, "fail 1.1 EOF 1h"},
-		"snoozed": {func(context.Context, *processor.Task) error { return processor.Snooze(time.Minute) }, nil,
+		"snoozed": {func(context.Context, *delaytask.Task) error { return processor.Snooze(time.Minute) }, nil,
 			"release 1.1 1m"},
-		"handed over": {func(context.Context, *processor.Task) error { return processor.HandOver(time.Minute) }, nil,
+		"handed over": {func(context.Context, *delaytask.Task) error { return processor.HandOver(time.Minute) }, nil,
 			""},
-		"goexit": {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil }, nil,
+		"goexit": {func(context.Context, *delaytask.Task) error { runtime.Goexit(); return nil }, nil,
 			"fail 1.1 the processor ended its goroutine with runtime.Goexit"},
-		"timeout": {func(ctx context.Context, _ *processor.Task) error { <-ctx.Done(); return ctx.Err() },
-			[]processor.RegisterOption{processor.Timeout(time.Second)}, "fail 1.1 " + processor.ErrTimeout.Error()},
-		"an error that panics": {func(context.Context, *processor.Task) error { return (*broken)(nil) }, nil,
+		"timeout": {func(ctx context.Context, _ *delaytask.Task) error { <-ctx.Done(); return ctx.Err() },
+			[]processor.RegisterOption{processor.Timeout(time.Second)}, "fail 1.1 " + delaytask.ErrTimeout.Error()},
+		"an error that panics": {func(context.Context, *delaytask.Task) error { return (*broken)(nil) }, nil,
 			"fail 1.1 <nil>"},
-		"a backoff that panics": {func(context.Context, *processor.Task) error { return io.EOF },
+		"a backoff that panics": {func(context.Context, *delaytask.Task) error { return io.EOF },
 			[]processor.RegisterOption{processor.RetryBackoff(func(int) time.Duration { panic("oh") })},
 			"fail 1.1 the processor's error or the backoff of its tag panicked: oh"},
 	} {
@@ -191,8 +192,8 @@ func (b *broken) Error() string { return b.text }
 func TestAttemptsAreCountedByTheService(t *testing.T) {
 	t.Parallel()
 	c := newDesk().client(t)
-	nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
-	if err := c.Register("a", nothing, processor.MaxAttempts(3)); !errors.Is(err, processor.ErrInvalidOption) {
+	nothing := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
+	if err := c.Register("a", nothing, processor.MaxAttempts(3)); !errors.Is(err, delaytask.ErrInvalidOption) {
 		t.Errorf("got %v", err)
 	}
 	if err := c.Register("a", nothing); err != nil {

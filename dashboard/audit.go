@@ -5,16 +5,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/report"
 )
 
 // auditPage is what people have changed, the newest first.
 type auditPage struct {
-	Filter  delaytask.AuditFilter
+	Filter  report.AuditFilter
 	Actions []string
 	Tags    []string
-	Entries []delaytask.AuditEntry
+	Entries []report.AuditEntry
 	Next    string // the query of the next page
 	First   bool
 	Stopped bool
@@ -24,7 +24,7 @@ type auditPage struct {
 // entries shows the audit log.
 func (v *view) entries() (any, error) {
 	q := v.r.URL.Query()
-	f := delaytask.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Tag: q.Get("tag"), Limit: tasksOfPage}
+	f := report.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Tag: q.Get("tag"), Limit: tasksOfPage}
 	if text := q.Get("before"); text != "" {
 		before, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || before <= 0 {
@@ -47,7 +47,7 @@ func (v *view) entries() (any, error) {
 }
 
 // TargetOf leads to what an entry is about, "" where no page shows it.
-func (v *view) TargetOf(e delaytask.AuditEntry) string {
+func (v *view) TargetOf(e report.AuditEntry) string {
 	kind, _, _ := strings.Cut(e.Action, ".")
 	switch {
 	case kind == "task" && e.Target != "":

@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // previewPage is what a bulk change would do. The moment is fixed here, so what comes later is not in it.
@@ -63,7 +64,7 @@ func (v *view) preview() (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), previewTime)
 	defer cancel()
-	found, err := change.Count(ctx, delaytask.Bulk{})
+	found, err := change.Count(ctx, scheduler.Bulk{})
 	if ctx.Err() != nil && v.r.Context().Err() == nil {
 		found.Capped, err = true, nil
 	}

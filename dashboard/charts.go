@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 const (
@@ -40,11 +40,11 @@ func highest(all []int64) (most int64) {
 
 // dueChart draws what falls due in each step, and what is overdue beside it in the same scale.
 type dueChart struct {
-	delaytask.TagForecast
-	Sum     delaytask.DueTasks
+	report.TagForecast
+	Sum     report.DueTasks
 	Bars    []dueBar // of steps in which something falls due
 	Wide    int      // how far the steps go
-	Most    delaytask.DueTasks
+	Most    report.DueTasks
 	Axis    []time.Time // at equal distances
 	Step    time.Duration
 	Height  int             // of the bar of what is overdue
@@ -55,7 +55,7 @@ type dueChart struct {
 
 // dueBar is a step, in a chart that is 100 high.
 type dueBar struct {
-	delaytask.DueTasks
+	report.DueTasks
 	At           time.Time
 	X, Y, Height int
 	TickY, Ticks int // of what schedules add
@@ -68,7 +68,7 @@ const (
 	mostOfHigher = 2 // times the highest step is how high the bar of what is overdue may make a chart
 )
 
-func newDueChart(f *delaytask.Forecast, due delaytask.TagForecast) dueChart {
+func newDueChart(f *report.Forecast, due report.TagForecast) dueChart {
 	c := dueChart{
 		TagForecast: due, Sum: due.Sum(), Wide: f.Steps * dueWidth, Step: f.Step,
 		Worth: map[string]bool{string(due.Overdue.Precision): due.Overdue.Tasks > 0}, LeftOut: f.LeftOut,

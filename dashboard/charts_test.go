@@ -7,32 +7,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 func TestAChartOfLoadKeepsItsScale(t *testing.T) {
 	t.Parallel()
-	f := delaytask.Forecast{Start: time.Unix(0, 0), Step: time.Minute, Steps: 4}
-	exact := func(n, ticks int64) delaytask.DueTasks {
-		return delaytask.DueTasks{Tasks: n, Ticks: ticks, Precision: processor.Exact}
+	f := report.Forecast{Start: time.Unix(0, 0), Step: time.Minute, Steps: 4}
+	exact := func(n, ticks int64) report.DueTasks {
+		return report.DueTasks{Tasks: n, Ticks: ticks, Precision: report.Exact}
 	}
 	for name, c := range map[string]struct {
 		overdue int64
-		due     []delaytask.DueTasks
+		due     []report.DueTasks
 		height  int
 		over    bool
 		heights []int
 		ticks   int
 	}{
-		"nothing":           {0, make([]delaytask.DueTasks, 4), 0, false, nil, 0},
-		"overdue alone":     {9, make([]delaytask.DueTasks, 4), 100, false, nil, 0},
-		"little overdue":    {5, []delaytask.DueTasks{exact(10, 0), {}, exact(5, 2), {}}, 50, false, []int{100, 50}, 0},
-		"much is overdue":   {15, []delaytask.DueTasks{exact(10, 10), {}, {}, {}}, 100, false, []int{66}, 66},
-		"far more overdue":  {9000, []delaytask.DueTasks{exact(10, 1), {}, {}, {}}, 100, true, []int{50}, 5},
-		"one beside a pile": {0, []delaytask.DueTasks{exact(1, 0), exact(9999, 0), {}, {}}, 0, false, []int{1, 100}, 0},
+		"nothing":           {0, make([]report.DueTasks, 4), 0, false, nil, 0},
+		"overdue alone":     {9, make([]report.DueTasks, 4), 100, false, nil, 0},
+		"little overdue":    {5, []report.DueTasks{exact(10, 0), {}, exact(5, 2), {}}, 50, false, []int{100, 50}, 0},
+		"much is overdue":   {15, []report.DueTasks{exact(10, 10), {}, {}, {}}, 100, false, []int{66}, 66},
+		"far more overdue":  {9000, []report.DueTasks{exact(10, 1), {}, {}, {}}, 100, true, []int{50}, 5},
+		"one beside a pile": {0, []report.DueTasks{exact(1, 0), exact(9999, 0), {}, {}}, 0, false, []int{1, 100}, 0},
 	} {
-		chart := newDueChart(&f, delaytask.TagForecast{Overdue: exact(c.overdue, 0), Due: c.due})
+		chart := newDueChart(&f, report.TagForecast{Overdue: exact(c.overdue, 0), Due: c.due})
 		var heights []int
 		for _, bar := range chart.Bars {
 			heights = append(heights, bar.Height)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/operate"
@@ -15,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Options configures a dashboard.
@@ -60,7 +60,7 @@ var ErrNoWho = errors.New("dashboard: Options.Who is missing; without it everybo
 
 // dashboard is the handler.
 type dashboard struct {
-	scheduler *delaytask.Scheduler
+	scheduler *scheduler.Scheduler
 	store     store.Store
 	o         Options
 	log       *slog.Logger
@@ -77,7 +77,7 @@ type dashboard struct {
 
 // New returns the pages of the scheduler, which may but need not be started. The caller stops it after the last
 // request. New returns [ErrNoWho], and an error for an unusable option.
-func New(s *delaytask.Scheduler, o Options) (http.Handler, error) {
+func New(s *scheduler.Scheduler, o Options) (http.Handler, error) {
 	if o.Who == nil {
 		return nil, ErrNoWho
 	}

@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // mount adds the dashboard to a program that has a login of its own.
-func mount(mux *http.ServeMux, tasks *delaytask.Scheduler, login func(*http.Request) (name string, known bool)) error {
+func mount(mux *http.ServeMux, tasks *scheduler.Scheduler, login func(*http.Request) (name string, known bool)) error {
 	pages, err := dashboard.New(tasks, dashboard.Options{
 		Who: func(r *http.Request) (dashboard.User, error) {
 			name, known := login(r)
@@ -41,7 +41,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	tasks, err := delaytask.Open(ctx, "sqlite:"+filepath.Join(dir, "tasks.db"), delaytask.Config{})
+	tasks, err := scheduler.Open(ctx, "sqlite:"+filepath.Join(dir, "tasks.db"), scheduler.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

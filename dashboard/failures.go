@@ -3,13 +3,13 @@ package dashboard
 import (
 	"context"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/report"
 )
 
 // failuresPage is failed tasks, grouped by their errors.
 type failuresPage struct {
-	delaytask.Failures
+	report.Failures
 	Tag      string
 	Known    []string
 	NeedsTag bool // nothing was read: the user sees some tags only
@@ -37,8 +37,8 @@ func (v *view) failures() (any, error) {
 }
 
 // failed reads the groups of a tag, or of all when that is "".
-func (v *view) failed(tag string) (delaytask.Failures, error) {
-	return kept(v, "failures "+tag, keepGroups, func(ctx context.Context) (delaytask.Failures, error) {
+func (v *view) failed(tag string) (report.Failures, error) {
+	return kept(v, "failures "+tag, keepGroups, func(ctx context.Context) (report.Failures, error) {
 		return v.scheduler.Failures(ctx, tag)
 	})
 }

@@ -10,8 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // stamp is a moment as a page shows it: exact, in the reader's zone, and how far away it is.
@@ -121,8 +120,8 @@ func (v *view) N(n any) string {
 }
 
 // Figure writes a number with the sign of what it is worth.
-func (v *view) Figure(d delaytask.DueTasks) string {
-	return map[processor.Precision]string{processor.About: "≈", processor.AtLeast: "≥"}[d.Precision] + v.N(d.Tasks)
+func (v *view) Figure(d report.DueTasks) string {
+	return map[report.Precision]string{report.About: "≈", report.AtLeast: "≥"}[d.Precision] + v.N(d.Tasks)
 }
 
 // Bytes formats a size.

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/report"
 )
 
 // loadPage is what is overdue and what falls due, of the tags that the user sees.
@@ -20,15 +20,15 @@ type loadPage struct {
 
 // tagLoad is the load of one tag.
 type tagLoad struct {
-	delaytask.TagForecast
-	Sum  delaytask.DueTasks
-	Peak delaytask.DueTasks
+	report.TagForecast
+	Sum  report.DueTasks
+	Peak report.DueTasks
 	At   time.Time // of the peak
 }
 
 // spans are those of forecasts and of series, by their names in addresses.
 var spans = map[string]time.Duration{
-	"1h": delaytask.ForecastHour, "24h": delaytask.ForecastDay, "30d": delaytask.ForecastMonth,
+	"1h": report.ForecastHour, "24h": report.ForecastDay, "30d": report.ForecastMonth,
 }
 
 // Spans lists the names of spans, the shortest first.
@@ -91,13 +91,13 @@ func (v *view) load() (any, error) {
 }
 
 // forecast reads what falls due. A tag that the user may not see is left out of it.
-func (v *view) forecast(tag string, span time.Duration) (delaytask.Forecast, error) {
+func (v *view) forecast(tag string, span time.Duration) (report.Forecast, error) {
 	key := "forecast " + span.String() + " " + tag
-	found, err := kept(v, key, keepForecast, func(ctx context.Context) (delaytask.Forecast, error) {
-		return v.scheduler.Forecast(ctx, delaytask.ForecastFilter{Tag: tag, Span: span})
+	found, err := kept(v, key, keepForecast, func(ctx context.Context) (report.Forecast, error) {
+		return v.scheduler.Forecast(ctx, report.ForecastFilter{Tag: tag, Span: span})
 	})
 	if err != nil {
-		return delaytask.Forecast{}, err
+		return report.Forecast{}, err
 	}
 	all := found.Tags
 	found.Tags = nil

@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 // site is a dashboard with a user, who may be changed.
 type site struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	t    *testing.T
 	h    http.Handler
 	user dashboard.User
@@ -42,7 +43,7 @@ func open(t *testing.T, change ...func(*dashboard.Options)) *site {
 
 func openOn(t *testing.T, d dbtest.Database, change ...func(*dashboard.Options)) *site {
 	t.Helper()
-	s := &site{Scheduler: servertest.Open(t, d.DSN, delaytask.Config{NodeName: "blue"}), t: t, user: admin, dsn: d.DSN}
+	s := &site{Scheduler: servertest.Open(t, d.DSN, scheduler.Config{NodeName: "blue"}), t: t, user: admin, dsn: d.DSN}
 	o := dashboard.Options{
 		Who: func(*http.Request) (dashboard.User, error) { return s.user, s.err },
 		Log: slog.New(slog.DiscardHandler),

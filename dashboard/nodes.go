@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // nodesPage is the processes that share the database.
@@ -27,7 +27,7 @@ type nodesPage struct {
 
 // node is a process with what it executes.
 type node struct {
-	delaytask.Node
+	report.Node
 	InFlight int
 	Popped   int // of these: handed to clients by pops
 	Late     int // of these: their leases are over
@@ -96,7 +96,7 @@ func (v *view) readNodes() (all []node, rest []row.State, more bool, err error) 
 	now := row.At(v.Now)
 	for i, n := range found {
 		n.Tags = slices.DeleteFunc(n.Tags, hidden)
-		n.Shares = slices.DeleteFunc(n.Shares, func(s delaytask.Share) bool { return hidden(s.Tag) })
+		n.Shares = slices.DeleteFunc(n.Shares, func(s report.Share) bool { return hidden(s.Tag) })
 		one := node{Node: n, running: running[tokens[i]]}
 		delete(running, tokens[i])
 		one.InFlight = len(one.running)
@@ -233,7 +233,7 @@ func (v *view) runningTasks(states []row.State) (tasks []runningTask, err error)
 		}
 		r := &rows[at]
 		tasks = append(tasks, runningTask{
-			ID: r.ID, Tag: r.Tag, Key: row.OwnKey(row.DecodeHeaders(r.Headers)[processor.AppHeader], r.Key),
+			ID: r.ID, Tag: r.Tag, Key: row.OwnKey(row.DecodeHeaders(r.Headers)[delaytask.AppHeader], r.Key),
 			Attempt: r.Attempt, Most: r.MaxAttempts, Started: r.Execution.Std(), Lease: r.Due.Std(),
 			Popped: row.Popped(r.Executor),
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	insight "github.com/delaytask/delaytask/internal/overview"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/report"
 )
 
 // overviewPage says what needs attention, and how all stands.
@@ -22,13 +23,13 @@ type overviewPage struct {
 
 // finding is a finding with its sentences, which each reader gets in another language.
 type finding struct {
-	delaytask.Finding
+	report.Finding
 	Advice insight.Advice
 }
 
 // overview is what one user may see of what was read for all.
 type overview struct {
-	delaytask.Overview
+	report.Overview
 	advice []insight.Advice // of each finding
 }
 
@@ -41,8 +42,8 @@ func (o overview) Status() int {
 }
 
 // Lacks reports whether a part could not be read, so that its numbers are not known.
-func (o overview) Lacks(part delaytask.OverviewPart) bool {
-	return slices.ContainsFunc(o.Missing, func(m delaytask.MissingPart) bool { return m.Part == part })
+func (o overview) Lacks(part report.OverviewPart) bool {
+	return slices.ContainsFunc(o.Missing, func(m report.MissingPart) bool { return m.Part == part })
 }
 
 // overview shows the first page.
@@ -53,8 +54,8 @@ func (v *view) overview() (any, error) {
 	}
 	shown := overviewPage{overview: found, Late: lateChart(found.Series)}
 	if len(found.Due) > 0 {
-		next := delaytask.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
-		shown.Chart = newDueChart(&next, delaytask.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
+		next := report.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
+		shown.Chart = newDueChart(&next, report.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
 	}
 	if width, known := bridge.ClockWidth(v.scheduler); known {
 		shown.Clock = atMost(width)
@@ -83,7 +84,7 @@ func atMost(d time.Duration) time.Duration {
 
 // readOverview returns what was read for all viewers, as far as the user may see it.
 func (v *view) readOverview() (overview, error) {
-	f := delaytask.OverviewFilter{
+	f := report.OverviewFilter{
 		Errors: func(tag string) bool { return v.Caller.May(access.Read, tag) },
 	}
 	if !v.allTags(access.Observe) {
@@ -94,20 +95,20 @@ func (v *view) readOverview() (overview, error) {
 }
 
 // alarming are findings because of which tasks are late or lost now. The others can wait for the morning.
-var alarming = []delaytask.FindingCode{
-	delaytask.FindingClockHeld, delaytask.FindingUnserved, delaytask.FindingLeaseOver, delaytask.FindingRowsLocked,
-	delaytask.FindingOverdue, delaytask.FindingHanging, delaytask.FindingFailing,
+var alarming = []report.FindingCode{
+	report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver, report.FindingRowsLocked,
+	report.FindingOverdue, report.FindingHanging, report.FindingFailing,
 }
 
 // Alarming reports whether a finding cannot wait.
-func (*view) Alarming(code delaytask.FindingCode) bool { return slices.Contains(alarming, code) }
+func (*view) Alarming(code report.FindingCode) bool { return slices.Contains(alarming, code) }
 
 // StatusOf is the status of the tasks that a finding is about.
-func (*view) StatusOf(code delaytask.FindingCode) string {
+func (*view) StatusOf(code report.FindingCode) string {
 	switch code {
-	case delaytask.FindingFailing:
+	case report.FindingFailing:
 		return string(delaytask.Failed)
-	case delaytask.FindingLeaseOver, delaytask.FindingHanging:
+	case report.FindingLeaseOver, report.FindingHanging:
 		return string(delaytask.Executing)
 	default:
 		return string(delaytask.Pending)

@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Lists have the orders of indexes alone, and load no bodies. Ids and keys are looked up exactly.
@@ -106,7 +107,7 @@ func TestTheFooterNamesTheServer(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		s := openOn(t, d)
 		kind := map[dbtest.Kind]string{dbtest.SQLite: "SQLite<", dbtest.MariaDB: "MariaDB 1", dbtest.MySQL: "MySQL 9"}
-		s.get("/tasks").has(t, http.StatusOK, "<p>delaytask "+delaytask.Version+" · "+kind[d.Kind])
+		s.get("/tasks").has(t, http.StatusOK, "<p>delaytask "+scheduler.Version+" · "+kind[d.Kind])
 	})
 }
 

@@ -92,11 +92,12 @@ func TestSentencesAreInTheFormOfThePage(t *testing.T) {
 func TestEveryCodeHasATextOnPages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ file, kind, prefix string }{
-		{"overview.go", "FindingCode", "overview.finding."}, {"overview.go", "OverviewPart", "overview.part."},
-		{"overview.go", "OverviewTrouble", "overview.trouble."}, {"late.go", "LateReason", "late."},
-		{"schedule.go", "Outcome", "schedule.outcome."}, {"schedule.go", "ScheduleState", "schedules.state."},
+		{"../report/overview.go", "FindingCode", "overview.finding."}, {"../report/overview.go", "OverviewPart",
+			"overview.part."},
+		{"../report/overview.go", "OverviewTrouble", "overview.trouble."}, {"../late.go", "LateReason", "late."},
+		{"../schedule.go", "Outcome", "schedule.outcome."}, {"../schedule.go", "ScheduleState", "schedules.state."},
 	} {
-		for _, m := range find(t, "../processor/"+c.file, `\s`+c.kind+`\s+= "(\w+)"`) {
+		for _, m := range find(t, c.file, `\s`+c.kind+`\s+= "(\w+)"`) {
 			if texts[c.prefix+m[1]] == nil {
 				t.Errorf("the %s %s has no text", c.kind, m[1])
 			}

@@ -15,7 +15,6 @@ import (
 	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // schedulePage is one schedule.
@@ -66,7 +65,7 @@ func (v *view) seeSchedule() context.Context {
 // nameOf reads the name in the path. It returns ErrScheduleNotFound for one that no schedule has.
 func (v *view) nameOf() (string, error) {
 	name := wire.FromSegment(v.r.PathValue("name"))
-	if !processor.ValidTag(name) { // names have the characters of tags
+	if !delaytask.ValidTag(name) { // names have the characters of tags
 		return "", delaytask.ErrScheduleNotFound
 	}
 	return name, nil
@@ -100,7 +99,7 @@ func (v *view) schedule() (any, error) {
 	}
 	shown.Schedule.Body = nil
 	shown.Run, _ = strconv.ParseInt(v.did.Get("run"), 10, 64)
-	if s.State == processor.ScheduleActive || s.State == processor.SchedulePaused {
+	if s.State == delaytask.ScheduleActive || s.State == delaytask.SchedulePaused {
 		shown.Ticks, shown.Warnings, err = v.upcoming(&s, ticksShown)
 		if err != nil {
 			shown.Unreadable = err.Error()
@@ -112,7 +111,7 @@ func (v *view) schedule() (any, error) {
 	}
 	shown.History = historyOf(ticks, s.NextDue.Sub(s.NextTick))
 	shown.Waits = shown.Overdue && s.Overlap != delaytask.OverlapAllow &&
-		slices.ContainsFunc(ticks, func(t delaytask.ScheduleTick) bool { return t.Outcome == processor.OutcomeOpen })
+		slices.ContainsFunc(ticks, func(t delaytask.ScheduleTick) bool { return t.Outcome == delaytask.OutcomeOpen })
 	if n := len(ticks); n == historyShown {
 		shown.Older = query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
 	}
@@ -150,10 +149,10 @@ func (v *view) ShowsLocal(p schedulePage) bool {
 }
 
 // classes are the colours of outcomes.
-var classes = map[processor.Outcome]string{
-	processor.OutcomeOpen: "executing", processor.OutcomeCompleted: "completed", processor.OutcomeFailed: "failed",
-	processor.OutcomeCancelled: "cancelled", processor.OutcomeSkipped: "overdue", processor.OutcomeMissed: "overdue",
-	processor.OutcomeUnknown: "cancelled",
+var classes = map[delaytask.Outcome]string{
+	delaytask.OutcomeOpen: "executing", delaytask.OutcomeCompleted: "completed", delaytask.OutcomeFailed: "failed",
+	delaytask.OutcomeCancelled: "cancelled", delaytask.OutcomeSkipped: "overdue", delaytask.OutcomeMissed: "overdue",
+	delaytask.OutcomeUnknown: "cancelled",
 }
 
 func historyOf(ticks []delaytask.ScheduleTick, jitter time.Duration) []decided {
@@ -162,7 +161,7 @@ func historyOf(ticks []delaytask.ScheduleTick, jitter time.Duration) []decided {
 	for i, t := range ticks {
 		d := decided{ScheduleTick: t, Class: classes[t.Outcome]}
 		due := t.Tick.Add(jitter)
-		if t.Cause == processor.CauseManual {
+		if t.Cause == delaytask.CauseManual {
 			due = t.Tick
 		}
 		if !t.Start.IsZero() {

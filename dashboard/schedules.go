@@ -7,7 +7,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // schedulesPage is a list of schedules by name.
@@ -90,7 +90,7 @@ func (p *schedulesPage) next(after string) {
 
 func (v *view) listed(s *delaytask.Schedule) listedSchedule {
 	one := listedSchedule{Schedule: *s, Overdue: v.overdue(s)}
-	if s.State == processor.ScheduleActive {
+	if s.State == delaytask.ScheduleActive {
 		one.Ticks, _, _ = v.upcoming(s, ticksListed) // one that cannot be read has none
 	}
 	return one
@@ -98,7 +98,7 @@ func (v *view) listed(s *delaytask.Schedule) listedSchedule {
 
 // overdue reports whether a tick should have been decided, which takes a process that plans.
 func (v *view) overdue(s *delaytask.Schedule) bool {
-	return s.State == processor.ScheduleActive && !s.NextDue.IsZero() && v.Now.Sub(s.NextDue) > dueSlack
+	return s.State == delaytask.ScheduleActive && !s.NextDue.IsZero() && v.Now.Sub(s.NextDue) > dueSlack
 }
 
 // upcoming lists ticks that are to come, with the warnings that a preview has.
@@ -113,7 +113,7 @@ func (v *view) upcoming(s *delaytask.Schedule, n int) ([]upcoming, []string, err
 	if next := s.NextTick.Add(-time.Nanosecond); !s.NextTick.IsZero() && next.After(after) {
 		after = next // it may have been skipped
 	}
-	ticks, warnings, err := delaytask.Preview(s.Spec, after, n)
+	ticks, warnings, err := scheduler.Preview(s.Spec, after, n)
 	jitter := s.NextDue.Sub(s.NextTick)
 	all := make([]upcoming, len(ticks))
 	for i, t := range ticks {

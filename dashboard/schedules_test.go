@@ -11,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // yearly is far enough away that nothing happens by itself.
@@ -83,11 +82,11 @@ func TestEveryActionOnAScheduleAsksForItsRight(t *testing.T) {
 		done func() bool
 	}{
 		{"pause", url.Values{"reason": {"<i>rest</i>"}}, func() bool {
-			return s.state("a/b").State == processor.SchedulePaused && s.state("a/b").Reason == "<i>rest</i>"
+			return s.state("a/b").State == delaytask.SchedulePaused && s.state("a/b").Reason == "<i>rest</i>"
 		}},
-		{"resume", nil, func() bool { return s.state("a/b").State == processor.ScheduleActive }},
+		{"resume", nil, func() bool { return s.state("a/b").State == delaytask.ScheduleActive }},
 		{"skip", nil, func() bool { return s.state("a/b").LastTick.Month() == time.January }},
-		{"reset", nil, func() bool { return s.state("a/b").State == processor.ScheduleActive }},
+		{"reset", nil, func() bool { return s.state("a/b").State == delaytask.ScheduleActive }},
 		{"run", nil, func() bool { return s.state("a/b").RunID != 0 }},
 		{"run", url.Values{"beside": {"1"}}, func() bool { return s.state("a/b").RunID != 0 }},
 		{"backfill", backfill, func() bool {

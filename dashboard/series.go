@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/report"
 )
 
 // seriesChart is a chart over time, as script draws it. A value that is nil is a gap.
@@ -36,11 +36,11 @@ func (c seriesChart) JSON() (string, error) {
 // chartLine is a line of a chart.
 type chartLine struct {
 	name, color string
-	of          func(delaytask.SeriesPoint) *float64
+	of          func(report.SeriesPoint) *float64
 }
 
 // newSeriesChart makes a value of each line for each span of the series, also where the series has no point.
-func newSeriesChart(s delaytask.Series, lines ...chartLine) seriesChart {
+func newSeriesChart(s report.Series, lines ...chartLine) seriesChart {
 	c := seriesChart{From: s.From.Unix(), To: s.To.Unix(), Values: make([][]*float64, len(lines))}
 	for _, l := range lines {
 		c.Names, c.Colors = append(c.Names, l.name), append(c.Colors, l.color)
@@ -51,7 +51,7 @@ func newSeriesChart(s delaytask.Series, lines ...chartLine) seriesChart {
 	if s.Span <= 0 {
 		return c
 	}
-	points := map[int64]delaytask.SeriesPoint{}
+	points := map[int64]report.SeriesPoint{}
 	for _, p := range s.Points {
 		points[p.Start.Unix()] = p
 	}
@@ -64,18 +64,18 @@ func newSeriesChart(s delaytask.Series, lines ...chartLine) seriesChart {
 	return c
 }
 
-var markSigns = map[delaytask.MarkKind]string{
-	delaytask.MarkJoined: "+", delaytask.MarkLeft: "−", delaytask.MarkLost: "✕", delaytask.MarkPaused: "‖",
-	delaytask.MarkResumed: "▶", delaytask.MarkFailover: "⇄",
+var markSigns = map[report.MarkKind]string{
+	report.MarkJoined: "+", report.MarkLeft: "−", report.MarkLost: "✕", report.MarkPaused: "‖",
+	report.MarkResumed: "▶", report.MarkFailover: "⇄",
 }
 
 // MarkSign is the sign of a mark in a chart.
-func (*view) MarkSign(m delaytask.SeriesMark) string { return markSigns[m.Kind] }
+func (*view) MarkSign(m report.SeriesMark) string { return markSigns[m.Kind] }
 
 // lateChart is the lateness of a series. A gap stays a gap.
-func lateChart(s delaytask.Series) seriesChart {
-	ms := func(of func(delaytask.SeriesPoint) time.Duration) func(delaytask.SeriesPoint) *float64 {
-		return func(p delaytask.SeriesPoint) *float64 {
+func lateChart(s report.Series) seriesChart {
+	ms := func(of func(report.SeriesPoint) time.Duration) func(report.SeriesPoint) *float64 {
+		return func(p report.SeriesPoint) *float64 {
 			if p.Started == 0 {
 				return nil
 			}
@@ -83,24 +83,24 @@ func lateChart(s delaytask.Series) seriesChart {
 		}
 	}
 	c := newSeriesChart(s,
-		chartLine{"p50", "--executing", ms(func(p delaytask.SeriesPoint) time.Duration { return p.P50 })},
-		chartLine{"p99", "--overdue", ms(func(p delaytask.SeriesPoint) time.Duration { return p.P99 })},
-		chartLine{"max", "--failed", ms(func(p delaytask.SeriesPoint) time.Duration { return p.Max })})
+		chartLine{"p50", "--executing", ms(func(p report.SeriesPoint) time.Duration { return p.P50 })},
+		chartLine{"p99", "--overdue", ms(func(p report.SeriesPoint) time.Duration { return p.P99 })},
+		chartLine{"max", "--failed", ms(func(p report.SeriesPoint) time.Duration { return p.Max })})
 	c.Log, c.Unit = true, "ms"
 	return c
 }
 
 // ResultChart is the results of a series. Where nothing was counted nothing has ended.
-func (v *view) ResultChart(s delaytask.Series) seriesChart {
-	count := func(of func(delaytask.SeriesPoint) int64) func(delaytask.SeriesPoint) *float64 {
-		return func(p delaytask.SeriesPoint) *float64 { return new(float64(of(p))) }
+func (v *view) ResultChart(s report.Series) seriesChart {
+	count := func(of func(report.SeriesPoint) int64) func(report.SeriesPoint) *float64 {
+		return func(p report.SeriesPoint) *float64 { return new(float64(of(p))) }
 	}
 	c := newSeriesChart(s,
 		chartLine{v.T("status.completed"), "--completed",
-			count(func(p delaytask.SeriesPoint) int64 { return p.Completed })},
-		chartLine{v.T("tag.retried"), "--overdue", count(func(p delaytask.SeriesPoint) int64 { return p.Retried })},
-		chartLine{v.T("status.failed"), "--failed", count(func(p delaytask.SeriesPoint) int64 { return p.Failed })},
-		chartLine{v.T("tag.lost"), "--cancelled", count(func(p delaytask.SeriesPoint) int64 { return p.Lost })})
+			count(func(p report.SeriesPoint) int64 { return p.Completed })},
+		chartLine{v.T("tag.retried"), "--overdue", count(func(p report.SeriesPoint) int64 { return p.Retried })},
+		chartLine{v.T("status.failed"), "--failed", count(func(p report.SeriesPoint) int64 { return p.Failed })},
+		chartLine{v.T("tag.lost"), "--cancelled", count(func(p report.SeriesPoint) int64 { return p.Lost })})
 	c.Sinh = true // few failures are seen beside many results
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/spec"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // tagPage is one tag.
@@ -22,7 +23,7 @@ type tagPage struct {
 	Paused bool
 	Since  time.Time               // it is paused; zero where that is not known
 	By     string                  // who paused it; "" where that is not known
-	Nodes  []delaytask.Node        // live ones that serve it
+	Nodes  []report.Node           // live ones that serve it
 	Here   *processor.Registration // what it was registered with in this process; nil where it was not
 	Counts []statusCount
 	Span   string
@@ -35,8 +36,8 @@ type tagPage struct {
 	Newest bool       // Late is of the newest completed tasks, and not of the span
 
 	Due       *dueChart
-	Failures  *delaytask.Failures // nil where the user may not see tasks
-	LeftOut   int                 // groups that are not shown
+	Failures  *report.Failures // nil where the user may not see tasks
+	LeftOut   int              // groups that are not shown
 	Schedules []tagSchedule
 	More      int // schedules that are not shown, of those that were read
 	Did       string
@@ -111,7 +112,7 @@ func (v *view) tagParts(shown *tagPage, span time.Duration, now row.Time) error 
 	if err := v.lateness(shown, past); err != nil {
 		return err
 	}
-	if due, err := v.forecast(tag, delaytask.ForecastHour); err == nil {
+	if due, err := v.forecast(tag, report.ForecastHour); err == nil {
 		chart := newDueChart(&due, due.Total())
 		shown.Due = &chart
 	} else if v.gone(err) {
@@ -164,8 +165,8 @@ func (p tagPage) Command() string {
 
 // past is what has become of a tag's tasks within a span.
 type past struct {
-	delaytask.Series
-	Rows []delaytask.SeriesPoint // its points, or one a day where there are many
+	report.Series
+	Rows []report.SeriesPoint // its points, or one a day where there are many
 	late row.Histogram
 	max  time.Duration
 }
@@ -277,7 +278,7 @@ func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
 // tagOf reads the tag in the path, once the user may do it with the tag.
 func (v *view) tagOf(verb access.Verb) (string, error) {
 	tag := wire.FromSegment(v.r.PathValue("tag"))
-	if !processor.ValidTag(tag) {
+	if !delaytask.ValidTag(tag) {
 		return "", errNoPage
 	}
 	return tag, v.allow(verb, tag)
@@ -287,7 +288,7 @@ func (v *view) tagOf(verb access.Verb) (string, error) {
 func (v *view) changeTag() (result, error) {
 	tag, verb := wire.FromSegment(v.r.PathValue("tag")), v.r.PathValue("verb")
 	err := errNoPage
-	switch valid := processor.ValidTag(tag); {
+	switch valid := delaytask.ValidTag(tag); {
 	case valid && verb == "pause":
 		_, err = v.operator.PauseTag(v.r.Context(), v.by(), tag)
 	case valid && verb == "resume":

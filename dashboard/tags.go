@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/report"
 )
 
 // mostTags is how many tags the page lists.
@@ -59,7 +60,7 @@ type statusCount struct {
 }
 
 // Count is how many tasks a tag has in a status.
-func (*view) Count(t delaytask.TagOverview, status delaytask.Status) statusCount {
+func (*view) Count(t report.TagOverview, status delaytask.Status) statusCount {
 	return statusCount{status, t.Counts[status], slices.Contains(t.Capped, status)}
 }
 
@@ -70,7 +71,7 @@ type tagHour struct {
 }
 
 // Hour adds up and draws the last hour of a tag.
-func (*view) Hour(t delaytask.TagOverview) (h tagHour) {
+func (*view) Hour(t report.TagOverview) (h tagHour) {
 	ended, failed := make([]int64, len(t.LastHour)), make([]int64, len(t.LastHour))
 	for i, step := range t.LastHour {
 		h.Completed, h.Failed = h.Completed+step.Completed, h.Failed+step.Failed
@@ -81,12 +82,12 @@ func (*view) Hour(t delaytask.TagOverview) (h tagHour) {
 }
 
 // Next is what falls due of a tag within the next hour.
-func (*view) Next(t delaytask.TagOverview) delaytask.DueTasks {
-	return delaytask.TagForecast{Due: t.Due}.Sum()
+func (*view) Next(t report.TagOverview) report.DueTasks {
+	return report.TagForecast{Due: t.Due}.Sum()
 }
 
 // Coming draws what falls due of a tag in the steps of the next hour.
-func (*view) Coming(t delaytask.TagOverview) string {
+func (*view) Coming(t report.TagOverview) string {
 	due := make([]int64, len(t.Due))
 	for i, d := range t.Due {
 		due[i] = d.Tasks
@@ -95,7 +96,7 @@ func (*view) Coming(t delaytask.TagOverview) string {
 }
 
 // Names lists processes in a line.
-func (*view) Names(nodes []delaytask.NodeRef) string {
+func (*view) Names(nodes []report.NodeRef) string {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
 		names[i] = n.Name

@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // fail saves a task of the tag and returns once it has failed.
@@ -54,7 +55,7 @@ func TestATagTellsWhoPausedIt(t *testing.T) {
 		s.post("/tags/a%2Fb/pause", nil).has(t, http.StatusSeeOther)
 	}
 	servertest.OK(t, s.Stop(t.Context()))
-	reader := servertest.Open(t, s.dsn, delaytask.Config{})
+	reader := servertest.Open(t, s.dsn, scheduler.Config{})
 	h, err := dashboard.New(reader, dashboard.Options{
 		Who: func(*http.Request) (dashboard.User, error) { return s.user, nil },
 	})

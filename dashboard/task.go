@@ -14,7 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/sentence"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // taskPage is one task.
@@ -51,7 +50,7 @@ func (*view) AppOf(t delaytask.TaskRow) string {
 	if t.Key == "" {
 		return ""
 	}
-	return t.Headers[processor.AppHeader]
+	return t.Headers[delaytask.AppHeader]
 }
 
 // idOf reads the id in the path.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // view is one request: who looks, how that person likes to see times, and what a template may ask for. Templates know
@@ -99,7 +100,7 @@ func (v *view) SignOut() string {
 }
 
 // Version is that of this program.
-func (*view) Version() string { return delaytask.Version }
+func (*view) Version() string { return scheduler.Version }
 
 // Live is how often a page refreshes itself.
 func (*view) Live() time.Duration { return refreshEvery }

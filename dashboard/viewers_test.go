@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
@@ -19,12 +18,13 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // inMemory returns a site for a bubble, in which a database would have no place.
 func inMemory(t *testing.T, st store.Store) *site {
 	t.Helper()
-	cfg := delaytask.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
+	cfg := scheduler.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
 	made, err := bridge.NewScheduler(cfg, st, func(c engine.Config) (*engine.Engine, error) {
 		manual, err := engine.NewManual(context.Background(), c, time.Now)
 		if err != nil {
@@ -33,7 +33,7 @@ func inMemory(t *testing.T, st store.Store) *site {
 		return manual.Engine, nil
 	})
 	servertest.OK(t, err)
-	s := &site{Scheduler: made.(*delaytask.Scheduler), t: t}
+	s := &site{Scheduler: made.(*scheduler.Scheduler), t: t}
 	t.Cleanup(func() { servertest.Stop(t, s.Scheduler) })
 	s.h, err = dashboard.New(s.Scheduler, dashboard.Options{
 		Who: func(*http.Request) (dashboard.User, error) { return admin, nil }, Log: cfg.Logger,

@@ -1,7 +1,7 @@
 // Package delaytasktest lets tests of code that uses delaytask run without a server and without sleeping.
 //
 // [New] returns a scheduler on a database in memory, with a clock that stands still until the test moves it. It embeds
-// a real *delaytask.Scheduler. The code under test gets that, or any interface that it implements, and needs no change:
+// a real *scheduler.Scheduler. The code under test gets that, or any interface that it implements, and needs no change:
 //
 //	s := delaytasktest.New(t)
 //	orders := shop.NewOrders(s.Scheduler) // registers processors and saves tasks, as it always does

@@ -10,20 +10,21 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // CloseOrder has the number of an order as its body.
-var CloseOrder = delaytask.NewKind[int]("order.close")
+var CloseOrder = processor.NewKind[int]("order.close")
 
 // shop is the code under test. It takes the scheduler that production hands it.
 type shop struct {
-	tasks  *delaytask.Scheduler
+	tasks  *scheduler.Scheduler
 	paid   map[int]bool
 	closed []int
 	down   int // how many more calls of the warehouse fail
 }
 
-func newShop(tasks *delaytask.Scheduler) *shop {
+func newShop(tasks *scheduler.Scheduler) *shop {
 	s := &shop{tasks: tasks, paid: map[int]bool{}}
 	if err := CloseOrder.Process(tasks, s.close); err != nil {
 		panic(err)
@@ -36,7 +37,7 @@ func (s *shop) order(ctx context.Context, number int) error {
 	return err
 }
 
-func (s *shop) close(_ context.Context, _ *processor.Task, number int) error {
+func (s *shop) close(_ context.Context, _ *delaytask.Task, number int) error {
 	if s.down > 0 {
 		s.down--
 		return errors.New("the warehouse does not answer")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/internal/request"
 )
 
 // Matcher is a condition on a saved task.
@@ -29,7 +29,7 @@ func Key(key string) Matcher {
 // Body matches tasks whose body is what a save would store for the value. Two JSON bodies are compared by value,
 // whatever their white space and the order of their fields.
 func Body(value any) Matcher {
-	save, err := processor.NewSave("body", value, 0, processor.Limits{Body: 1 << 30})
+	save, err := request.NewSave("body", value, 0, request.Limits{Body: 1 << 30})
 	return Matcher{fmt.Sprintf("body %s", save.Body), func(t *delaytask.TaskRow) bool {
 		return err == nil && sameBody(t.Body, save.Body)
 	}}

@@ -180,7 +180,7 @@ func TestAWeekWithoutAnyProcess(t *testing.T) {
 	t.Parallel()
 	s := delaytasktest.New(t, delaytasktest.StartAt(saved))
 	all, ran := map[string]*away{}, map[string][]string{}
-	register(t, s, "t", func(_ context.Context, task *processor.Task) error {
+	register(t, s, "t", func(_ context.Context, task *delaytask.Task) error {
 		of, a := task.Schedule, all[task.Schedule.Name]
 		ran[a.name] = append(ran[a.name], line(of.Tick, s.Now(), of.Cause, task.Attempt, of.Missed))
 		switch n := a.dueBy(down); {

@@ -13,12 +13,13 @@ import (
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-// Scheduler is a delaytask.Scheduler whose time the test controls. Its Start does nothing: tasks run in RunDue and
+// Scheduler is a scheduler.Scheduler whose time the test controls. Its Start does nothing: tasks run in RunDue and
 // Advance.
 type Scheduler struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	t       testing.TB
 	clock   *clock
 	manual  *engine.Manual
@@ -30,7 +31,7 @@ type Option func(*settings)
 
 type settings struct {
 	start  time.Time
-	config delaytask.Config
+	config scheduler.Config
 }
 
 // StartAt sets the clock's first time. Default: the time at which New was called.
@@ -38,7 +39,7 @@ func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }
 
 // WithConfig sets the config of the scheduler. Its defaults apply, except that the backoff has no jitter and the logger
 // discards.
-func WithConfig(cfg delaytask.Config) Option { return func(s *settings) { s.config = cfg } }
+func WithConfig(cfg scheduler.Config) Option { return func(s *settings) { s.config = cfg } }
 
 // New returns a scheduler without tasks, which is stopped when the test ends. It fails the test when the config is not
 // valid.
@@ -63,7 +64,7 @@ func New(t testing.TB, opts ...Option) *Scheduler {
 	if err != nil {
 		t.Fatalf("delaytasktest: %v", err)
 	}
-	s.Scheduler = made.(*delaytask.Scheduler)
+	s.Scheduler = made.(*scheduler.Scheduler)
 	t.Cleanup(func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Errorf("delaytasktest: stop: %v", err)
@@ -201,24 +202,24 @@ func (c *clock) forward(t time.Time) {
 // store is the database in memory. It ignores transactions: they belong to another database, or to none.
 type store struct{ *memstore.Store }
 
-func (s store) Insert(ctx context.Context, _ processor.Tx, rows []row.Row) error {
+func (s store) Insert(ctx context.Context, _ delaytask.Tx, rows []row.Row) error {
 	return s.Store.Insert(ctx, nil, rows)
 }
 
-func (s store) Get(ctx context.Context, _ processor.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+func (s store) Get(ctx context.Context, _ delaytask.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	return s.Store.Get(ctx, nil, ids)
 }
 
-func (s store) FindActive(ctx context.Context, _ processor.Tx, keys []row.TagKey) ([]row.Row, error) {
+func (s store) FindActive(ctx context.Context, _ delaytask.Tx, keys []row.TagKey) ([]row.Row, error) {
 	return s.Store.FindActive(ctx, nil, keys)
 }
 
 func (s store) LockActive(
-	ctx context.Context, _ processor.Tx, key row.TagKey,
+	ctx context.Context, _ delaytask.Tx, key row.TagKey,
 ) ([]row.Row, []row.Broken, error) {
 	return s.Store.LockActive(ctx, nil, key)
 }
 
-func (s store) Update(ctx context.Context, _ processor.Tx, changes []row.Change) (int, error) {
+func (s store) Update(ctx context.Context, _ delaytask.Tx, changes []row.Change) (int, error) {
 	return s.Store.Update(ctx, nil, changes)
 }

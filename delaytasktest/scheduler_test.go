@@ -18,13 +18,14 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func start(t *testing.T, cfg ...delaytask.Config) *delaytasktest.Scheduler {
+func start(t *testing.T, cfg ...scheduler.Config) *delaytasktest.Scheduler {
 	t.Helper()
 	opts := []delaytasktest.Option{delaytasktest.StartAt(noon)}
 	for _, c := range cfg {
@@ -45,13 +46,13 @@ func save(t *testing.T, s *delaytasktest.Scheduler, tag string, delay time.Durat
 	return id
 }
 
-func nothing(context.Context, *processor.Task) error { return nil }
+func nothing(context.Context, *delaytask.Task) error { return nil }
 
 func TestNothingRunsUntilItsVeryMoment(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	var at time.Time
-	register(t, s, "t", func(_ context.Context, task *processor.Task) error {
+	register(t, s, "t", func(_ context.Context, task *delaytask.Task) error {
 		at = s.Now()
 		return nil
 	})
@@ -77,7 +78,7 @@ func TestTasksRunInOrder(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	var order []string
-	note := func(_ context.Context, task *processor.Task) error {
+	note := func(_ context.Context, task *delaytask.Task) error {
 		order = append(order, string(task.Body))
 		return nil
 	}
@@ -97,25 +98,25 @@ func TestTasksRunInOrder(t *testing.T) {
 func TestEveryOutcomeIsFollowed(t *testing.T) {
 	t.Parallel()
 	var failed []string
-	s := start(t, delaytask.Config{MaxAttempts: 2, OnFailed: func(_ context.Context, task *processor.Task, err error) {
+	s := start(t, scheduler.Config{MaxAttempts: 2, OnFailed: func(_ context.Context, task *delaytask.Task, err error) {
 		failed = append(failed, fmt.Sprintf("%s: %v", task.Tag, err))
 	}})
 	snoozed := false
-	register(t, s, "snoozes", func(context.Context, *processor.Task) error {
+	register(t, s, "snoozes", func(context.Context, *delaytask.Task) error {
 		if snoozed {
 			return nil
 		}
 		snoozed = true
 		return processor.Snooze(time.Minute)
 	})
-	register(t, s, "waits", func(_ context.Context, task *processor.Task) error {
+	register(t, s, "waits", func(_ context.Context, task *delaytask.Task) error {
 		if task.Attempt == 2 {
 			return nil
 		}
 		return processor.RetryAfter(errors.New("busy"), time.Hour)
 	})
-	register(t, s, "panics", func(context.Context, *processor.Task) error { panic("index out of range") })
-	register(t, s, "follows", func(ctx context.Context, _ *processor.Task) error {
+	register(t, s, "panics", func(context.Context, *delaytask.Task) error { panic("index out of range") })
+	register(t, s, "follows", func(ctx context.Context, _ *delaytask.Task) error {
 		_, err := s.SaveDelayTask(ctx, "snoozes", nil, 0)
 		return err
 	})
@@ -142,7 +143,7 @@ func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	var token delaytask.Token
-	register(t, s, "t", func(_ context.Context, task *processor.Task) error {
+	register(t, s, "t", func(_ context.Context, task *delaytask.Task) error {
 		token = delaytask.Token{ID: task.ID, Version: task.Version}
 		return processor.HandOver(time.Hour)
 	})
@@ -169,7 +170,7 @@ func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 func TestHandedOverTaskComesBackWhenItsLeaseIsOver(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	register(t, s, "t", func(_ context.Context, task *processor.Task) error {
+	register(t, s, "t", func(_ context.Context, task *delaytask.Task) error {
 		if task.Attempt == 1 {
 			return processor.HandOver(time.Minute)
 		}
@@ -192,7 +193,7 @@ func TestTransactionsAreOverlooked(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	tx := new(sql.Tx) // as a mock would hand out
-	register(t, s, "t", func(ctx context.Context, _ *processor.Task) error { return delaytask.CompleteTx(ctx, tx) })
+	register(t, s, "t", func(ctx context.Context, _ *delaytask.Task) error { return processor.CompleteTx(ctx, tx) })
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "t", nil, time.Hour)
 	mustOK(t, err)
 	if _, err := s.RescheduleTx(t.Context(), tx, delaytask.ID(id), time.Minute); err != nil {
@@ -314,7 +315,7 @@ func TestMistakesWithTheClockFailTheTest(t *testing.T) {
 	t.Parallel()
 	endless := failing(t, func(tb testing.TB) {
 		s := delaytasktest.New(tb)
-		register(t, s, "t", func(ctx context.Context, _ *processor.Task) error {
+		register(t, s, "t", func(ctx context.Context, _ *delaytask.Task) error {
 			_, err := s.SaveDelayTask(ctx, "t", nil, 0)
 			return err
 		})
@@ -326,7 +327,7 @@ func TestMistakesWithTheClockFailTheTest(t *testing.T) {
 	}
 	nested := failing(t, func(tb testing.TB) {
 		s := delaytasktest.New(tb)
-		register(t, s, "t", func(context.Context, *processor.Task) error {
+		register(t, s, "t", func(context.Context, *delaytask.Task) error {
 			s.Advance(0)
 			return nil
 		})
@@ -337,7 +338,7 @@ func TestMistakesWithTheClockFailTheTest(t *testing.T) {
 		t.Errorf("nested: %q", nested)
 	}
 	invalid := failing(t, func(tb testing.TB) {
-		delaytasktest.New(tb, delaytasktest.WithConfig(delaytask.Config{Concurrency: -1}))
+		delaytasktest.New(tb, delaytasktest.WithConfig(scheduler.Config{Concurrency: -1}))
 	})
 	if !strings.Contains(invalid, "Concurrency is -1") {
 		t.Errorf("invalid: %q", invalid)
@@ -347,7 +348,7 @@ func TestMistakesWithTheClockFailTheTest(t *testing.T) {
 func TestProcessorMayEndTheTest(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	register(t, s, "t", func(context.Context, *processor.Task) error {
+	register(t, s, "t", func(context.Context, *delaytask.Task) error {
 		runtime.Goexit() // as t.Fatal does
 		return nil
 	})
@@ -376,7 +377,7 @@ func TestTicksOfSchedulesRun(t *testing.T) {
 	}
 	s := delaytasktest.New(t, delaytasktest.StartAt(time.Date(2027, 3, 26, 12, 0, 0, 0, berlin)))
 	var ticks []string
-	note := func(_ context.Context, task *processor.Task) error {
+	note := func(_ context.Context, task *delaytask.Task) error {
 		of := task.Schedule
 		ticks = append(ticks, fmt.Sprintf("%s %s %d", of.Tick.In(berlin).Format("02 15:04"), of.Cause, of.Missed))
 		return nil

@@ -3,7 +3,7 @@
 //
 //	m := metrics.New()
 //	prometheus.MustRegister(m)
-//	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{Metrics: m})
+//	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Metrics: m})
 package metrics
 
 import (

@@ -81,3 +81,6 @@ type encodedBody struct {
 	codec Codec
 	body  any
 }
+
+// EncodeBody is what a save stores.
+func (b encodedBody) EncodeBody() ([]byte, error) { return b.codec.Encode(b.body) }

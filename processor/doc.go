@@ -1,5 +1,4 @@
-// Package processor holds the types that the library and the client of the service share. These are the [Processor] of
-// a tag with its registration and middleware, the options of saves, changes and pops, stored tasks, and errors.
-// [Scheduler] is the interface of both. It imports the standard library alone, so code that only describes work needs
-// neither a scheduler nor a database.
+// Package processor holds what runs tasks: the [Processor] of a tag, with its registration and middleware, and the
+// [Kind] of a task, which ties a tag to the type of its body. [Scheduler] is the interface of the library and of the
+// client of the service.
 package processor

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 )
 
 func TestKindRefusesBadDefaults(t *testing.T) {
 	t.Parallel()
-	f := func(tag, want string, defaults ...Option) {
+	f := func(tag, want string, defaults ...delaytask.Option) {
 		t.Helper()
 		defer func() {
 			if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
@@ -25,33 +28,36 @@ func TestKindRefusesBadDefaults(t *testing.T) {
 		}()
 		NewKind[int](tag, defaults...)
 	}
-	f("", ErrInvalidTag.Error())
-	f("a b", ErrInvalidTag.Error())
+	f("", delaytask.ErrInvalidTag.Error())
+	f("a b", delaytask.ErrInvalidTag.Error())
 	f("t", "it is nil", nil)
-	f("t", "pass them to Save", WithKey("k"))
-	f("t", "pass them to Save", WithID(1))
-	f("t", "pass them to Save", WithTime(time.Now()))
-	f("t", ErrInvalidMaxAttempts.Error(), WithMaxAttempts(-1))
-	f("t", "contradict", WithMaxAttempts(1), WithNoAttemptLimit())
-	f("t", "a max wait", WithMaxWait(time.Hour))
-	f("t", "<nil>", WithMaxAttempts(5), WithApp("shop"), WithMaxLateness(time.Hour, LateSkip), WithHeader("a", "b"))
-	f("t", "<nil>", WithOnConflict(ReplaceTime), WithMaxWait(time.Hour)) // each save brings its key
+	f("t", "pass them to Save", delaytask.WithKey("k"))
+	f("t", "pass them to Save", delaytask.WithID(1))
+	f("t", "pass them to Save", delaytask.WithTime(time.Now()))
+	f("t", delaytask.ErrInvalidMaxAttempts.Error(), delaytask.WithMaxAttempts(-1))
+	f("t", "contradict", delaytask.WithMaxAttempts(1), delaytask.WithNoAttemptLimit())
+	f("t", "a max wait", delaytask.WithMaxWait(time.Hour))
+	f("t", "<nil>", delaytask.WithMaxAttempts(5), delaytask.WithApp("shop"),
+		delaytask.WithMaxLateness(time.Hour, delaytask.LateSkip), delaytask.WithHeader("a", "b"))
+	f("t", "<nil>", delaytask.WithOnConflict(delaytask.ReplaceTime),
+		delaytask.WithMaxWait(time.Hour)) // each save brings its key
 }
 
 func TestOptionsOfASaveFollowTheDefaults(t *testing.T) {
 	t.Parallel()
-	defaults := []Option{WithMaxAttempts(5), WithPriority(1)}
+	defaults := []delaytask.Option{delaytask.WithMaxAttempts(5), delaytask.WithPriority(1)}
 	kind := NewKind[int]("t", defaults...)
-	defaults[0] = WithMaxAttempts(6)
+	defaults[0] = delaytask.WithMaxAttempts(6)
 	for range 2 { // a save does not change the kind
-		item := kind.Item(7, time.Second, WithPriority(2), WithKey("k"))
-		s, err := NewSave(item.Tag, item.Body, item.Delay, Limits{}, item.Options...)
+		item := kind.Item(7, time.Second, delaytask.WithPriority(2), delaytask.WithKey("k"))
+		s, err := request.NewSave(item.Tag, item.Body, item.Delay, request.Limits{}, item.Options...)
 		if err != nil || s.Tag+s.Key != "tk" || string(s.Body) != "7" || s.MaxAttempts != 5 || s.Priority != 2 {
 			t.Errorf("saves %+v, %v", s, err)
 		}
 	}
 	item := kind.Item(7, 0)
-	if s, err := NewSave(item.Tag, item.Body, item.Delay, Limits{}, item.Options...); err != nil || s.Priority != 1 {
+	if s, err := request.NewSave(item.Tag, item.Body, item.Delay, request.Limits{}, item.Options...); err != nil ||
+		s.Priority != 1 {
 		t.Errorf("saves %+v, %v", s, err)
 	}
 }
@@ -94,7 +100,7 @@ func TestBodiesComeBack(t *testing.T) {
 func comesBack[T any](t *testing.T, kind Kind[T], body T, stored string) {
 	t.Helper()
 	item := kind.Item(body, 0)
-	s, err := NewSave(item.Tag, item.Body, 0, Limits{}, item.Options...)
+	s, err := request.NewSave(item.Tag, item.Body, 0, request.Limits{}, item.Options...)
 	if err != nil || string(s.Body) != stored {
 		t.Fatalf("%v is stored as %q, %v, want %q", body, s.Body, err, stored)
 	}
@@ -106,8 +112,11 @@ func comesBack[T any](t *testing.T, kind Kind[T], body T, stored string) {
 func TestBodiesThatDoNotDecodeFailForGood(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int64{`{"Number":1`: 11, `{"Number":"a"}`: 13, "": 0, "nil": 2} {
-		task := &Task{Tag: "order.close", Body: []byte(body)}
-		err := Typed(func(context.Context, *Task, struct{ Number int }) error { return nil }).Process(t.Context(), task)
+		task := &delaytask.Task{Tag: "order.close", Body: []byte(body)}
+		err := Typed(func(context.Context, *delaytask.Task,
+			struct{ Number int }) error {
+			return nil
+		}).Process(t.Context(), task)
 		e, ok := errors.AsType[*DecodeError](err)
 		_, permanent := errors.AsType[*PermanentError](err)
 		if !ok || e.Offset != want || e.Tag != "order.close" || !permanent {
@@ -123,25 +132,26 @@ func TestBodiesThatDoNotDecodeFailForGood(t *testing.T) {
 
 // popping hands out one task after the other. It notes how long each pop may wait, and which tasks are failed.
 type popping struct {
-	Leases
+	delaytask.Leases
 	bodies []string
 	takes  time.Duration
 	waits  []time.Duration
 	failed []string
 }
 
-func (s *popping) Pop(_ context.Context, tag string, opts ...PopOption) ([]*Popped, error) {
-	p, err := NewPop(tag, opts...)
+func (s *popping) Pop(_ context.Context, tag string, opts ...delaytask.PopOption) ([]*delaytask.Popped, error) {
+	p, err := request.NewPop(tag, opts...)
 	if err != nil || len(s.waits) == len(s.bodies) {
 		return nil, err
 	}
 	time.Sleep(s.takes)
 	body := s.bodies[len(s.waits)]
 	s.waits = append(s.waits, p.Wait)
-	return []*Popped{NewPopped(Task{ID: 1, Version: 1, Tag: tag, Body: []byte(body)}, s)}, nil
+	return []*delaytask.Popped{delaytask.NewPopped(delaytask.Task{ID: 1, Version: 1, Tag: tag, Body: []byte(body)}, s)},
+		nil
 }
 
-func (s *popping) Fail(_ context.Context, _ Token, failure error) error {
+func (s *popping) Fail(_ context.Context, _ delaytask.Token, failure error) error {
 	if _, permanent := errors.AsType[*PermanentError](failure); permanent {
 		s.failed = append(s.failed, failure.Error())
 	}
@@ -152,7 +162,7 @@ func TestPopsThatDecodeNothingShareOneWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &popping{bodies: []string{"bad", "bad", "bad"}, takes: 2 * time.Second}
-		popped, err := NewKind[int]("t").Pop(t.Context(), s, PopWait(3*time.Second))
+		popped, err := NewKind[int]("t").Pop(t.Context(), s, delaytask.PopWait(3*time.Second))
 		want := []time.Duration{3 * time.Second, time.Second, 0}
 		if err != nil || len(popped) > 0 || len(s.failed) != 3 || !slices.Equal(s.waits, want) {
 			t.Errorf("popped %v, %v; waited %v, want %v", popped, err, s.waits, want)
@@ -164,8 +174,8 @@ func TestPopsThatDecodeNothingShareOneWait(t *testing.T) {
 func TestKindPopsItsOwnTagAlone(t *testing.T) {
 	t.Parallel()
 	s := &popping{bodies: []string{"1"}}
-	_, err := NewKind[int]("t").Pop(t.Context(), s, PopAlso("other"))
-	if !errors.Is(err, ErrInvalidOption) || len(s.waits) > 0 {
+	_, err := NewKind[int]("t").Pop(t.Context(), s, delaytask.PopAlso("other"))
+	if !errors.Is(err, delaytask.ErrInvalidOption) || len(s.waits) > 0 {
 		t.Errorf("got %v after %d pops", err, len(s.waits))
 	}
 }
@@ -190,7 +200,7 @@ func (latin1) Encode(any) ([]byte, error) { return []byte("caf\xe9"), nil }
 func TestCodecThatYieldsNoUTF8IsRefused(t *testing.T) {
 	t.Parallel()
 	item := NewKind[int]("t").WithCodec(latin1{}).Item(1, 0)
-	if _, err := NewSave(item.Tag, item.Body, 0, Limits{}); !errors.Is(err, ErrInvalidBody) {
+	if _, err := request.NewSave(item.Tag, item.Body, 0, request.Limits{}); !errors.Is(err, delaytask.ErrInvalidBody) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // Middleware wraps a processor.
@@ -30,7 +32,7 @@ func Logging(log *slog.Logger) Middleware {
 	}
 	return func(next Processor) Processor {
 		next = Recovery()(next) // a panic shall be logged too
-		return Func(func(ctx context.Context, task *Task) error {
+		return Func(func(ctx context.Context, task *delaytask.Task) error {
 			start := time.Now()
 			err := next.Process(ctx, task)
 			logAttempt(ctx, log, task, time.Since(start), err)
@@ -39,7 +41,7 @@ func Logging(log *slog.Logger) Middleware {
 	}
 }
 
-func logAttempt(ctx context.Context, log *slog.Logger, task *Task, took time.Duration, err error) {
+func logAttempt(ctx context.Context, log *slog.Logger, task *delaytask.Task, took time.Duration, err error) {
 	log = log.With("task", task.ID, "tag", task.Tag, "version", task.Version, "attempt", task.Attempt, "took", took)
 	switch snooze, ok := errors.AsType[*SnoozeError](err); {
 	case err == nil:
@@ -53,8 +55,8 @@ func logAttempt(ctx context.Context, log *slog.Logger, task *Task, took time.Dur
 
 // TraceHook is called before each attempt. It returns the context that the processor gets and a function that is called
 // with the attempt's error when it is over. A tracing library needs no other hook. task.Headers holds what
-// [WithHeaders] stored. Neither result may be nil.
-type TraceHook func(ctx context.Context, task *Task) (context.Context, func(err error))
+// [delaytask.WithHeaders] stored. Neither result may be nil.
+type TraceHook func(ctx context.Context, task *delaytask.Task) (context.Context, func(err error))
 
 // errGoexit is the error of an attempt whose processor does not return.
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
@@ -64,7 +66,7 @@ var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexi
 func Tracing(hook TraceHook) Middleware {
 	return func(next Processor) Processor {
 		next = Recovery()(next)
-		return Func(func(ctx context.Context, task *Task) error {
+		return Func(func(ctx context.Context, task *delaytask.Task) error {
 			ctx, end := hook(ctx, task)
 			err := errGoexit
 			defer func() { end(err) }()
@@ -93,7 +95,7 @@ func (e *PanicError) Unwrap() error {
 // error.
 func Recovery() Middleware {
 	return func(next Processor) Processor {
-		return Func(func(ctx context.Context, task *Task) (err error) {
+		return Func(func(ctx context.Context, task *delaytask.Task) (err error) {
 			defer func() {
 				if v := recover(); v != nil {
 					err = &PanicError{Value: v, Stack: debug.Stack()}

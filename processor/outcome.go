@@ -3,10 +3,12 @@ package processor
 import (
 	"fmt"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // Permanent marks an error that trying again cannot help. The task fails at once, however many attempts are left.
-// Permanent(nil) is nil, so that `return processor.Permanent(work())` completes the task when the work succeeded.
+// Permanent(nil) is nil, so that `return Permanent(work())` completes the task when the work succeeded.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +37,7 @@ func RetryAfter(err error, d time.Duration) error {
 // The token is valid from the beginning. An answer that comes before the processor has returned counts, and HandOver
 // has no effect then.
 func HandOver(ttr time.Duration) error {
-	return &HandOverError{TTR: min(max(ttr, 0), maxTTR)}
+	return &HandOverError{TTR: min(max(ttr, 0), delaytask.MaxTTR)}
 }
 
 // PermanentError is what [Permanent] makes. It may be wrapped.
@@ -43,6 +45,7 @@ type PermanentError struct{ Err error }
 
 // Error goes through fmt, here and below, because a typed nil inside must not panic.
 func (e *PermanentError) Error() string { return fmt.Sprint(e.Err) }
+
 func (e *PermanentError) Unwrap() error { return e.Err }
 
 // SnoozeError is what [Snooze] makes. It may be wrapped.
@@ -57,6 +60,7 @@ type RetryAfterError struct {
 }
 
 func (e *RetryAfterError) Error() string { return fmt.Sprintf("%v (again after %v)", e.Err, e.After) }
+
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
 // HandOverError is what [HandOver] makes. It may be wrapped.

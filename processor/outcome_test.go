@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 type failure struct{ text string }
@@ -59,12 +61,12 @@ func TestOutcomeOfNoErrorIsNoErrorAndOfATypedNilIsOne(t *testing.T) {
 
 func TestParseToken(t *testing.T) {
 	t.Parallel()
-	largest := Token{ID: math.MaxInt64, Version: math.MaxInt64}
-	for s, want := range map[string]Token{
+	largest := delaytask.Token{ID: math.MaxInt64, Version: math.MaxInt64}
+	for s, want := range map[string]delaytask.Token{
 		"1.1": {ID: 1, Version: 1}, "794354201396589397.3": {ID: 794354201396589397, Version: 3},
 		largest.String(): largest,
 	} {
-		if got, err := ParseToken(s); err != nil || got != want || got.String() != s {
+		if got, err := delaytask.ParseToken(s); err != nil || got != want || got.String() != s {
 			t.Errorf("%q: got %v, %v", s, got, err)
 		}
 	}
@@ -73,7 +75,8 @@ func TestParseToken(t *testing.T) {
 		"1.1.1", "1,1", "1.1\n", "1_0.1", "0x1.1", "1e3.1", "a.b", "9223372036854775808.1", "1.9223372036854775808",
 		"١.١", "1.1\x00", strings.Repeat("9", 1<<16),
 	} {
-		if got, err := ParseToken(s); !errors.Is(err, ErrInvalidToken) || got != (Token{}) || len(err.Error()) > 500 {
+		if got, err := delaytask.ParseToken(s); !errors.Is(err, delaytask.ErrInvalidToken) ||
+			got != (delaytask.Token{}) || len(err.Error()) > 500 {
 			t.Errorf("%.50q: got %v, %v", s, got, err)
 		}
 	}
@@ -85,9 +88,9 @@ func FuzzParseToken(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		token, err := ParseToken(s)
+		token, err := delaytask.ParseToken(s)
 		if err != nil {
-			if !errors.Is(err, ErrInvalidToken) || token != (Token{}) {
+			if !errors.Is(err, delaytask.ErrInvalidToken) || token != (delaytask.Token{}) {
 				t.Fatalf("%q: %v, %v", s, token, err)
 			}
 			return

@@ -2,26 +2,11 @@ package processor
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"reflect"
-	"time"
-)
 
-// Task is the task as a processor gets it. [TaskRow] is the task as it is stored.
-type Task struct {
-	ID       int64
-	Tag      string
-	Key      string            // the caller's own name for the task, "" when it has none
-	Body     []byte            // as it was stored; empty when it has none
-	Attempt  int               // 1 for the first
-	Version  int64             // with ID the lease token: pass both to systems that can refuse an older one
-	Expected time.Time         // UTC; its first due time, which only Reschedule moves
-	Due      time.Time         // UTC; when this attempt was due
-	Headers  map[string]string // nil when it has none
-	Priority int               // −100 to 100, larger first
-	Schedule *ScheduledRun     // nil for a task that is not the run of a schedule
-}
+	"github.com/delaytask/delaytask"
+)
 
 // Processor runs the tasks of one tag.
 //
@@ -33,27 +18,27 @@ type Task struct {
 // grace of a stop ends; context.Cause tells which. A task may run more than once: make the work idempotent, or complete
 // it with CompleteTx.
 type Processor interface {
-	Process(ctx context.Context, task *Task) error
+	Process(ctx context.Context, task *delaytask.Task) error
 }
 
 // Func lets a plain function be a [Processor].
-type Func func(ctx context.Context, task *Task) error
+type Func func(ctx context.Context, task *delaytask.Task) error
 
 // Process calls f.
-func (f Func) Process(ctx context.Context, task *Task) error { return f(ctx, task) }
+func (f Func) Process(ctx context.Context, task *delaytask.Task) error { return f(ctx, task) }
 
 // Typed makes a processor of a function that takes the body decoded: the reverse of what SaveDelayTask does with a
 // body. A string, a []byte and a json.RawMessage are what is stored. Everything else is decoded from JSON. A body that
 // does not decode fails the task at once, with a [DecodeError]. An empty body is not JSON and does not decode.
-func Typed[T any](fn func(ctx context.Context, task *Task, body T) error) Processor {
+func Typed[T any](fn func(ctx context.Context, task *delaytask.Task, body T) error) Processor {
 	return typed(nil, fn)
 }
 
-func typed[T any](codec Codec, fn func(ctx context.Context, task *Task, body T) error) Processor {
+func typed[T any](codec Codec, fn func(ctx context.Context, task *delaytask.Task, body T) error) Processor {
 	if fn == nil {
 		return nil // so that Register refuses it
 	}
-	return Func(func(ctx context.Context, task *Task) error {
+	return Func(func(ctx context.Context, task *delaytask.Task) error {
 		body, err := decode[T](codec, task.Tag, task.Body)
 		if err != nil {
 			return Permanent(err)
@@ -84,19 +69,11 @@ func Started(ctx context.Context) {
 	}
 }
 
-// Tx is a caller's open transaction on the same database: a *sql.Tx, a *sqlx.Tx, what an ORM hands to the function that
-// it runs in a transaction, or a *sql.Conn after BEGIN. A pool has the same methods and is refused with
-// [ErrNoTransaction]. The database is asked where the type does not show what it is.
-type Tx interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // Lease is a running attempt's hold on its task.
 type Lease interface {
-	// CompleteTx sets the task to completed inside the caller's transaction. It returns [ErrLeaseLost] when the task is
-	// no longer held; the caller must roll back then.
-	CompleteTx(ctx context.Context, tx Tx) error
+	// CompleteTx sets the task to completed inside the caller's transaction. It returns [delaytask.ErrLeaseLost] when
+	// the task is no longer held; the caller must roll back then.
+	CompleteTx(ctx context.Context, tx delaytask.Tx) error
 	// Started marks the task as started. Only the first call counts.
 	Started()
 }
@@ -116,14 +93,14 @@ func WithLease(ctx context.Context, lease Lease) context.Context {
 // processor's context or derived from it. Afterwards only the row decides. If the processor returns and the row is not
 // completed, because the transaction was rolled back, the attempt has failed.
 //
-// It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
-// transaction must be rolled back.
-func CompleteTx(ctx context.Context, tx Tx) error {
+// It returns [delaytask.ErrNilContext], [delaytask.ErrNilTx], [delaytask.ErrNoTransaction], [ErrNoLease], or
+// [delaytask.ErrLeaseLost] after which the transaction must be rolled back.
+func CompleteTx(ctx context.Context, tx delaytask.Tx) error {
 	if ctx == nil {
-		return ErrNilContext
+		return delaytask.ErrNilContext
 	}
 	if isNil(tx) {
-		return ErrNilTx
+		return delaytask.ErrNilTx
 	}
 	lease, ok := ctx.Value(leaseKey{}).(Lease)
 	if !ok {

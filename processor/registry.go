@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // Registration is what a tag was registered with. Zero fields mean the scheduler's defaults.
@@ -32,8 +34,8 @@ type Registry struct {
 }
 
 // Use puts middleware around the processors of all tags, outside of their own. Tags that are registered already get it
-// too. The first one is outermost, and those of a later call are inside. It returns [ErrInvalidOption] when one of them
-// is nil and [ErrNilProcessor] when one returns nil, and then changes nothing.
+// too. The first one is outermost, and those of a later call are inside. It returns [delaytask.ErrInvalidOption] when
+// one of them is nil and [delaytask.ErrNilProcessor] when one returns nil, and then changes nothing.
 func (r *Registry) Use(mw ...Middleware) error {
 	if err := checkMiddleware(mw); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (r *Registration) wrap(all []Middleware) error {
 	p := r.inner
 	for _, m := range slices.Backward(all) {
 		if p = m(p); isNil(p) { // the next one would hide it
-			return fmt.Errorf("%w: its middleware returned nil", ErrNilProcessor)
+			return fmt.Errorf("%w: its middleware returned nil", delaytask.ErrNilProcessor)
 		}
 	}
 	r.Processor = p
@@ -67,17 +69,18 @@ func (r *Registration) wrap(all []Middleware) error {
 func checkMiddleware(mw []Middleware) error {
 	for _, m := range mw {
 		if m == nil {
-			return fmt.Errorf("%w: a middleware is nil", ErrInvalidOption)
+			return fmt.Errorf("%w: a middleware is nil", delaytask.ErrInvalidOption)
 		}
 	}
 	return nil
 }
 
-// Register gives the tag its processor. It returns [ErrInvalidTag], [ErrNilProcessor] (also for a nil pointer or [Func]
-// inside the interface), the error of an option, or [ErrTagRegistered], and then changes nothing.
+// Register gives the tag its processor. It returns [delaytask.ErrInvalidTag], [delaytask.ErrNilProcessor] (also for a
+// nil pointer or [Func] inside the interface), the error of an option, or [delaytask.ErrTagRegistered], and then
+// changes nothing.
 func (r *Registry) Register(tag string, p Processor, opts ...RegisterOption) error {
-	if !ValidTag(tag) {
-		return fmt.Errorf("register %q: %w", tag, ErrInvalidTag)
+	if !delaytask.ValidTag(tag) {
+		return fmt.Errorf("register %q: %w", tag, delaytask.ErrInvalidTag)
 	}
 	reg, err := newRegistration(tag, p, opts)
 	if err != nil {
@@ -86,7 +89,7 @@ func (r *Registry) Register(tag string, p Processor, opts ...RegisterOption) err
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken := r.byTag[tag]; taken {
-		return fmt.Errorf("register %q: %w", tag, ErrTagRegistered)
+		return fmt.Errorf("register %q: %w", tag, delaytask.ErrTagRegistered)
 	}
 	if err := reg.wrap(r.middleware); err != nil {
 		return fmt.Errorf("register %q: %w", tag, err)
@@ -124,13 +127,13 @@ func (r *Registry) Tags() []string {
 
 func newRegistration(tag string, p Processor, opts []RegisterOption) (Registration, error) {
 	if isNil(p) {
-		return Registration{}, ErrNilProcessor
+		return Registration{}, delaytask.ErrNilProcessor
 	}
 	reg := Registration{Tag: tag}
 	_, reg.Forwards = p.(forwarder)
 	for _, opt := range opts {
 		if opt == nil {
-			return Registration{}, fmt.Errorf("%w: it is nil", ErrInvalidOption)
+			return Registration{}, fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
 		}
 		if err := opt(&reg); err != nil {
 			return Registration{}, err
@@ -138,7 +141,7 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 	}
 	reg.inner = Chain(reg.middleware...)(p)
 	if isNil(reg.inner) {
-		return Registration{}, fmt.Errorf("%w: its middleware returned nil", ErrNilProcessor)
+		return Registration{}, fmt.Errorf("%w: its middleware returned nil", delaytask.ErrNilProcessor)
 	}
 	return reg, nil
 }
@@ -149,11 +152,11 @@ type RegisterOption func(*Registration) error
 // Concurrency bounds how many tasks of the tag run at once in this process. A scheduler bounds them within its own
 // concurrency. A client of the service gives them slots besides those of the other tags. 0, the default, means as many
 // as the process runs. A scheduler that serves several tags also keeps some slots free of each tag, whatever n is. It
-// returns [ErrInvalidOption] when n is negative.
+// returns [delaytask.ErrInvalidOption] when n is negative.
 func Concurrency(n int) RegisterOption {
 	return func(r *Registration) error {
 		if n < 0 {
-			return fmt.Errorf("%w: concurrency %d: must not be negative", ErrInvalidOption, n)
+			return fmt.Errorf("%w: concurrency %d: must not be negative", delaytask.ErrInvalidOption, n)
 		}
 		r.Concurrency = n
 		return nil
@@ -161,12 +164,12 @@ func Concurrency(n int) RegisterOption {
 }
 
 // Timeout bounds one attempt: its context ends after d. 0 means no bound, unlike the 0 of the scheduler's own setting,
-// which means 5 min. Without this option the scheduler's timeout counts. It returns [ErrInvalidOption] when d is
-// negative.
+// which means 5 min. Without this option the scheduler's timeout counts. It returns [delaytask.ErrInvalidOption] when d
+// is negative.
 func Timeout(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
 		if d < 0 {
-			return fmt.Errorf("%w: timeout %v: must not be negative", ErrInvalidOption, d)
+			return fmt.Errorf("%w: timeout %v: must not be negative", delaytask.ErrInvalidOption, d)
 		}
 		r.Timeout, r.NoTimeout = d, d == 0
 		return nil
@@ -175,38 +178,39 @@ func Timeout(d time.Duration) RegisterOption {
 
 // TTR is the lease of the tag's tasks that were saved without one of their own: how long after the death of a process
 // another process takes its task. 0 means the scheduler's (default 15 s); less than 1 s is raised to 1 s. It returns
-// [ErrInvalidTTR].
+// [delaytask.ErrInvalidTTR].
 func TTR(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
-		ttr, err := checkTTR(d)
-		r.TTR = ttr
+		var s delaytask.Save // the rules are the same
+		err := delaytask.WithTTR(d)(&s)
+		r.TTR = s.TTR
 		return err
 	}
 }
 
 // MaxAttempts is the number of attempts of the tag's tasks that were saved without one of their own. 0 means the
-// scheduler's (default 20). It returns [ErrInvalidMaxAttempts].
+// scheduler's (default 20). It returns [delaytask.ErrInvalidMaxAttempts].
 func MaxAttempts(n int) RegisterOption {
 	return func(r *Registration) error {
 		r.MaxAttempts = n
-		return checkMaxAttempts(n)
+		return delaytask.WithMaxAttempts(n)(new(delaytask.Save))
 	}
 }
 
-// RetryBackoff replaces the scheduler's backoff between the attempts of the tag's tasks. It returns [ErrInvalidOption]
-// when b is nil.
+// RetryBackoff replaces the scheduler's backoff between the attempts of the tag's tasks. It returns
+// [delaytask.ErrInvalidOption] when b is nil.
 func RetryBackoff(b Backoff) RegisterOption {
 	return func(r *Registration) error {
 		if b == nil {
-			return fmt.Errorf("%w: the backoff is nil", ErrInvalidOption)
+			return fmt.Errorf("%w: the backoff is nil", delaytask.ErrInvalidOption)
 		}
 		r.Backoff = b
 		return nil
 	}
 }
 
-// Use puts middleware around the processor, the first one outermost. It returns [ErrInvalidOption] when one of them is
-// nil.
+// Use puts middleware around the processor, the first one outermost. It returns [delaytask.ErrInvalidOption] when one
+// of them is nil.
 func Use(mw ...Middleware) RegisterOption {
 	return func(r *Registration) error {
 		if err := checkMiddleware(mw); err != nil {
@@ -263,5 +267,5 @@ func spread(d time.Duration, jitter float64) time.Duration {
 		return d
 	}
 	moved := float64(d) * (1 + min(jitter, 1)*(2*rand.Float64()-1))
-	return time.Duration(min(moved, float64(longestDelay)))
+	return time.Duration(min(moved, float64(delaytask.MaxDelay)))
 }

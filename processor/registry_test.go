@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 func TestRegisterTakesWhatIsRightAndRefusesMistakes(t *testing.T) {
@@ -25,21 +27,21 @@ func TestRegisterTakesWhatIsRightAndRefusesMistakes(t *testing.T) {
 		{"OK", "a", succeed, nil, nil},
 		{"OK with options", "b", succeed, []RegisterOption{Concurrency(3), Timeout(0), TTR(time.Minute),
 			MaxAttempts(2)}, nil},
-		{"invalid tag", "a b", succeed, nil, ErrInvalidTag},
-		{"nil", "c", nil, nil, ErrNilProcessor},
-		{"nil Func", "c", nilFunc, nil, ErrNilProcessor},
-		{"nil pointer", "c", nilPointer, nil, ErrNilProcessor},
-		{"nil Typed", "c", Typed[int](nil), nil, ErrNilProcessor},
+		{"invalid tag", "a b", succeed, nil, delaytask.ErrInvalidTag},
+		{"nil", "c", nil, nil, delaytask.ErrNilProcessor},
+		{"nil Func", "c", nilFunc, nil, delaytask.ErrNilProcessor},
+		{"nil pointer", "c", nilPointer, nil, delaytask.ErrNilProcessor},
+		{"nil Typed", "c", Typed[int](nil), nil, delaytask.ErrNilProcessor},
 		{"middleware that returns nil", "c", succeed, []RegisterOption{Use(func(Processor) Processor { return nil })},
-			ErrNilProcessor},
-		{"nil option", "c", succeed, []RegisterOption{nil}, ErrInvalidOption},
-		{"nil middleware", "c", succeed, []RegisterOption{Use(nil)}, ErrInvalidOption},
-		{"nil backoff", "c", succeed, []RegisterOption{RetryBackoff(nil)}, ErrInvalidOption},
-		{"negative concurrency", "c", succeed, []RegisterOption{Concurrency(-1)}, ErrInvalidOption},
-		{"negative timeout", "c", succeed, []RegisterOption{Timeout(-1)}, ErrInvalidOption},
-		{"negative TTR", "c", succeed, []RegisterOption{TTR(-1)}, ErrInvalidTTR},
-		{"negative attempts", "c", succeed, []RegisterOption{MaxAttempts(-1)}, ErrInvalidMaxAttempts},
-		{"taken tag", "taken", succeed, nil, ErrTagRegistered},
+			delaytask.ErrNilProcessor},
+		{"nil option", "c", succeed, []RegisterOption{nil}, delaytask.ErrInvalidOption},
+		{"nil middleware", "c", succeed, []RegisterOption{Use(nil)}, delaytask.ErrInvalidOption},
+		{"nil backoff", "c", succeed, []RegisterOption{RetryBackoff(nil)}, delaytask.ErrInvalidOption},
+		{"negative concurrency", "c", succeed, []RegisterOption{Concurrency(-1)}, delaytask.ErrInvalidOption},
+		{"negative timeout", "c", succeed, []RegisterOption{Timeout(-1)}, delaytask.ErrInvalidOption},
+		{"negative TTR", "c", succeed, []RegisterOption{TTR(-1)}, delaytask.ErrInvalidTTR},
+		{"negative attempts", "c", succeed, []RegisterOption{MaxAttempts(-1)}, delaytask.ErrInvalidMaxAttempts},
+		{"taken tag", "taken", succeed, nil, delaytask.ErrTagRegistered},
 		{"taken tag in another case", "Taken", succeed, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +87,7 @@ func TestUseAddsUpFromTheOutside(t *testing.T) {
 	var order []string
 	mark := func(name string) Middleware {
 		return func(next Processor) Processor {
-			return Func(func(ctx context.Context, task *Task) error {
+			return Func(func(ctx context.Context, task *delaytask.Task) error {
 				order = append(order, name)
 				return next.Process(ctx, task)
 			})
@@ -94,7 +96,7 @@ func TestUseAddsUpFromTheOutside(t *testing.T) {
 	var r Registry
 	mustOK(t, r.Register("t", succeed, Use(mark("1"), mark("2")), Use(mark("3"))))
 	reg, _ := r.Lookup("t")
-	mustOK(t, reg.Processor.Process(t.Context(), &Task{}))
+	mustOK(t, reg.Processor.Process(t.Context(), &delaytask.Task{}))
 	if !slices.Equal(order, []string{"1", "2", "3"}) {
 		t.Errorf("ran in the order %v", order)
 	}
@@ -123,11 +125,11 @@ func TestRegistryIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-var succeed = Func(func(context.Context, *Task) error { return nil })
+var succeed = Func(func(context.Context, *delaytask.Task) error { return nil })
 
 type counting struct{ n int }
 
-func (c *counting) Process(context.Context, *Task) error { c.n++; return nil }
+func (c *counting) Process(context.Context, *delaytask.Task) error { c.n++; return nil }
 
 func TestExponentialDoublesUpToItsLimit(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -33,12 +34,12 @@ func delaytaskOn(database, kind string) system {
 }
 
 type delaytaskQueue struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	db *sql.DB
 }
 
 func openDelaytask(ctx context.Context, dsn string) (queue, error) {
-	s, err := delaytask.Open(ctx, dsn, delaytask.Config{
+	s, err := scheduler.Open(ctx, dsn, scheduler.Config{
 		Migrate: true, Concurrency: workers, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -76,7 +77,7 @@ func (q delaytaskQueue) saveMany(ctx context.Context, tasks []task) error {
 }
 
 func (q delaytaskQueue) work(ctx context.Context, run func(context.Context, task) error) error {
-	err := q.Register(tag, processor.Func(func(ctx context.Context, job *processor.Task) error {
+	err := q.Register(tag, processor.Func(func(ctx context.Context, job *delaytask.Task) error {
 		var t task
 		if err := json.Unmarshal(job.Body, &t); err != nil {
 			return err

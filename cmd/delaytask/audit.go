@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // operator names who runs the command.
@@ -35,7 +36,7 @@ func by() operate.By {
 }
 
 func (a *app) auditCommand() *cobra.Command {
-	var f delaytask.AuditFilter
+	var f report.AuditFilter
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List what people have changed",
@@ -51,7 +52,7 @@ of the access token, or user@host of the command. Changes by programs that use t
 			if f.Limit < 1 {
 				return misusedf("--limit %d: want 1 or more", f.Limit)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, _ *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
 				page, err := a.operator.Entries(ctx, by(), f)
 				if err != nil {
 					return err
@@ -71,7 +72,7 @@ of the access token, or user@host of the command. Changes by programs that use t
 	return a.withJSON(cmd)
 }
 
-func (a *app) printAudit(page *delaytask.AuditPage) error {
+func (a *app) printAudit(page *report.AuditPage) error {
 	if a.json {
 		next := ""
 		if page.Next != 0 {
@@ -86,11 +87,11 @@ func (a *app) printAudit(page *delaytask.AuditPage) error {
 	for _, e := range page.Entries {
 		tasks, outcome, detail := grouped(int(e.Tasks)), string(e.Outcome), e.Detail
 		switch {
-		case e.Outcome == delaytask.AuditUnderWay && e.Tasks == 0:
+		case e.Outcome == report.AuditUnderWay && e.Tasks == 0:
 			tasks, outcome = "", "under way, or its process died"
-		case e.Outcome == delaytask.AuditUnderWay:
+		case e.Outcome == report.AuditUnderWay:
 			outcome = "under way, or its process died"
-		case e.Outcome == delaytask.AuditLost:
+		case e.Outcome == report.AuditLost:
 			outcome = "its process died"
 		}
 		if e.Error != "" {

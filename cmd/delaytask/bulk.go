@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	runs "github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) bulkCommand() *cobra.Command {
@@ -36,7 +36,7 @@ not reach the database. "unknown": the process does not tell how far it is, as o
   delaytask bulk list --json | jq -r '.items[] | select(.outcome == "running") | .id'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, _ *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
 				found, err := a.operator.Runs(ctx, by())
 				if err != nil {
 					return err
@@ -83,7 +83,7 @@ One that has ended stays as it is.`,
 		Args:              wanted(1, 1, "the id of the bulk change"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTasks(cmd, changes, func(ctx context.Context, _ *delaytask.Scheduler) error {
+			return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
 				run, err := a.operator.StopRun(ctx, by(), args[0])
 				if err != nil {
 					return err

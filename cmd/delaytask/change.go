@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask"
 	runs "github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // bulkFlags are the flags of a command that can change all tasks that match.
@@ -44,12 +45,12 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 	if !f.yes && !f.dryRun && !a.interactive {
 		return misusedf("there is nobody to ask whether to %s all tasks that match: add --yes", b.verb)
 	}
-	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
 		change, err := a.operator.Bulk(by(), b.verb, filterAt(s.Now()))
 		if err != nil {
 			return err
 		}
-		matched, err := change.Count(ctx, delaytask.Bulk{})
+		matched, err := change.Count(ctx, scheduler.Bulk{})
 		if err != nil {
 			return err
 		}
@@ -77,14 +78,14 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 }
 
 // matching formats how many tasks a dry run has counted.
-func matching(matched delaytask.BulkResult, what string) string {
+func matching(matched scheduler.BulkResult, what string) string {
 	if matched.Capped {
 		return "at least " + counted(matched.Tasks, what)
 	}
 	return counted(matched.Tasks, what)
 }
 
-func (a *app) printBulk(b bulk, matched delaytask.BulkResult, changed int, dryRun bool) error {
+func (a *app) printBulk(b bulk, matched scheduler.BulkResult, changed int, dryRun bool) error {
 	switch {
 	case a.json:
 		return a.printJSON(struct {
@@ -124,7 +125,7 @@ func (a *app) changeEach(
 	if err != nil {
 		return err
 	}
-	return a.onTasks(cmd, changes, func(ctx context.Context, _ *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
 		var failures []error
 		for i, ref := range refs {
 			met, err := change(ctx, ref)
@@ -133,7 +134,7 @@ func (a *app) changeEach(
 				outcomes[i].Met, outcomes[i].Error = "", failureOf(err)
 				failures = append(failures, err)
 			} else if !a.json {
-				if err := a.printf("%s\n", report(ref, past, met.Status)); err != nil {
+				if err := a.printf("%s\n", changed(ref, past, met.Status)); err != nil {
 					return err
 				}
 			}
@@ -178,7 +179,7 @@ func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {
 	return refs, outcomes, err
 }
 
-func report(ref delaytask.Ref, past string, was delaytask.Status) string {
+func changed(ref delaytask.Ref, past string, was delaytask.Status) string {
 	if was == delaytask.Executing {
 		return fmt.Sprintf("%s %v while it was executing: it may have done its work.", title(past), ref)
 	}
@@ -297,7 +298,7 @@ the new time. A task that is executing or finished is left alone.`,
 			if cmd.Flags().Changed("if-version") {
 				options = append(options, delaytask.IfVersion(version))
 			}
-			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
 				met, err := a.operator.Reschedule(ctx, by(), ref, delay, options...)
 				if err != nil {
 					return err

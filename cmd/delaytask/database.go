@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // use is the access of a command to its database.
@@ -34,7 +34,7 @@ var (
 )
 
 // onTasks calls f with a scheduler on the database of the settings.
-func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delaytask.Scheduler) error) error {
+func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *scheduler.Scheduler) error) error {
 	c, err := a.settings(cmd)
 	if err != nil {
 		return err
@@ -44,13 +44,13 @@ func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delayt
 
 // onScheduler calls f with a scheduler that is never started: it saves and changes tasks, and runs none.
 func (a *app) onScheduler(
-	ctx context.Context, c config.Config, u use, f func(context.Context, *delaytask.Scheduler) error,
+	ctx context.Context, c config.Config, u use, f func(context.Context, *scheduler.Scheduler) error,
 ) error {
 	if err := a.admit(ctx, c, u); err != nil {
 		return err
 	}
 	defer a.working()()
-	s, err := delaytask.Open(ctx, c.DSN, a.schedulerConfig(c))
+	s, err := scheduler.Open(ctx, c.DSN, a.schedulerConfig(c))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *app) onScheduler(
 	return f(ctx, s)
 }
 
-func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
+func (a *app) close(ctx context.Context, s *scheduler.Scheduler) {
 	if err := s.Stop(context.WithoutCancel(ctx)); err != nil {
 		a.note("delaytask: closing the database: %s\n", sentence(err))
 	}

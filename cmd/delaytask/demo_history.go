@@ -11,8 +11,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
@@ -47,7 +48,7 @@ type pastTask struct {
 type pastEvent struct {
 	at   time.Time
 	tag  string
-	kind processor.EventKind
+	kind delaytask.EventKind
 	late time.Duration
 }
 
@@ -95,12 +96,12 @@ func (h *history) ran(w *work, due time.Time) {
 	end := row.Change{
 		From: row.Pending, To: row.Completed, Execution: row.At(due.Add(late)), Executor: "shop-1:1:history:1",
 	}
-	events := []pastEvent{{at: due.Add(late), tag: w.tag, kind: processor.EventStarted, late: late}}
+	events := []pastEvent{{at: due.Add(late), tag: w.tag, kind: delaytask.EventStarted, late: late}}
 	var errs []row.Attempt
 	for at, again := due, true; again; {
 		took, err := w.try(h.number)
 		started := at.Add(late)
-		ended, kind := started.Add(took), processor.EventCompleted
+		ended, kind := started.Add(took), delaytask.EventCompleted
 		if !ended.Before(h.now) {
 			h.tasks = h.tasks[:len(h.tasks)-1]
 			return
@@ -109,9 +110,9 @@ func (h *history) ran(w *work, due time.Time) {
 		end.Finish, end.Due = row.At(ended), row.At(ended)
 		_, final := errors.AsType[*processor.PermanentError](err)
 		if again = err != nil && !final && end.Attempt < shopAttempts; again {
-			kind = processor.EventRetried
+			kind = delaytask.EventRetried
 		} else if err != nil {
-			kind, end.To = processor.EventFailed, row.Failed
+			kind, end.To = delaytask.EventFailed, row.Failed
 		}
 		if err != nil {
 			end.ErrorStack = err.Error()
@@ -139,7 +140,7 @@ func (h *history) count(ctx context.Context, to *sqlstore.Store) {
 	for minute, events := range h.events {
 		counts := rollup.NewCounts()
 		for _, e := range events {
-			if counts.Event(e.tag, e.kind); e.kind == processor.EventStarted {
+			if counts.Event(e.tag, e.kind); e.kind == delaytask.EventStarted {
 				counts.Late(e.tag, e.late)
 			}
 		}
@@ -155,12 +156,12 @@ func (h *history) count(ctx context.Context, to *sqlstore.Store) {
 func (h *history) store(ctx context.Context, to *sqlstore.Store) error {
 	slices.SortFunc(h.tasks, func(a, b pastTask) int { return cmp.Compare(a.Expected, b.Expected) })
 	var at row.Time
-	ids := cluster.NewIDs(cluster.RandomNode(), func() time.Time { return at.Std() })
+	source := ids.NewSource(ids.RandomNode(), func() time.Time { return at.Std() })
 	var rows []row.Row
 	var ends []row.Change
 	for _, t := range h.tasks {
 		at = t.Expected
-		t.ID = ids.Next()
+		t.ID = source.Next()
 		rows = append(rows, t.Row)
 		if t.end.ID = t.ID; !t.end.Finish.IsZero() {
 			ends = append(ends, t.end)

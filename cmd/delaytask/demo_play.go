@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other
@@ -23,7 +24,7 @@ type play struct {
 	narrator
 	dsn, prefix string
 	db          *sql.DB // for plain SQL
-	operator    *delaytask.Scheduler
+	operator    *scheduler.Scheduler
 
 	service *child.Process[event] // nil: none runs
 	events  chan event
@@ -40,8 +41,8 @@ func (a *app) perform(ctx context.Context, dsn, prefix string) (summary *demoSum
 	p := &play{narrator: narrator{app: a}, dsn: dsn, prefix: prefix, ids: map[string]int64{},
 		// More than there are, so that a process that stops never waits for a reader.
 		events: make(chan event, 1000), ended: make(chan error, 2)}
-	p.operator, err = delaytask.Open(ctx, dsn,
-		delaytask.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
+	p.operator, err = scheduler.Open(ctx, dsn,
+		scheduler.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // order is what the demo tells its service, which stops when the demo ends.
@@ -55,10 +56,10 @@ func (a *app) workerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return child.Serve(cmd.Context(), a.stdin, a.stdout,
 				func(ctx context.Context, o order, n *child.Narrator) (err error) {
-					s, err := delaytask.Open(ctx, o.DSN, delaytask.Config{
+					s, err := scheduler.Open(ctx, o.DSN, scheduler.Config{
 						Logger: a.logger(config.Log{Level: "error"}),
 						// The demo must not delete tasks of others.
-						Retention: delaytask.Retention{Completed: -1, Cancelled: -1, Failed: -1},
+						Retention: scheduler.Retention{Completed: -1, Cancelled: -1, Failed: -1},
 					})
 					if err != nil {
 						return err
@@ -72,7 +73,7 @@ func (a *app) workerCommand() *cobra.Command {
 type worker struct {
 	order
 	*child.Narrator
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 }
 
 // serve runs the tasks until ctx ends, which is when the demo closes the input.
@@ -124,7 +125,7 @@ func (w *worker) save(ctx context.Context, s *scene) (id int64, err error) {
 }
 
 // process reads the clock first: the demo judges by it whether the task started in time.
-func (w *worker) process(ctx context.Context, task *processor.Task) error {
+func (w *worker) process(ctx context.Context, task *delaytask.Task) error {
 	at := time.Now()
 	var body struct{ Name string }
 	if err := json.Unmarshal(task.Body, &body); err != nil {

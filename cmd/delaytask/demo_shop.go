@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // work is what the shop does with the tasks of a tag.
@@ -86,7 +87,7 @@ func (w *work) try(number int64) (took time.Duration, err error) {
 }
 
 // Process implements [processor.Processor].
-func (w *work) Process(ctx context.Context, task *processor.Task) error {
+func (w *work) Process(ctx context.Context, task *delaytask.Task) error {
 	took, err := w.try(task.ID % 10_000)
 	if !lifecycle.Sleep(ctx, took) {
 		return context.Cause(ctx)
@@ -116,7 +117,7 @@ func tide(at time.Time) float64 {
 
 // shop is a program beside the service. It saves tasks and runs them; those of one tag it is called with.
 type shop struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 
 	number   int64 // of the last order, payment and so on
 	calls    *client.Client
@@ -130,7 +131,7 @@ func openShop(ctx context.Context, dsn, service string) (*shop, error) {
 	log := slog.New(slog.DiscardHandler)
 	s := &shop{number: 10_000, served: make(chan error, 1)}
 	var err error
-	s.Scheduler, err = delaytask.Open(ctx, dsn, delaytask.Config{
+	s.Scheduler, err = scheduler.Open(ctx, dsn, scheduler.Config{
 		Logger: log, NodeName: "shop-1", MaxAttempts: shopAttempts, StopGrace: demoGrace,
 		Backoff: processor.Exponential(shopBackoff, time.Minute, 0.2),
 	})

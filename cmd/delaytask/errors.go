@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // The exit codes.
@@ -55,7 +56,7 @@ var refused = []error{
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidTTR, delaytask.ErrInvalidMaxAttempts, delaytask.ErrInvalidPriority, delaytask.ErrInvalidHeaders,
 	delaytask.ErrInvalidOption, delaytask.ErrInvalidCursor, delaytask.ErrInvalidSpec, delaytask.ErrInvalidScheduleName,
-	delaytask.ErrInvalidRange, delaytask.ErrRedacted, delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
+	delaytask.ErrInvalidRange, delaytask.ErrRedacted, scheduler.ErrInvalidConfig, sqlstore.ErrInvalidDSN,
 	access.ErrInvalid,
 }
 

@@ -21,6 +21,8 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // act is one change that people make, and how each face that has it is asked for it. {id} is a pending task, {failed} a
@@ -275,7 +277,7 @@ type faces struct {
 	service servertest.Client
 	pages   http.Handler
 	user    dashboard.User
-	tasks   *delaytask.Scheduler
+	tasks   *scheduler.Scheduler
 	tokens  map[string]string // by their callers
 	seen    int64             // the newest entry
 	keys    int
@@ -292,7 +294,7 @@ func newFaces(t *testing.T) *faces {
 			}
 		}
 	}
-	f.tasks = servertest.Open(t, f.dsn, delaytask.Config{})
+	f.tasks = servertest.Open(t, f.dsn, scheduler.Config{})
 	servertest.OK(t, f.tasks.Start(t.Context()))
 	c := config.Default()
 	c.DSN, c.Server.Listen, c.Server.Auth = f.dsn, "127.0.0.1:0", "token"
@@ -347,12 +349,12 @@ func (f *faces) on(a act) act {
 // entries are the new ones of the audit log.
 func (f *faces) entries(via string) (lines []string) {
 	f.t.Helper()
-	var page delaytask.AuditPage
+	var page report.AuditPage
 	servertest.Eventually(f.t, "what was begun has ended", func() (ended bool) {
 		var err error
-		page, err = f.tasks.Audit(f.t.Context(), delaytask.AuditFilter{Limit: 10})
+		page, err = f.tasks.Audit(f.t.Context(), report.AuditFilter{Limit: 10})
 		servertest.OK(f.t, err)
-		return !slices.ContainsFunc(page.Entries, func(e delaytask.AuditEntry) bool { return e.Outcome == "" })
+		return !slices.ContainsFunc(page.Entries, func(e report.AuditEntry) bool { return e.Outcome == "" })
 	})
 	before := f.seen
 	for _, e := range page.Entries {

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) failuresCommand() *cobra.Command {
@@ -21,7 +22,7 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
   delaytask retry --tag mail.send --group 9f86d081884c7d65 --dry-run`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				found, err := s.Failures(ctx, tag)
 				if err != nil {
 					return err
@@ -39,7 +40,7 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 	return a.withRaw(cmd)
 }
 
-func (a *app) printFailures(found delaytask.Failures) error {
+func (a *app) printFailures(found report.Failures) error {
 	if len(found.Groups) == 0 {
 		return a.printf("No task has failed.\n")
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) forecastCommand() *cobra.Command {
@@ -32,11 +32,11 @@ are at least.`,
 			if err != nil {
 				return err
 			}
-			if _, err := processor.ForecastStep(of); err != nil {
+			if _, err := report.ForecastStep(of); err != nil {
 				return misusedf("--span %s: want 1h, 24h or 30d", span)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
-				found, err := s.Forecast(ctx, delaytask.ForecastFilter{Tag: tag, Span: of})
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
+				found, err := s.Forecast(ctx, report.ForecastFilter{Tag: tag, Span: of})
 				if err != nil {
 					return err
 				}
@@ -55,7 +55,7 @@ are at least.`,
 	return a.withJSON(cmd)
 }
 
-func (a *app) printForecast(f *delaytask.Forecast, span string) error {
+func (a *app) printForecast(f *report.Forecast, span string) error {
 	total := f.Total()
 	sum := total.Sum()
 	text := fmt.Sprintf("Overdue now: %s. Due within %s: %s.\n", tasksDue(total.Overdue), span, tasksDue(sum))
@@ -89,12 +89,12 @@ func (a *app) printForecast(f *delaytask.Forecast, span string) error {
 }
 
 // inFigures writes a number with the sign of what it is worth.
-func inFigures(d delaytask.DueTasks) string {
-	sign := map[processor.Precision]string{processor.About: "≈", processor.AtLeast: "≥"}[d.Precision]
+func inFigures(d report.DueTasks) string {
+	sign := map[report.Precision]string{report.About: "≈", report.AtLeast: "≥"}[d.Precision]
 	return sign + grouped(int(d.Tasks))
 }
 
-func tasksDue(d delaytask.DueTasks) string {
+func tasksDue(d report.DueTasks) string {
 	text := inFigures(d) + " tasks"
 	if d.Tasks == 1 {
 		text = strings.TrimSuffix(text, "s")
@@ -108,7 +108,7 @@ func tasksDue(d delaytask.DueTasks) string {
 const plotHeight = 8 // lines
 
 // forecastPlot draws a bar for each step, or for several together where the screen is too narrow.
-func forecastPlot(f *delaytask.Forecast, due []delaytask.DueTasks, s screen) string {
+func forecastPlot(f *report.Forecast, due []report.DueTasks, s screen) string {
 	together := 1
 	for s.width > 0 && len(due)/together+1 > max(s.width, leastBar) {
 		together++

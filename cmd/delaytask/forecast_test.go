@@ -8,10 +8,9 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 func TestForecastIsShownAsAPlotAndATable(t *testing.T) {
@@ -48,8 +47,8 @@ func (s *shell) counted(args ...string) (out string) {
 
 func TestThePlotOfAForecastFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	f := delaytask.Forecast{Start: time.Unix(0, 0), Step: 6 * time.Hour, Steps: 120}
-	due := make([]delaytask.DueTasks, f.Steps)
+	f := report.Forecast{Start: time.Unix(0, 0), Step: 6 * time.Hour, Steps: 120}
+	due := make([]report.DueTasks, f.Steps)
 	due[1].Tasks, due[60].Tasks, due[119].Tasks = 800, 1, 400
 	for _, width := range []int{0, 20, 61, 120, 121, 200} {
 		out := forecastPlot(&f, due, screen{width: width, blocks: true})
@@ -61,7 +60,7 @@ func TestThePlotOfAForecastFitsTheTerminal(t *testing.T) {
 		contains(t, out, "█", "▁")
 	}
 	contains(t, forecastPlot(&f, due, screen{}), "\n #"+strings.Repeat(" ", 117)+"#\n")
-	if of := inFigures(delaytask.DueTasks{Tasks: 1234, Precision: processor.About}); of != "≈1,234" {
+	if of := inFigures(report.DueTasks{Tasks: 1234, Precision: report.About}); of != "≈1,234" {
 		t.Error(of)
 	}
 }

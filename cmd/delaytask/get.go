@@ -12,6 +12,8 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -43,7 +45,7 @@ func (a *app) getCommand() *cobra.Command {
 			if bodyOnly && a.json {
 				return misusedf("--body and --json exclude each other; with --json the body is a text among the fields")
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				task, err := getEnded(ctx, s, ref, limit)
 				if err != nil {
 					return err
@@ -89,7 +91,7 @@ func (a *app) printBody(t *delaytask.TaskRow) error {
 
 // getEnded returns the task, once it has ended where the command waits.
 func getEnded(
-	ctx context.Context, s *delaytask.Scheduler, ref delaytask.Ref, wait time.Duration,
+	ctx context.Context, s *scheduler.Scheduler, ref delaytask.Ref, wait time.Duration,
 ) (delaytask.TaskRow, error) {
 	task, err := s.Get(ctx, ref)
 	if err != nil || wait == 0 || task.Broken != "" {
@@ -249,7 +251,7 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 			if err != nil {
 				return err
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				e, err := s.Explain(ctx, ref)
 				if err != nil {
 					return err
@@ -257,9 +259,9 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 				text := a.shower().Text(e.Task.Tag, e.Text)
 				if a.json {
 					return a.printJSON(struct {
-						Reason delaytask.Reason `json:"reason"`
-						Text   string           `json:"text"`
-						Task   taskView         `json:"task"`
+						Reason report.Reason `json:"reason"`
+						Text   string        `json:"text"`
+						Task   taskView      `json:"task"`
 					}{e.Reason, text, a.viewOf(&e.Task)})
 				}
 				tag := ""

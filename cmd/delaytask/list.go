@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
@@ -100,7 +101,7 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 			if limit < 1 {
 				return misusedf("--limit %d: want 1 or more", limit)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				filter := filterAt(s.Now())
 				filter.After, filter.Order, filter.Bodies = after, delaytask.Order(order), bodies && a.json
 				page, err := a.pages(ctx, s, filter, limit)
@@ -126,7 +127,7 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 
 // pages reads up to limit tasks, in as many pages as that takes. It ends with a page that has stopped.
 func (a *app) pages(
-	ctx context.Context, s *delaytask.Scheduler, filter delaytask.Filter, limit int,
+	ctx context.Context, s *scheduler.Scheduler, filter delaytask.Filter, limit int,
 ) (all delaytask.Page, err error) {
 	for {
 		filter.Limit = limit - len(all.Tasks)

@@ -23,10 +23,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -128,8 +128,8 @@ func (a *app) getenv(name string) (value string) {
 const commandNode = "delaytask command"
 
 // schedulerConfig returns the settings of a scheduler that saves, changes and explains tasks.
-func (a *app) schedulerConfig(c config.Config) delaytask.Config {
-	return delaytask.Config{
+func (a *app) schedulerConfig(c config.Config) scheduler.Config {
+	return scheduler.Config{
 		Logger:      a.maskedLogger(c.Log),
 		TTR:         c.TTR,
 		MaxAttempts: c.MaxAttempts,
@@ -138,7 +138,7 @@ func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 		Quarantine:  c.Quarantine,
 		NodeName:    commandNode,
 		Migrate:     c.Migrate,
-		Retention: delaytask.Retention{
+		Retention: scheduler.Retention{
 			Completed: orForEver(c.Retention.Completed),
 			Cancelled: orForEver(c.Retention.Cancelled),
 			Failed:    orForEver(c.Retention.Failed),
@@ -199,13 +199,13 @@ func (a *app) versionCommand() *cobra.Command {
 				Go      string `json:"go"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
-			}{delaytask.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}{scheduler.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
 		},
 	})
 }
 
 func versionLine() string {
-	return fmt.Sprintf("delaytask %s (%s, %s/%s)", delaytask.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("delaytask %s (%s, %s/%s)", scheduler.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // commit is the revision of the build, "" where it is unknown.

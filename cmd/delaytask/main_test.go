@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // TestMain is also the program itself: the demo and the benchmark start their own executable in other roles.
@@ -119,7 +120,7 @@ func (s *shell) serve(tag string, n int, result error) (ids []string) {
 		ids = append(ids, s.save(tag, `{"n":1}`))
 	}
 	started := make(chan struct{}, n)
-	node := s.node(delaytask.Config{}, tag, func(context.Context, *processor.Task) error {
+	node := s.node(scheduler.Config{}, tag, func(context.Context, *delaytask.Task) error {
 		started <- struct{}{}
 		return result
 	})
@@ -133,10 +134,10 @@ func (s *shell) serve(tag string, n int, result error) (ids []string) {
 }
 
 // node starts a process that serves the tag.
-func (s *shell) node(c delaytask.Config, tag string, process processor.Func) *delaytask.Scheduler {
+func (s *shell) node(c scheduler.Config, tag string, process processor.Func) *scheduler.Scheduler {
 	s.t.Helper()
 	c.Logger = slog.New(slog.DiscardHandler)
-	node, err := delaytask.Open(s.t.Context(), s.dsn, c)
+	node, err := scheduler.Open(s.t.Context(), s.dsn, c)
 	servertest.OK(s.t, err)
 	servertest.OK(s.t, errors.Join(node.Register(tag, process), node.Start(s.t.Context())))
 	return node

@@ -14,7 +14,8 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestMigrateUpStatusAndDown(t *testing.T) {
@@ -121,10 +122,10 @@ func TestExplainSaysWhy(t *testing.T) {
 	s := newShell(t)
 	id := s.save("tag", "x", "--delay", "1h")
 	contains(t, s.ok("explain", id), id, "pending", "due at", "No live node serves")
-	f := func(want delaytask.Reason) {
+	f := func(want report.Reason) {
 		t.Helper()
 		var e struct {
-			Reason delaytask.Reason
+			Reason report.Reason
 			Text   string
 			Task   taskView
 		}
@@ -132,11 +133,11 @@ func TestExplainSaysWhy(t *testing.T) {
 			t.Errorf("got %+v, want %s", e, want)
 		}
 	}
-	f(delaytask.ReasonNotDue)
+	f(report.ReasonNotDue)
 	s.exec("UPDATE delay_task_message SET status = 2, crash_count = 3 WHERE id = ?", id)
-	f(delaytask.ReasonFinished)
+	f(report.ReasonFinished)
 	s.environ = []string{"DELAYTASK_QUARANTINE=3"}
-	f(delaytask.ReasonQuarantined)
+	f(report.ReasonQuarantined)
 	s.exec("UPDATE delay_task_message SET expected_time = 'tomorrow' WHERE id = ?", id)
 	out := s.ok("explain", id)
 	contains(t, out, "Task "+id, "cannot be read", "expected_time")
@@ -161,8 +162,8 @@ func TestStatsAndNodesOfAnEmptyDatabase(t *testing.T) {
 func TestNodesLeaveTheCommandItselfOut(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	nothing := func(context.Context, *processor.Task) error { return nil }
-	node := s.node(delaytask.Config{NodeName: "web-1", Address: "10.0.0.7:80"}, "mail", nothing)
+	nothing := func(context.Context, *delaytask.Task) error { return nil }
+	node := s.node(scheduler.Config{NodeName: "web-1", Address: "10.0.0.7:80"}, "mail", nothing)
 	defer func() { _ = node.Stop(context.WithoutCancel(t.Context())) }()
 	for !strings.Contains(s.ok("nodes", "--json"), `"mail"`) {
 		runtime.Gosched() // a node that has just started announces its tags in the background

@@ -10,6 +10,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) overviewCommand() *cobra.Command {
@@ -25,7 +27,7 @@ named, and the others are shown. A service shows the same with GET /v1/overview,
   delaytask overview --json | jq -r '.attention[] | [.code, .tag, .text] | @tsv'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				found, err := s.Overview(ctx)
 				if err != nil {
 					return err
@@ -42,11 +44,11 @@ named, and the others are shown. A service shows the same with GET /v1/overview,
 }
 
 // isOfThisProcess reports whether the finding is about the command, which runs no task.
-func isOfThisProcess(f delaytask.Finding) bool {
-	return f.Code == delaytask.FindingClockHeld || f.Code == delaytask.FindingClockWide
+func isOfThisProcess(f report.Finding) bool {
+	return f.Code == report.FindingClockHeld || f.Code == report.FindingClockWide
 }
 
-func (a *app) printOverview(o *delaytask.Overview) error {
+func (a *app) printOverview(o *report.Overview) error {
 	var out strings.Builder
 	for i := range o.Attention {
 		f := &o.Attention[i]
@@ -75,23 +77,23 @@ func (a *app) printOverview(o *delaytask.Overview) error {
 	return a.printTagOverviews(o)
 }
 
-var missingTexts = map[delaytask.OverviewTrouble]string{
-	delaytask.TroubleTimeout:  "the database did not answer in time",
-	delaytask.TroubleOperator: "a privilege or a table is missing, or the disk is full: delaytask doctor",
-	delaytask.TroubleDatabase: "the database has refused it: delaytask doctor",
+var missingTexts = map[report.OverviewTrouble]string{
+	report.TroubleTimeout:  "the database did not answer in time",
+	report.TroubleOperator: "a privilege or a table is missing, or the disk is full: delaytask doctor",
+	report.TroubleDatabase: "the database has refused it: delaytask doctor",
 }
 
-func styleOfFinding(code delaytask.FindingCode) style {
+func styleOfFinding(code report.FindingCode) style {
 	switch code {
-	case delaytask.FindingUnserved, delaytask.FindingLeaseOver, delaytask.FindingRowsLocked, delaytask.FindingOverdue,
-		delaytask.FindingFailing:
+	case report.FindingUnserved, report.FindingLeaseOver, report.FindingRowsLocked, report.FindingOverdue,
+		report.FindingFailing:
 		return red
 	default:
 		return yellow
 	}
 }
 
-func totalsText(o *delaytask.Overview) string {
+func totalsText(o *report.Overview) string {
 	t := o.Totals
 	text := fmt.Sprintf("At %s: %s executing, %s overdue, %s due within a minute.", moment(o.At),
 		inFigures(t.Executing), inFigures(t.Overdue), inFigures(t.DueNextMinute))
@@ -110,7 +112,7 @@ func totalsText(o *delaytask.Overview) string {
 	return text + "."
 }
 
-func (a *app) printTagOverviews(o *delaytask.Overview) error {
+func (a *app) printTagOverviews(o *report.Overview) error {
 	t := a.newTable("TAG", "OVERDUE", "PENDING", "EXECUTING", "FAILED", "LATE P50", "P99", "LAST HOUR", "NEXT HOUR",
 		"STATE").mayCut(0)
 	for i := range o.Tags {
@@ -126,7 +128,7 @@ func (a *app) printTagOverviews(o *delaytask.Overview) error {
 		if of.Started > 0 {
 			p50, p99 = lateness(of.P50), lateness(of.P99)
 		}
-		state := tagState(delaytask.TagStats{Served: len(of.Nodes) > 0, Paused: of.Paused})
+		state := tagState(report.TagStats{Served: len(of.Nodes) > 0, Paused: of.Paused})
 		t.row(of.Tag, inFigures(of.Overdue), count(delaytask.Pending), count(delaytask.Executing),
 			count(delaytask.Failed), p50, p99, a.lastHour(of), a.nextHour(of), state)
 		if of.Overdue.Tasks > 0 {
@@ -140,7 +142,7 @@ func (a *app) printTagOverviews(o *delaytask.Overview) error {
 }
 
 // lastHour draws the tasks that were completed, and nextHour what falls due.
-func (a *app) lastHour(t *delaytask.TagOverview) string {
+func (a *app) lastHour(t *report.TagOverview) string {
 	var steps []int64
 	for _, step := range t.LastHour {
 		steps = append(steps, step.Completed)
@@ -148,7 +150,7 @@ func (a *app) lastHour(t *delaytask.TagOverview) string {
 	return a.spark(steps)
 }
 
-func (a *app) nextHour(t *delaytask.TagOverview) string {
+func (a *app) nextHour(t *report.TagOverview) string {
 	var steps []int64
 	for _, due := range t.Due {
 		steps = append(steps, due.Tasks)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 func TestTheOverviewTellsFirstWhatNeedsAttention(t *testing.T) {
@@ -37,15 +37,15 @@ func TestTheOverviewTellsFirstWhatNeedsAttention(t *testing.T) {
 func TestTheOverviewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	o := delaytask.Overview{
-		Missing: []delaytask.MissingPart{{Part: delaytask.PartHistory, Why: delaytask.TroubleOperator}},
-		Totals:  delaytask.OverviewTotals{Nodes: 2, Silent: 1, Minute: time.Unix(0, 0), Completed: 1204},
-		Tags: []delaytask.TagOverview{{
+	o := report.Overview{
+		Missing: []report.MissingPart{{Part: report.PartHistory, Why: report.TroubleOperator}},
+		Totals:  report.OverviewTotals{Nodes: 2, Silent: 1, Minute: time.Unix(0, 0), Completed: 1204},
+		Tags: []report.TagOverview{{
 			Tag: "a", Counts: map[delaytask.Status]int64{delaytask.Pending: 1000}, Started: 1, P99: time.Second,
 			Capped:   []delaytask.Status{delaytask.Pending},
-			Overdue:  delaytask.DueTasks{Tasks: 214_000, Precision: processor.About},
-			LastHour: []delaytask.HourStep{{Completed: 1}, {}, {Completed: 8}},
-			Due:      []delaytask.DueTasks{{Tasks: 4}, {Tasks: 2}},
+			Overdue:  report.DueTasks{Tasks: 214_000, Precision: report.About},
+			LastHour: []report.HourStep{{Completed: 1}, {}, {Completed: 8}},
+			Due:      []report.DueTasks{{Tasks: 4}, {Tasks: 2}},
 		}},
 	}
 	a := &app{stdout: &out, screen: screen{blocks: true}}

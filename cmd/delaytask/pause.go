@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -64,7 +64,7 @@ func (a *app) setTags(
 	if paused {
 		past = "paused"
 	}
-	return a.onTasks(cmd, changes, func(ctx context.Context, _ *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
 		views, failures := make([]tagView, 0, len(tags)), make([]error, 0)
 		for _, tag := range tags {
 			was, err := set(ctx, tag)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
 		}
 	}
-	if got := failureOf(processor.ErrRedacted).Code; got != "redacted" {
+	if got := failureOf(delaytask.ErrRedacted).Code; got != "redacted" {
 		t.Errorf("the code is %s", got)
 	}
 	broken := s.save("mail", "{}")

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -42,7 +42,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.Version = delaytask.Version // gives it --version
+	root.Version = scheduler.Version // gives it --version
 	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

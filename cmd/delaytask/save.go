@@ -15,8 +15,9 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // saveFlags are the flags of save.
@@ -91,12 +92,12 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if err != nil {
 		return err
 	}
-	_, err = processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...)
+	_, err = request.NewSave(args[0], body, delay, request.Limits{Body: math.MaxInt}, options...)
 	if err != nil {
 		return err // before a database is created or read
 	}
 	item := delaytask.Item{Tag: args[0], Body: body, Delay: delay, Options: options}
-	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, _ *delaytask.Scheduler) error {
+	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, _ *scheduler.Scheduler) error {
 		saved, err := a.operator.Save(ctx, by(), item)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
 			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, f.app, true, false}))

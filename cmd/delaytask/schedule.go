@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -111,7 +112,7 @@ Cron lines for all hours follow the hours that really pass.`,
 					return err
 				}
 			}
-			ticks, warnings, err := delaytask.Preview(s, from, count)
+			ticks, warnings, err := scheduler.Preview(s, from, count)
 			if err != nil {
 				return pointed(err, s.Lines, lines)
 			}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // scheduleChanged is what a change of a schedule answers.
@@ -23,9 +23,9 @@ type scheduleChanged struct {
 // changeSchedule does something to one schedule, and prints the sentence that it returns.
 func (a *app) changeSchedule(
 	cmd *cobra.Command, name string,
-	change func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error),
+	change func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error),
 ) error {
-	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
 		to := scheduleChanged{Name: name}
 		sentence, err := change(ctx, s, &to)
 		switch {
@@ -42,7 +42,7 @@ func (a *app) changeSchedule(
 // onSchedule completes a command about one schedule.
 func (a *app) onSchedule(
 	cmd *cobra.Command,
-	change func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error),
+	change func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error),
 ) *cobra.Command {
 	cmd.Args = wanted(1, 1, "the name of a schedule")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -51,7 +51,7 @@ func (a *app) onSchedule(
 }
 
 // nextOf says when a schedule goes on.
-func nextOf(ctx context.Context, s *delaytask.Scheduler, done, name string) (string, error) {
+func nextOf(ctx context.Context, s *scheduler.Scheduler, done, name string) (string, error) {
 	is, err := s.GetSchedule(ctx, name)
 	if err != nil || is.NextDue.IsZero() {
 		return fmt.Sprintf("%s %s.", done, name), err
@@ -68,7 +68,7 @@ func (a *app) schedulePauseCommand() *cobra.Command {
 		Long: `Pause a schedule until it is resumed. A run that has not begun is withdrawn, and one that executes goes on. Ticks of
 the pause do not count as missed.`,
 		Example: "  delaytask schedule pause report.daily --reason 'the warehouse moves'",
-	}, func(ctx context.Context, _ *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		err := a.operator.PauseSchedule(ctx, by(), to.Name, operate.Reason(reason))
 		return fmt.Sprintf("Paused %s.", to.Name), err
 	})
@@ -83,7 +83,7 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 		Short:   "End the pause of a schedule",
 		Long:    "End the pause of a schedule. It goes on with the first tick that is to come.",
 		Example: "  delaytask schedule resume report.daily",
-	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+	}, func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		if err := a.operator.ResumeSchedule(ctx, by(), to.Name); err != nil {
 			return "", err
 		}
@@ -98,7 +98,7 @@ func (a *app) scheduleResetCommand() *cobra.Command {
 		Long: `Set a schedule to its first tick that is to come, whatever was decided. It is for a database whose clock was ahead:
 ticks that are decided do not run again by themselves.`,
 		Example: "  delaytask schedule reset report.daily",
-	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+	}, func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		if err := a.operator.ResetSchedule(ctx, by(), to.Name); err != nil {
 			return "", err
 		}
@@ -112,7 +112,7 @@ func (a *app) scheduleSkipCommand() *cobra.Command {
 		Short:   "Leave out the next tick of a schedule",
 		Long:    "Decide that the next tick of a schedule does not run, and print it.",
 		Example: "  delaytask schedule skip report.daily",
-	}, func(ctx context.Context, _ *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		tick, err := a.operator.SkipTick(ctx, by(), to.Name)
 		to.Tick = wire.Time(tick)
 		return fmt.Sprintf("The tick of %s does not run.", moment(tick)), err
@@ -128,7 +128,7 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 executes, it is refused without --beside.`,
 		Example: `  delaytask schedule trigger report.daily
   delaytask get $(delaytask schedule trigger report.daily) --wait 5m`,
-	}, func(ctx context.Context, _ *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		number, err := a.operator.TriggerSchedule(ctx, by(), to.Name, beside)
 		to.TaskID = wire.ID(number)
 		return id(number), err
@@ -148,7 +148,7 @@ func (a *app) scheduleBackfillCommand() *cobra.Command {
 priority. The runs are those of a schedule of their own, whose name is printed. It can be paused, resumed and deleted.`,
 		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
 			"--at-once 4",
-	}, func(ctx context.Context, _ *delaytask.Scheduler, changed *scheduleChanged) (_ string, err error) {
+	}, func(ctx context.Context, _ *scheduler.Scheduler, changed *scheduleChanged) (_ string, err error) {
 		changed.Backfill, err = a.operator.Backfill(ctx, by(), changed.Name, first, last, atOnce)
 		return changed.Backfill, err
 	})
@@ -180,7 +180,7 @@ func (a *app) scheduleDeleteCommand() *cobra.Command {
 		Long: `Delete a schedule, its history and its backfills. A run that executes goes on. It asks first; where there is no
 terminal it wants --yes. A schedule that a program declares is refused: change the program, or pause the schedule.`,
 		Example: "  delaytask schedule delete report.daily --yes",
-	}, func(ctx context.Context, s *delaytask.Scheduler, to *scheduleChanged) (string, error) {
+	}, func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		if !yes {
 			if _, err := s.GetSchedule(ctx, to.Name); err != nil {
 				return "", err

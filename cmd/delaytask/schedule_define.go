@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 var errScheduleExists = errors.New("there is a schedule of this name")
@@ -56,7 +57,7 @@ says so; delaytask schedule preview --help explains them, and --dst. A name that
 			if err := check(args[0], &d, args[1:]); err != nil {
 				return err
 			}
-			return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *scheduler.Scheduler) error {
 				switch _, err := s.GetSchedule(ctx, args[0]); {
 				case err == nil:
 					return fmt.Errorf("%w: %s; delaytask schedule update changes it", errScheduleExists, args[0])
@@ -73,18 +74,18 @@ says so; delaytask schedule preview --help explains them, and --dst. A name that
 
 func newSchedule(tag config.Tag) delaytask.Schedule {
 	return delaytask.Schedule{
-		TTR: tag.TTR, MaxAttempts: tag.MaxAttempts, KeepRuns: processor.DefaultKeepRuns, Overlap: processor.OverlapSkip,
-		Missed: processor.MissedOnce,
+		TTR: tag.TTR, MaxAttempts: tag.MaxAttempts, KeepRuns: delaytask.DefaultKeepRuns, Overlap: delaytask.OverlapSkip,
+		Missed: delaytask.MissedOnce,
 	}
 }
 
 // check refuses what can be refused before a database is created or read.
 func check(name string, d *definition, args []string) error {
-	_, err := processor.NewSchedule(name, d.Spec, d.Tag, d.Body, processor.Limits{Body: math.MaxInt}, d.options()...)
+	_, err := request.NewSchedule(name, d.Spec, d.Tag, d.Body, request.Limits{Body: math.MaxInt}, d.options()...)
 	if err != nil {
 		return err
 	}
-	_, _, err = delaytask.Preview(d.Spec, time.Now(), 1)
+	_, _, err = scheduler.Preview(d.Spec, time.Now(), 1)
 	return pointed(err, d.Spec.Lines, args)
 }
 
@@ -101,7 +102,7 @@ that was due before runs at once. A schedule that a program declares is refused:
 		Args:              wanted(1, -1, "the name of a schedule"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
 				old, err := s.GetSchedule(ctx, args[0])
 				if err != nil {
 					return err
@@ -125,14 +126,14 @@ that was due before runs at once. A schedule that a program declares is refused:
 const shownTicks = 3
 
 func (a *app) saveSchedule(
-	ctx context.Context, s *delaytask.Scheduler, name, done string, d *definition,
+	ctx context.Context, s *scheduler.Scheduler, name, done string, d *definition,
 ) error {
 	stored, err := a.operator.SaveSchedule(ctx, by(), name, d.Spec, d.Tag, d.Body, d.options()...)
 	if err != nil {
 		return err
 	}
 	// The stored spec names a zone where none was given, which is worth a warning.
-	ticks, warnings, err := delaytask.Preview(d.Spec, stored.NextTick.Add(-time.Second), shownTicks)
+	ticks, warnings, err := scheduler.Preview(d.Spec, stored.NextTick.Add(-time.Second), shownTicks)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (a *app) saveSchedule(
 		}{a.scheduleViewOf(&stored), view.Ticks(ticks, nil).Ticks, append([]string{}, warnings...)})
 	}
 	note := ""
-	if stored.State != processor.ScheduleActive {
+	if stored.State != delaytask.ScheduleActive {
 		note = fmt.Sprintf(" It is %s.", stored.State)
 	}
 	if err := a.printf("%s %s.%s Its next ticks:\n", done, stored.Name, note); err != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // scheduleFlags hold the definition of a schedule, but for its lines.
@@ -33,23 +32,23 @@ func (f *scheduleFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often a run is tried (default: as configured)")
 	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
 	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
-	flags.StringVar(&f.overlap, "overlap", string(processor.OverlapSkip),
+	flags.StringVar(&f.overlap, "overlap", string(delaytask.OverlapSkip),
 		"what becomes of a tick while a run is open: skip, queue_one, replace or allow")
-	flags.IntVar(&f.maxOpen, "max-open", processor.DefaultMaxOpen, "with --overlap allow: how many runs may be open")
-	flags.StringVar(&f.missed, "missed", string(processor.MissedOnce),
+	flags.IntVar(&f.maxOpen, "max-open", delaytask.DefaultMaxOpen, "with --overlap allow: how many runs may be open")
+	flags.StringVar(&f.missed, "missed", string(delaytask.MissedOnce),
 		"what becomes of ticks that no process decided in time: once, skip or all")
 	flags.StringVar(&f.startWithin, "start-within", "",
 		"a tick that is later than this does not run (default: no bound)")
 	flags.StringVar(&f.jitter, "jitter", "", "start up to this after the ticks, by the name (default: at the ticks)")
 	flags.IntVar(&f.pauseAfter, "pause-after", 0, "pause when so many runs in a row have failed (default: never)")
 	flags.IntVar(&f.maxRuns, "max-runs", 0, "end after so many runs (default: no bound)")
-	flags.IntVar(&f.keepRuns, "keep-runs", processor.DefaultKeepRuns, "rows that the history keeps")
+	flags.IntVar(&f.keepRuns, "keep-runs", delaytask.DefaultKeepRuns, "rows that the history keeps")
 	flags.BoolVar(&f.retryPastNext, "retry-past-next", false, "attempts may begin after the next tick is due")
 	noFiles(cmd, "tag", "app", "ttr", "max-attempts", "priority", "header", "max-open", "start-within", "jitter",
 		"pause-after", "max-runs", "keep-runs")
-	values(cmd, "overlap", string(processor.OverlapSkip), string(processor.OverlapQueueOne),
-		string(processor.OverlapReplace), string(processor.OverlapAllow))
-	values(cmd, "missed", string(processor.MissedOnce), string(processor.MissedSkip), string(processor.MissedAll))
+	values(cmd, "overlap", string(delaytask.OverlapSkip), string(delaytask.OverlapQueueOne),
+		string(delaytask.OverlapReplace), string(delaytask.OverlapAllow))
+	values(cmd, "missed", string(delaytask.MissedOnce), string(delaytask.MissedSkip), string(delaytask.MissedAll))
 }
 
 // definition is a schedule as the flags change it.
@@ -67,14 +66,14 @@ func (f *scheduleFlags) apply(cmd *cobra.Command, a *app, d *definition, lines [
 	for flag, to := range map[string]func(){
 		"tag": func() { d.Tag = f.tag }, "priority": func() { d.Priority = f.priority },
 		"max-attempts": func() { d.MaxAttempts = f.maxAttempts },
-		"missed":       func() { d.Missed = processor.Missed(f.missed) },
+		"missed":       func() { d.Missed = delaytask.Missed(f.missed) },
 		"max-open":     func() { d.MaxOpen = f.maxOpen }, "pause-after": func() { d.PauseAfter = f.pauseAfter },
 		"max-runs": func() { d.MaxRuns = f.maxRuns }, "keep-runs": func() { d.KeepRuns = f.keepRuns },
 		"retry-past-next": func() { d.RetryPastNext = f.retryPastNext },
 		"app":             func() { d.given = append(d.given, delaytask.WithApp(f.app)) },
 		"overlap": func() {
-			d.Overlap = processor.Overlap(f.overlap)
-			if d.Overlap != processor.OverlapAllow && !changed("max-open") {
+			d.Overlap = delaytask.Overlap(f.overlap)
+			if d.Overlap != delaytask.OverlapAllow && !changed("max-open") {
 				d.MaxOpen = 0
 			}
 		},
@@ -133,8 +132,8 @@ func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines [
 func (d *definition) options() []delaytask.Option {
 	options := []delaytask.Option{
 		delaytask.WithTTR(d.TTR), delaytask.WithPriority(d.Priority), delaytask.WithHeaders(d.Headers),
-		processor.WithJitter(d.Jitter), processor.WithPauseAfter(d.PauseAfter), processor.WithMaxRuns(d.MaxRuns),
-		processor.WithKeepRuns(d.KeepRuns), processor.WithOverlap(d.Overlap), processor.WithMissed(d.Missed),
+		delaytask.WithJitter(d.Jitter), delaytask.WithPauseAfter(d.PauseAfter), delaytask.WithMaxRuns(d.MaxRuns),
+		delaytask.WithKeepRuns(d.KeepRuns), delaytask.WithOverlap(d.Overlap), delaytask.WithMissed(d.Missed),
 	}
 	if d.MaxAttempts == 0 && d.ID != 0 { // it is stored without a limit
 		options = append(options, delaytask.WithNoAttemptLimit())
@@ -142,13 +141,13 @@ func (d *definition) options() []delaytask.Option {
 		options = append(options, delaytask.WithMaxAttempts(d.MaxAttempts))
 	}
 	if d.MaxOpen != 0 {
-		options = append(options, processor.WithMaxOpen(d.MaxOpen))
+		options = append(options, delaytask.WithMaxOpen(d.MaxOpen))
 	}
 	if d.StartWithin != 0 {
-		options = append(options, processor.WithStartWithin(d.StartWithin))
+		options = append(options, delaytask.WithStartWithin(d.StartWithin))
 	}
 	if d.RetryPastNext {
-		options = append(options, processor.WithRetryPastNext())
+		options = append(options, delaytask.WithRetryPastNext())
 	}
 	return append(options, d.given...)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) scheduleListCommand() *cobra.Command {
@@ -30,7 +30,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 			if limit < 1 {
 				return misusedf("--limit %d: want 1 or more", limit)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				page, err := a.schedulePages(ctx, s, f, limit)
 				if err != nil {
 					return err
@@ -50,7 +50,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 
 // schedulePages reads up to limit schedules, in as many pages as that takes.
 func (a *app) schedulePages(
-	ctx context.Context, s *delaytask.Scheduler, f delaytask.ScheduleFilter, limit int,
+	ctx context.Context, s *scheduler.Scheduler, f delaytask.ScheduleFilter, limit int,
 ) (all delaytask.SchedulePage, err error) {
 	for {
 		f.Limit = limit - len(all.Schedules)
@@ -96,11 +96,11 @@ func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
 	return nil
 }
 
-func styleOfSchedule(state processor.ScheduleState) style {
+func styleOfSchedule(state delaytask.ScheduleState) style {
 	switch state {
-	case processor.SchedulePaused:
+	case delaytask.SchedulePaused:
 		return yellow
-	case processor.ScheduleActive:
+	case delaytask.ScheduleActive:
 		return plain
 	default:
 		return dim
@@ -120,7 +120,7 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 		Args:              wanted(1, 1, "the name of a schedule"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				shown, err := s.GetSchedule(ctx, args[0])
 				if err != nil {
 					return err
@@ -252,7 +252,7 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				e, err := s.ExplainSchedule(ctx, args[0], at)
 				if err != nil {
 					return err
@@ -291,7 +291,7 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 			if limit < 1 || limit > 1000 {
 				return misusedf("--limit %d: want 1 to 1000", limit)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				ticks, err := s.ScheduleTicks(ctx, args[0], at, limit)
 				ticks = view.RedactedTicks(a.shower(), "", ticks)
 				switch {

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // seriesFlags say which series is shown.
@@ -28,7 +29,7 @@ func (f *seriesFlags) given(cmd *cobra.Command) bool {
 }
 
 func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
-	filter := delaytask.SeriesFilter{Tag: f.tag}
+	filter := report.SeriesFilter{Tag: f.tag}
 	if cmd.Flags().Changed("since") {
 		since, err := parseDuration("since", f.since)
 		if err != nil {
@@ -38,7 +39,7 @@ func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
 			return misusedf("--since: want more than 0")
 		}
 	}
-	return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 		series, err := s.Series(ctx, filter)
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
 	})
 }
 
-func (a *app) printSeries(tag string, s *delaytask.Series) error {
+func (a *app) printSeries(tag string, s *report.Series) error {
 	by := "minute"
 	if s.Span > time.Minute {
 		by = "hour"
@@ -67,14 +68,14 @@ const plotWidth = 60
 
 // plot draws a line for each figure, with a column for each span, or for several where there are many. A column of
 // which nothing is known stays empty.
-func (s screen) plot(series *delaytask.Series, by string) string {
+func (s screen) plot(series *report.Series, by string) string {
 	const margin = 40 // the names and the maximum
 	width := plotWidth
 	if s.width > 0 {
 		width = max(s.width-margin, leastBar)
 	}
 	c := columnsOf(series, width)
-	count := func(of func(delaytask.SeriesPoint) int64) (line []float64, words string) {
+	count := func(of func(report.SeriesPoint) int64) (line []float64, words string) {
 		line, sum, most := make([]float64, len(c.points)), int64(0), 0.0
 		for i, p := range c.points {
 			line[i] = float64(of(p))
@@ -87,21 +88,21 @@ func (s screen) plot(series *delaytask.Series, by string) string {
 		fmt.Fprintf(&out, "%-10s %s %s\n", name, s.paint(s.bars(line, c.known, least), as), words)
 	}
 	if c.any {
-		line, words := count(func(p delaytask.SeriesPoint) int64 { return p.Completed })
+		line, words := count(func(p report.SeriesPoint) int64 { return p.Completed })
 		row("completed", green, line, 1, words)
-		line, words = count(func(p delaytask.SeriesPoint) int64 { return p.Retried })
+		line, words = count(func(p report.SeriesPoint) int64 { return p.Retried })
 		row("retried", yellow, line, 1, words)
-		line, words = count(func(p delaytask.SeriesPoint) int64 { return p.Failed })
+		line, words = count(func(p report.SeriesPoint) int64 { return p.Failed })
 		row("failed", red, line, 1, words)
-		line, words = count(func(p delaytask.SeriesPoint) int64 { return p.Lost })
+		line, words = count(func(p report.SeriesPoint) int64 { return p.Lost })
 		row("lost", red, line, 1, words)
 		for _, l := range []struct {
 			name string
-			of   func(delaytask.SeriesPoint) time.Duration
+			of   func(report.SeriesPoint) time.Duration
 		}{
-			{"late p50", func(p delaytask.SeriesPoint) time.Duration { return p.P50 }},
-			{"late p99", func(p delaytask.SeriesPoint) time.Duration { return p.P99 }},
-			{"late max", func(p delaytask.SeriesPoint) time.Duration { return p.Max }},
+			{"late p50", func(p report.SeriesPoint) time.Duration { return p.P50 }},
+			{"late p99", func(p report.SeriesPoint) time.Duration { return p.P99 }},
+			{"late max", func(p report.SeriesPoint) time.Duration { return p.Max }},
 		} {
 			line, words := c.lateness(l.of)
 			row(l.name, plain, line, math.Log(10), words)
@@ -117,11 +118,11 @@ func (s screen) plot(series *delaytask.Series, by string) string {
 	return out.String()
 }
 
-func markText(m delaytask.SeriesMark) string {
+func markText(m report.SeriesMark) string {
 	switch m.Kind {
-	case delaytask.MarkPaused, delaytask.MarkResumed:
+	case report.MarkPaused, report.MarkResumed:
 		return string(m.Kind) + " tag " + m.Tag
-	case delaytask.MarkFailover:
+	case report.MarkFailover:
 		return "failover: server " + m.Name + " answers"
 	default:
 		return "node " + m.Name + " " + string(m.Kind)
@@ -130,17 +131,17 @@ func markText(m delaytask.SeriesMark) string {
 
 // columns are those of a plot.
 type columns struct {
-	points []delaytask.SeriesPoint
+	points []report.SeriesPoint
 	known  []bool
 	any    bool
 	each   int // spans in a column
 }
 
-func columnsOf(s *delaytask.Series, width int) columns {
+func columnsOf(s *report.Series, width int) columns {
 	spans := int((s.To.Sub(s.From) + s.Span - 1) / s.Span)
 	c := columns{each: max((spans+width-1)/width, 1)}
 	n := (spans + c.each - 1) / c.each
-	c.points, c.known = make([]delaytask.SeriesPoint, n), make([]bool, n)
+	c.points, c.known = make([]report.SeriesPoint, n), make([]bool, n)
 	for _, p := range s.Points {
 		i := c.at(s, p.Start)
 		if i < 0 {
@@ -159,7 +160,7 @@ func columnsOf(s *delaytask.Series, width int) columns {
 }
 
 // at returns the column of a moment, or -1.
-func (c *columns) at(s *delaytask.Series, t time.Time) int {
+func (c *columns) at(s *report.Series, t time.Time) int {
 	i := int(t.Sub(s.From)/s.Span) / c.each
 	if t.Before(s.From) || i >= len(c.points) {
 		return -1
@@ -168,7 +169,7 @@ func (c *columns) at(s *delaytask.Series, t time.Time) int {
 }
 
 // lateness returns by how much the logarithms of a line are above that of its smallest value.
-func (c *columns) lateness(of func(delaytask.SeriesPoint) time.Duration) (line []float64, words string) {
+func (c *columns) lateness(of func(report.SeriesPoint) time.Duration) (line []float64, words string) {
 	line = make([]float64, len(c.points))
 	var least, most time.Duration
 	for _, p := range c.points {
@@ -188,7 +189,7 @@ func (c *columns) lateness(of func(delaytask.SeriesPoint) time.Duration) (line [
 }
 
 // marks draws where something happened.
-func (c *columns) marks(s *delaytask.Series) string {
+func (c *columns) marks(s *report.Series) string {
 	line := []byte(strings.Repeat(" ", len(c.points)))
 	for _, m := range s.Marks {
 		if i := c.at(s, m.Time); i >= 0 {

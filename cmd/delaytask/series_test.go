@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 func TestStatsOverTimeShowWhatWasCounted(t *testing.T) {
@@ -39,18 +39,18 @@ func TestStatsOverTimeShowWhatWasCounted(t *testing.T) {
 func TestAPlotShowsGapsAndFitsTheScreen(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	series := delaytask.Series{Span: time.Minute, From: at, To: at.Add(20 * time.Minute)}
+	series := report.Series{Span: time.Minute, From: at, To: at.Add(20 * time.Minute)}
 	for i, n := range []int64{0, 1, 2, 4, 8, -1, -1, 5, 7} {
 		if n < 0 {
 			continue
 		}
-		series.Points = append(series.Points, delaytask.SeriesPoint{
+		series.Points = append(series.Points, report.SeriesPoint{
 			Start: at.Add(time.Duration(i) * time.Minute), Completed: n, Failed: n / 8, Started: n,
 			P50: time.Millisecond, P99: time.Millisecond << i, Max: time.Millisecond << i,
 		})
 	}
-	series.Marks = []delaytask.SeriesMark{
-		{Time: at.Add(5*time.Minute + time.Second), Kind: delaytask.MarkFailover, Name: "db\x1b2"}}
+	series.Marks = []report.SeriesMark{
+		{Time: at.Add(5*time.Minute + time.Second), Kind: report.MarkFailover, Name: "db\x1b2"}}
 	f := func(s screen, want ...string) {
 		t.Helper()
 		got := s.plot(&series, "minute")

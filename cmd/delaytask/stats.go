@@ -14,6 +14,8 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) statsCommand() *cobra.Command {
@@ -36,7 +38,7 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
 			if over.given(cmd) {
 				return a.showSeries(cmd, &over)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				stats, err := s.Stats(ctx)
 				if err != nil {
 					return err
@@ -52,7 +54,7 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
 	return a.withJSON(cmd)
 }
 
-func (a *app) printStats(stats []delaytask.TagStats) error {
+func (a *app) printStats(stats []report.TagStats) error {
 	if len(stats) == 0 {
 		return a.printf("There are no tasks, and no node serves a tag.\n")
 	}
@@ -82,7 +84,7 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 	return t.flush()
 }
 
-func tagState(s delaytask.TagStats) string {
+func tagState(s report.TagStats) string {
 	state := []string{"served"}
 	if !s.Served {
 		state = []string{"unserved"}
@@ -105,7 +107,7 @@ none at once: the others have divided it.`,
   delaytask nodes --json | jq '.items[] | {number, shares}'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				nodes, err := s.Nodes(ctx)
 				if err != nil {
 					return err
@@ -121,11 +123,11 @@ none at once: the others have divided it.`,
 }
 
 // isThisProcess reports whether the node is this command itself, which is left out.
-func isThisProcess(n delaytask.Node) bool {
+func isThisProcess(n report.Node) bool {
 	return n.PID == os.Getpid() && n.Name == commandNode
 }
 
-func (a *app) printNodes(nodes []delaytask.Node) error {
+func (a *app) printNodes(nodes []report.Node) error {
 	if len(nodes) == 0 {
 		return a.printf("No process shares this database.\n")
 	}

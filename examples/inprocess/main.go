@@ -15,6 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -28,7 +29,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	dsn := cmp.Or(os.Getenv("DELAYTASK_DSN"), "sqlite:delaytask.db")
-	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{Migrate: true})
+	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Migrate: true})
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ var Greet = processor.NewKind[greeting]("greet")
 
 // greet works with the library and with a client of the service: ../overhttp differs in the constructor alone.
 func greet(ctx context.Context, tasks processor.Scheduler) error {
-	err := Greet.Process(tasks, func(_ context.Context, _ *processor.Task, g greeting) error {
+	err := Greet.Process(tasks, func(_ context.Context, _ *delaytask.Task, g greeting) error {
 		_, err := fmt.Fprintln(os.Stdout, "hello", g.Name)
 		return err
 	})

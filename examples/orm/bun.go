@@ -6,10 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-func PlaceOrderBun(ctx context.Context, db *bun.DB, tasks *delaytask.Scheduler, id int64) error {
+func PlaceOrderBun(ctx context.Context, db *bun.DB, tasks *scheduler.Scheduler, id int64) error {
 	return db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		task, err := CloseOrder.SaveTx(ctx, tasks, tx.Tx, id, 30*time.Minute)
 		if err != nil {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/examples/orm/ent"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-func PlaceOrderEnt(ctx context.Context, client *ent.Client, tasks *delaytask.Scheduler, id int64) error {
+func PlaceOrderEnt(ctx context.Context, client *ent.Client, tasks *scheduler.Scheduler, id int64) error {
 	tx, err := client.Tx(ctx)
 	if err != nil {
 		return err

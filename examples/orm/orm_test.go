@@ -26,6 +26,7 @@ import (
 	"github.com/delaytask/delaytask/examples/orm/ent"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -36,7 +37,7 @@ var createOrders string
 
 // library is one way to talk to the database.
 type library struct {
-	place func(ctx context.Context, tasks *delaytask.Scheduler, id int64) error
+	place func(ctx context.Context, tasks *scheduler.Scheduler, id int64) error
 	pool  delaytask.Tx // what the library gives outside of a transaction
 }
 
@@ -68,8 +69,8 @@ func libraries(t *testing.T, db *sql.DB, embedded bool) map[string]library {
 	}
 }
 
-func on[DB any](place func(context.Context, DB, *delaytask.Scheduler, int64) error, db DB, pool delaytask.Tx) library {
-	return library{func(ctx context.Context, tasks *delaytask.Scheduler, id int64) error {
+func on[DB any](place func(context.Context, DB, *scheduler.Scheduler, int64) error, db DB, pool delaytask.Tx) library {
+	return library{func(ctx context.Context, tasks *scheduler.Scheduler, id int64) error {
 		return place(ctx, db, tasks, id)
 	}, pool}
 }
@@ -131,7 +132,7 @@ func open(t *testing.T, d dbtest.Database) *shop {
 	_, err := db.ExecContext(t.Context(), createOrders)
 	servertest.OK(t, err)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	tasks, err := delaytask.New(t.Context(), db, delaytask.Config{Migrate: true, Logger: log})
+	tasks, err := scheduler.New(t.Context(), db, scheduler.Config{Migrate: true, Logger: log})
 	servertest.OK(t, err)
 	t.Cleanup(func() { servertest.Stop(t, tasks) })
 	servertest.OK(t, ProcessCloseOrder(db, tasks))
@@ -143,7 +144,7 @@ func open(t *testing.T, d dbtest.Database) *shop {
 type shop struct {
 	*testing.T
 	db    *sql.DB
-	tasks *delaytask.Scheduler
+	tasks *scheduler.Scheduler
 }
 
 // pending returns the one task that closes the order, which its row names.

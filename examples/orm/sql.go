@@ -7,9 +7,10 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-func PlaceOrder(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, id int64) error {
+func PlaceOrder(ctx context.Context, db *sql.DB, tasks *scheduler.Scheduler, id int64) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -26,7 +27,7 @@ func PlaceOrder(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, id 
 }
 
 // PayOrder deletes a paid order from the open ones, and cancels the task that would have closed it.
-func PayOrder(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, order Order) error {
+func PayOrder(ctx context.Context, db *sql.DB, tasks *scheduler.Scheduler, order Order) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -41,8 +42,8 @@ func PayOrder(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, order
 	return tx.Commit()
 }
 
-func ProcessCloseOrder(db *sql.DB, tasks *delaytask.Scheduler) error {
-	return CloseOrder.Process(tasks, func(ctx context.Context, _ *processor.Task, id int64) error {
+func ProcessCloseOrder(db *sql.DB, tasks *scheduler.Scheduler) error {
+	return CloseOrder.Process(tasks, func(ctx context.Context, _ *delaytask.Task, id int64) error {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
@@ -51,7 +52,7 @@ func ProcessCloseOrder(db *sql.DB, tasks *delaytask.Scheduler) error {
 		if _, err := tx.ExecContext(ctx, "UPDATE orders SET closed = TRUE WHERE id = ?", id); err != nil {
 			return err
 		}
-		if err := delaytask.CompleteTx(ctx, tx); err != nil {
+		if err := processor.CompleteTx(ctx, tx); err != nil {
 			return err // ErrLeaseLost: another process has the task; the rollback undoes the work
 		}
 		return tx.Commit()

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/examples/orm/queries"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-func PlaceOrderSQLC(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, id int64) error {
+func PlaceOrderSQLC(ctx context.Context, db *sql.DB, tasks *scheduler.Scheduler, id int64) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

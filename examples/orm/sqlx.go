@@ -6,10 +6,10 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-func PlaceOrderSQLX(ctx context.Context, db *sqlx.DB, tasks *delaytask.Scheduler, id int64) error {
+func PlaceOrderSQLX(ctx context.Context, db *sqlx.DB, tasks *scheduler.Scheduler, id int64) error {
 	tx, err := db.BeginTxx(ctx, nil)
 	if err != nil {
 		return err

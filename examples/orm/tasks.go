@@ -4,13 +4,13 @@
 //	make test-orm
 package orm
 
-import "github.com/delaytask/delaytask"
+import "github.com/delaytask/delaytask/processor"
 
 //go:generate go tool ent generate --feature sql/execquery ./ent/schema
 //go:generate env CGO_ENABLED=0 go run github.com/sqlc-dev/sqlc/cmd/sqlc@v1.31.1 generate -f queries/sqlc.yaml
 
 // CloseOrder closes an order that was not paid. Its body is the id of the order.
-var CloseOrder = delaytask.NewKind[int64]("order.close")
+var CloseOrder = processor.NewKind[int64]("order.close")
 
 // Order is a row of the table that queries/schema.sql creates.
 type Order struct {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -44,7 +45,7 @@ var Greet = processor.NewKind[greeting]("greet")
 
 // greet works with the library and with a client of the service: ../inprocess differs in the constructor alone.
 func greet(ctx context.Context, tasks processor.Scheduler) error {
-	err := Greet.Process(tasks, func(_ context.Context, _ *processor.Task, g greeting) error {
+	err := Greet.Process(tasks, func(_ context.Context, _ *delaytask.Task, g greeting) error {
 		_, err := fmt.Fprintln(os.Stdout, "hello", g.Name)
 		return err
 	})

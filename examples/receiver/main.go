@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -42,7 +43,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	type greeting struct{ Name string }
-	sayHello := processor.Typed(func(_ context.Context, _ *processor.Task, g greeting) error {
+	sayHello := processor.Typed(func(_ context.Context, _ *delaytask.Task, g greeting) error {
 		_, err := fmt.Fprintln(os.Stdout, "hello", g.Name)
 		return err
 	})

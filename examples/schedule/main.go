@@ -17,6 +17,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -31,16 +32,16 @@ func main() {
 type report struct{ Shop string }
 
 // BuildReport ties the tag to the type of its body.
-var BuildReport = delaytask.NewKind[report]("report.build")
+var BuildReport = processor.NewKind[report]("report.build")
 
 func run(ctx context.Context) error {
 	dsn := cmp.Or(os.Getenv("DELAYTASK_DSN"), "sqlite:delaytask.db")
 	// A program that "go build" makes in a Git checkout knows its revision; "go run" stores none.
-	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{Migrate: true, Revision: time.Now()})
+	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Migrate: true, Revision: time.Now()})
 	if err != nil {
 		return err
 	}
-	err = BuildReport.Process(tasks, func(_ context.Context, task *processor.Task, r report) error {
+	err = BuildReport.Process(tasks, func(_ context.Context, task *delaytask.Task, r report) error {
 		_, err := fmt.Fprintf(os.Stdout, "report of shop %s at %s\n", r.Shop, task.Schedule.Tick.Format(time.TimeOnly))
 		return err
 	})

@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Via is the way that an act has come. It is stored.
@@ -115,7 +115,7 @@ func RangeText(from, to time.Time) string { return "from=" + moment(from) + " to
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // SpecText is the detail of a save of a schedule.
-func SpecText(s processor.Spec) string {
+func SpecText(s delaytask.Spec) string {
 	text := strings.Join(s.Lines, " ; ")
 	if s.Zone != "" {
 		text += " in " + s.Zone
@@ -124,7 +124,7 @@ func SpecText(s processor.Spec) string {
 }
 
 // FilterText is the detail of a bulk change. The moment bounds what is changed.
-func FilterText(f *processor.Filter, asOf time.Time) string {
+func FilterText(f *delaytask.Filter, asOf time.Time) string {
 	var parts []string
 	add := func(is bool, format string, args ...any) {
 		if is {

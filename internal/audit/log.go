@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Level says which acts are recorded.
@@ -59,7 +59,7 @@ const (
 //
 // The context of do has the actor, also where nothing is recorded.
 //
-// It returns [processor.ErrNotRecorded], and does nothing, when the act cannot be recorded.
+// It returns [delaytask.ErrNotRecorded], and does nothing, when the act cannot be recorded.
 func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) (tasks int64, err error)) error {
 	e, err := l.Begin(ctx, act)
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *Log) Begin(ctx context.Context, act Act) (*Entry, error) {
 		if act.Via != Command && l.refused.allow() { // the command prints the error
 			l.Log.Error("a change was refused, because it could not be recorded", "action", act.Action, "err", err)
 		}
-		return nil, fmt.Errorf("%w: %w", processor.ErrNotRecorded, err)
+		return nil, fmt.Errorf("%w: %w", delaytask.ErrNotRecorded, err)
 	}
 }
 
@@ -154,7 +154,7 @@ func outcomeOf(err error) (row.AuditOutcome, string) {
 	switch {
 	case errors.Is(err, ErrStopped):
 		return row.AuditStopped, text
-	case errors.Is(err, processor.ErrOutcomeUnknown), ofDatabase && e.Class == row.ClassUnknown,
+	case errors.Is(err, delaytask.ErrOutcomeUnknown), ofDatabase && e.Class == row.ClassUnknown,
 		!ofDatabase && row.Ended(err):
 		return row.AuditUnknown, text
 	case ofDatabase && e.Class != row.ClassCaller && e.Class != row.ClassDuplicate:

@@ -12,12 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // newest returns the newest entry.
@@ -53,13 +54,13 @@ func TestAnActHasAnEntryBeforeItAndItsOutcomeAfter(t *testing.T) {
 		says  string
 	}{
 		{nil, row.AuditDone, 7, ""},
-		{fmt.Errorf("cancel 7: %w", processor.ErrNotFound), row.AuditRefused, 0, "cancel 7: "},
+		{fmt.Errorf("cancel 7: %w", delaytask.ErrNotFound), row.AuditRefused, 0, "cancel 7: "},
 		{errors.New(strings.Repeat("é", 1000) + "\xff"), row.AuditRefused, 0, "é…"},
 		{ofDatabase(row.ClassCaller), row.AuditRefused, 0, "change tasks"},
 		{ofDatabase(row.ClassOperator), row.AuditFailed, 3, "grant it"},
 		{ofDatabase(row.ClassNotApplied), row.AuditFailed, 0, "not_applied"},
 		{ofDatabase(row.ClassUnknown), row.AuditUnknown, 0, "unknown"},
-		{fmt.Errorf("save: %w", processor.ErrOutcomeUnknown), row.AuditUnknown, 0, ""},
+		{fmt.Errorf("save: %w", delaytask.ErrOutcomeUnknown), row.AuditUnknown, 0, ""},
 		{fmt.Errorf("cancel tasks: %w", context.Canceled), row.AuditUnknown, 500, "cancel tasks"},
 	} {
 		act := audit.Act{Who: "shop", Via: audit.API, Action: audit.CancelAll, Target: strings.Repeat("é", 1000),
@@ -93,7 +94,7 @@ func TestWithoutAnEntryThereIsNoAct(t *testing.T) {
 				t.Error("it was done")
 				return 0, nil
 			})
-			if !errors.Is(err, processor.ErrNotRecorded) {
+			if !errors.Is(err, delaytask.ErrNotRecorded) {
 				t.Errorf("%v: got %v", mode, err)
 			}
 		})
@@ -113,7 +114,7 @@ func TestAnOutcomeOutlivesItsRequest(t *testing.T) {
 		t.Errorf("got %+v, %v", e, err)
 	}
 	if err := log.Do(ctx, audit.Act{Action: audit.CancelTask}, nil); !errors.Is(err, context.Canceled) ||
-		errors.Is(err, processor.ErrNotRecorded) {
+		errors.Is(err, delaytask.ErrNotRecorded) {
 		t.Errorf("a caller that has gone got %v", err)
 	}
 	func() {
@@ -134,13 +135,13 @@ func TestAnActWhoseOutcomeIsNotStoredStaysUnderWay(t *testing.T) {
 			log, lines := logTo(s, "")
 			for range 5 {
 				if err := log.Do(t.Context(), audit.Act{Action: audit.RetryTask}, func(context.Context) (int64, error) {
-					return 0, processor.ErrNotFailed
-				}); !errors.Is(err, processor.ErrNotFailed) {
+					return 0, delaytask.ErrNotFailed
+				}); !errors.Is(err, delaytask.ErrNotFailed) {
 					t.Errorf("the result of the act became %v", err)
 				}
 			}
-			page, err := audit.Read(t.Context(), s, processor.AuditFilter{}, nil)
-			if err != nil || len(page.Entries) != 5 || page.Entries[0].Outcome != processor.AuditUnderWay ||
+			page, err := audit.Read(t.Context(), s, report.AuditFilter{}, nil)
+			if err != nil || len(page.Entries) != 5 || page.Entries[0].Outcome != report.AuditUnderWay ||
 				!page.Entries[0].Ended.IsZero() {
 				t.Errorf("got %+v, %v", page, err)
 			}
@@ -171,8 +172,8 @@ func TestLevelsLeaveOutActs(t *testing.T) {
 		}
 	}
 	var none *audit.Log
-	err := none.Do(t.Context(), audit.Act{}, func(context.Context) (int64, error) { return 0, processor.ErrNotFound })
-	if !errors.Is(err, processor.ErrNotFound) {
+	err := none.Do(t.Context(), audit.Act{}, func(context.Context) (int64, error) { return 0, delaytask.ErrNotFound })
+	if !errors.Is(err, delaytask.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -190,7 +191,7 @@ func TestPagesOfTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := func(f processor.AuditFilter, shown func(string) bool, entries int, first, next int64, stopped bool) {
+	f := func(f report.AuditFilter, shown func(string) bool, entries int, first, next int64, stopped bool) {
 		t.Helper()
 		page, err := audit.Read(t.Context(), s, f, shown)
 		if err != nil || len(page.Entries) != entries || entries > 0 && page.Entries[0].ID != first ||
@@ -199,17 +200,17 @@ func TestPagesOfTheLog(t *testing.T) {
 				page.Next, page.Stopped, entries, next)
 		}
 	}
-	f(processor.AuditFilter{}, nil, 100, all, all-99, false)
-	f(processor.AuditFilter{Limit: 5000, Before: all}, nil, 1000, all-1, all-1000, false)
-	f(processor.AuditFilter{Limit: 2, Before: 3}, nil, 2, 2, 0, false)
-	f(processor.AuditFilter{Limit: 2, Before: 4}, nil, 2, 3, 2, false)
-	f(processor.AuditFilter{Before: 1}, nil, 0, 0, 0, false)
-	f(processor.AuditFilter{Who: "b"}, nil, 0, 0, all-9999, true)
-	f(processor.AuditFilter{Who: "b", Before: all - 9999}, nil, 3, 3, 0, false)
-	f(processor.AuditFilter{Action: "tag.pause", Tag: "u", Before: 1000}, nil, 1, 2, 0, false)
-	f(processor.AuditFilter{Before: 10}, func(tag string) bool { return tag == "v" }, 1, 3, 0, false)
-	for _, wrong := range []processor.AuditFilter{{Before: -1}, {Limit: -1}} {
-		if _, err := audit.Read(t.Context(), s, wrong, nil); !errors.Is(err, processor.ErrInvalidOption) {
+	f(report.AuditFilter{}, nil, 100, all, all-99, false)
+	f(report.AuditFilter{Limit: 5000, Before: all}, nil, 1000, all-1, all-1000, false)
+	f(report.AuditFilter{Limit: 2, Before: 3}, nil, 2, 2, 0, false)
+	f(report.AuditFilter{Limit: 2, Before: 4}, nil, 2, 3, 2, false)
+	f(report.AuditFilter{Before: 1}, nil, 0, 0, 0, false)
+	f(report.AuditFilter{Who: "b"}, nil, 0, 0, all-9999, true)
+	f(report.AuditFilter{Who: "b", Before: all - 9999}, nil, 3, 3, 0, false)
+	f(report.AuditFilter{Action: "tag.pause", Tag: "u", Before: 1000}, nil, 1, 2, 0, false)
+	f(report.AuditFilter{Before: 10}, func(tag string) bool { return tag == "v" }, 1, 3, 0, false)
+	for _, wrong := range []report.AuditFilter{{Before: -1}, {Limit: -1}} {
+		if _, err := audit.Read(t.Context(), s, wrong, nil); !errors.Is(err, delaytask.ErrInvalidOption) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
@@ -219,11 +220,11 @@ func TestDetailsOfActs(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 1, 31, 9, 30, 0, 5000, time.FixedZone("", 3600))
 	for want, got := range map[string]string{
-		`tag=a as_of=2027-01-31T08:30:00.000005Z`: audit.FilterText(&processor.Filter{Tag: "a"}, at),
+		`tag=a as_of=2027-01-31T08:30:00.000005Z`: audit.FilterText(&delaytask.Filter{Tag: "a"}, at),
 		`app=s key="k k" due_from=2027-01-31T08:30:00.000005Z late_by=1s group=g error="boom \n"`: audit.FilterText(
-			&processor.Filter{App: "s", Key: "k k", DueFrom: at, LateBy: time.Second, Group: "g", Error: "boom \n"},
+			&delaytask.Filter{App: "s", Key: "k k", DueFrom: at, LateBy: time.Second, Group: "g", Error: "boom \n"},
 			time.Time{}),
-		`@daily ; @yearly in Europe/Berlin`: audit.SpecText(processor.Spec{Lines: []string{"@daily", "@yearly"},
+		`@daily ; @yearly in Europe/Berlin`: audit.SpecText(delaytask.Spec{Lines: []string{"@daily", "@yearly"},
 			Zone: "Europe/Berlin"}),
 		`from=2027-01-31T08:30:00.000005Z to=2027-01-31T09:30:00.000005Z`: audit.RangeText(at, at.Add(time.Hour)),
 	} {

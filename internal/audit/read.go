@@ -7,9 +7,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 const (
@@ -29,12 +30,12 @@ type Store interface {
 // Read returns a page of the log. shown says whether the caller may see entries of a tag; nil: all. An entry that is
 // about all tags, several or none has the tag "".
 //
-// It returns [processor.ErrInvalidOption] for a negative Before or Limit.
-func Read(ctx context.Context, s Store, f processor.AuditFilter, shown func(tag string) bool) (
-	page processor.AuditPage, err error) {
+// It returns [delaytask.ErrInvalidOption] for a negative Before or Limit.
+func Read(ctx context.Context, s Store, f report.AuditFilter, shown func(tag string) bool) (
+	page report.AuditPage, err error) {
 	var now time.Time
 	if f.Before < 0 || f.Limit < 0 {
-		return page, fmt.Errorf("%w: before is %d and limit is %d; want none below 0", processor.ErrInvalidOption,
+		return page, fmt.Errorf("%w: before is %d and limit is %d; want none below 0", delaytask.ErrInvalidOption,
 			f.Before, f.Limit)
 	}
 	below, limit := cmp.Or(f.Before, math.MaxInt64), min(cmp.Or(f.Limit, shownByRule), mostShown)
@@ -49,7 +50,7 @@ func Read(ctx context.Context, s Store, f processor.AuditFilter, shown func(tag 
 		}
 		entries, err := s.AuditEntries(ctx, below, n)
 		if err != nil {
-			return processor.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
+			return report.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
 		}
 		for i := range entries {
 			e := &entries[i]
@@ -62,7 +63,7 @@ func Read(ctx context.Context, s Store, f processor.AuditFilter, shown func(tag 
 			if matches && Open(e) && now.IsZero() {
 				reading, err := s.Now(ctx)
 				if err != nil {
-					return processor.AuditPage{}, fmt.Errorf("read the database's clock: %w", err)
+					return report.AuditPage{}, fmt.Errorf("read the database's clock: %w", err)
 				}
 				now = reading.Time.Std()
 			}
@@ -77,14 +78,14 @@ func Read(ctx context.Context, s Store, f processor.AuditFilter, shown func(tag 
 	}
 }
 
-func entryOf(e *row.AuditEntry, now time.Time) processor.AuditEntry {
-	shown := processor.AuditEntry{
+func entryOf(e *row.AuditEntry, now time.Time) report.AuditEntry {
+	shown := report.AuditEntry{
 		ID: e.ID, Time: e.Begin.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target, Tag: e.Tag,
-		Detail: e.Detail, Outcome: processor.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
+		Detail: e.Detail, Outcome: report.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
 		Ended: e.End.Std(),
 	}
 	if Lost(e, now) {
-		shown.Outcome = processor.AuditLost
+		shown.Outcome = report.AuditLost
 	}
 	return shown
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Meta says what was measured on.
@@ -42,7 +42,7 @@ func (r *Runner) describe(ctx context.Context, d *Database) error {
 	r.Meta = Meta{
 		Server: "SQLite", Settings: map[string]string{}, LeftOut: map[string]string{},
 		Machine: fmt.Sprintf("%d CPUs, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH), Go: runtime.Version(),
-		Program: delaytask.Version, Started: time.Now().UTC(), Repeats: r.Repeats, Run: "default",
+		Program: scheduler.Version, Started: time.Now().UTC(), Repeats: r.Repeats, Run: "default",
 	}
 	if r.Quick {
 		r.Meta.Run = "quick"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -119,7 +119,7 @@ func (f Filling) apart() time.Duration { return cmp.Or(f.Apart, time.Microsecond
 
 // newIDs returns ids like delaytask's own: they ascend.
 func newIDs(n int) []int64 {
-	ids, source := make([]int64, n), cluster.NewIDs(cluster.RandomNode(), time.Now)
+	ids, source := make([]int64, n), ids.NewSource(ids.RandomNode(), time.Now)
 	for i := range ids {
 		ids[i] = source.Next()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestFilledRowsAreTasks(t *testing.T) {
@@ -29,7 +30,7 @@ func TestFilledRowsAreTasks(t *testing.T) {
 			if len(ids) != n || !slices.IsSorted(ids) {
 				t.Errorf("%v: %d ids, sorted: %t", f.Status, len(ids), slices.IsSorted(ids))
 			}
-			err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+			err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 				first, err := s.Get(ctx, delaytask.ID(ids[0]))
 				last, also := s.Get(ctx, delaytask.ID(ids[n-1]))
 				if string(last.Status) != f.Status.String() || last.Finished.IsZero() == (f.Status == row.Completed) ||
@@ -59,7 +60,7 @@ func TestAStatementThatMissesRowsIsAnError(t *testing.T) {
 
 func TestADrainOfTasksThatNeverCompleteIsAnError(t *testing.T) {
 	onFresh(t, func(ctx context.Context, _ *Runner, d *Database) error {
-		return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 			servertest.OK(t, s.Stop(ctx))
 			if _, err := d.Drain(ctx, s, 10); !errors.Is(err, delaytask.ErrClosed) {
 				t.Errorf("it ended with %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Drain measures how fast tasks run that are due when a scheduler starts.
@@ -21,7 +22,7 @@ var Drain = Measurement{
 		{"drain.ratio", "drain.per_s in terms of what raw claims and settles in turn"},
 	},
 	Measure: Fresh(func(ctx context.Context, r *Runner, d *Database) error {
-		return d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 			perSecond, err := d.Drain(ctx, s, r.Count(Tasks))
 			r.Add("drain.per_s", perSecond)
 			return err
@@ -44,7 +45,7 @@ const (
 
 // Drain fills the table with n due tasks, and has a scheduler run them. It returns how many a second it completes, from
 // its start until it has stored all results and is stopped.
-func (d *Database) Drain(ctx context.Context, s *delaytask.Scheduler, n int) (perSecond float64, err error) {
+func (d *Database) Drain(ctx context.Context, s *scheduler.Scheduler, n int) (perSecond float64, err error) {
 	starts, tag := lateness.NewStarts(n), "bench.drain."+rand.Text()
 	if _, err := d.Fill(ctx, n, Filling{Tag: tag, From: time.Now()}); err != nil {
 		return 0, err
@@ -101,7 +102,7 @@ func (d *Database) Lateness(
 	if err := d.SameClock(ctx); err != nil {
 		return j, err
 	}
-	err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		if err := errors.Join(s.Register(LateTag, starts), s.Start(ctx)); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (d *Database) Lateness(
 
 // TasksOf reads all tasks of a tag from the table.
 func (d *Database) TasksOf(ctx context.Context, tag string) (all []delaytask.TaskRow, err error) {
-	err = d.OnScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+	err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		for filter := (delaytask.Filter{Tag: tag, Limit: 1000}); ; {
 			page, err := s.List(ctx, filter)
 			all = append(all, page.Tasks...)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Prefix is how the names of the databases begin that a run makes.
@@ -116,10 +116,10 @@ func (d *Database) Connect(ctx context.Context, n int) (*sqlx.DB, error) {
 
 // OnScheduler opens a scheduler while f runs.
 func (d *Database) OnScheduler(
-	ctx context.Context, cfg delaytask.Config, f func(*delaytask.Scheduler) error,
+	ctx context.Context, cfg scheduler.Config, f func(*scheduler.Scheduler) error,
 ) (err error) {
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	s, err := delaytask.Open(ctx, d.DSN, cfg)
+	s, err := scheduler.Open(ctx, d.DSN, cfg)
 	if err != nil {
 		return err
 	}

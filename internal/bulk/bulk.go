@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/processor"
 )
 
 var (
@@ -36,7 +36,7 @@ const (
 // About says what a run is, for those who look at it.
 type About struct {
 	Verb, Who string
-	Filter    processor.Filter
+	Filter    delaytask.Filter
 
 	Tasks  int       // that a dry run has counted
 	Capped bool      // there are more

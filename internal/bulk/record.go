@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Change changes many tasks, and calls progress with the number so far. It returns how many it has changed, also
@@ -47,7 +47,7 @@ func Record(ctx context.Context, e *audit.Entry, about About, progress func(done
 
 // stored is an [About] as its entry has it. A later version may add members.
 type stored struct {
-	Status    processor.Status `json:"status,omitempty"`
+	Status    delaytask.Status `json:"status,omitempty"`
 	Tag       string           `json:"tag,omitempty"`
 	Key       string           `json:"key,omitempty"`
 	App       string           `json:"app,omitempty"`
@@ -77,7 +77,7 @@ func (a *About) read(text string) {
 	if json.Unmarshal([]byte(text), &s) != nil {
 		return
 	}
-	a.Filter = processor.Filter{
+	a.Filter = delaytask.Filter{
 		Status: s.Status, Tag: s.Tag, Key: s.Key, App: s.App, DueFrom: s.DueFrom, DueBefore: s.DueBefore,
 		LateBy: s.LateBy, Error: s.Error, Group: s.Group,
 	}

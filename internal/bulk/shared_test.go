@@ -10,12 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 func everything(*bulk.State) bool { return true }
@@ -70,7 +71,7 @@ func TestEveryProcessSeesARunAndStopsIt(t *testing.T) {
 		defer one.End()
 		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 2000, Capped: true,
 			AsOf: time.Now().Add(-time.Hour).UTC(),
-			Filter: processor.Filter{Status: processor.Pending, Tag: "a", Key: "k", App: "s", LateBy: time.Second,
+			Filter: delaytask.Filter{Status: delaytask.Pending, Tag: "a", Key: "k", App: "s", LateBy: time.Second,
 				Error: "\"é", DueBefore: time.Now().UTC()}}
 		begun := one.begin(t, about, nil)
 		time.Sleep(1500 * time.Millisecond)
@@ -132,8 +133,8 @@ func TestTheRunOfAProcessThatDiedIsLostAndThatOfAnOldOneUntold(t *testing.T) {
 		if err := p.StopAny(t.Context(), s, &old); !errors.Is(err, bulk.ErrUntold) {
 			t.Error(err)
 		}
-		page, err := audit.Read(t.Context(), s, processor.AuditFilter{}, nil)
-		if err != nil || page.Entries[0].Outcome != processor.AuditUnderWay {
+		page, err := audit.Read(t.Context(), s, report.AuditFilter{}, nil)
+		if err != nil || page.Entries[0].Outcome != report.AuditUnderWay {
 			t.Errorf("the log shows %+v, %v", page, err)
 		}
 		if _, err := s.ReportAudit(t.Context(), id, 500, "not JSON"); err != nil {
@@ -148,8 +149,8 @@ func TestTheRunOfAProcessThatDiedIsLostAndThatOfAnOldOneUntold(t *testing.T) {
 		if lost.Outcome != bulk.Lost || lost.Done != 500 || lost.Filter.Tag != "a" {
 			t.Errorf("unseen it is %+v", lost)
 		}
-		page, err = audit.Read(t.Context(), s, processor.AuditFilter{}, nil)
-		if err != nil || page.Entries[0].Outcome != processor.AuditLost || page.Entries[0].Tasks != 500 {
+		page, err = audit.Read(t.Context(), s, report.AuditFilter{}, nil)
+		if err != nil || page.Entries[0].Outcome != report.AuditLost || page.Entries[0].Tasks != 500 {
 			t.Errorf("the log shows %+v, %v", page, err)
 		}
 		if err := p.StopAny(t.Context(), s, &lost); err != nil {

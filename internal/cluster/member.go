@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -67,7 +67,7 @@ func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, er
 	m := &Member{
 		registry: registry,
 		process:  p,
-		random:   RandomNode(),
+		random:   ids.RandomNode(),
 		exchange: make(chan struct{}, 1),
 		node: row.Node{
 			Token: p.Token, Name: p.Name, Host: p.Host, PID: p.PID, StartedAt: p.StartedAt,
@@ -225,7 +225,7 @@ func freeNumbers(nodes []row.Node, now row.Time) []int {
 		}
 	}
 	var free, taken []int
-	for _, number := range rand.Perm(LeasedNodes) {
+	for _, number := range rand.Perm(ids.LeasedNodes) {
 		switch {
 		case silent[number]:
 			taken = append(taken, number)
@@ -265,79 +265,3 @@ func (m *Member) lost() {
 	defer m.mu.Unlock()
 	m.joined = false
 }
-
-// An id is 63 bits: 41 of milliseconds since 2020, 10 of node number, 12 of sequence.
-const (
-	seqBits  = 12
-	nodeBits = 10
-	msShift  = seqBits + nodeBits
-
-	seqMask  = 1<<seqBits - 1
-	nodeMask = 1<<nodeBits - 1
-
-	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random,
-	// never leased.
-	LeasedNodes = 1 << (nodeBits - 1)
-)
-
-// The 41 bits last until September 2089.
-var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// IDs makes ids that are unique as long as no two processes use one node number at a time. They only grow within a
-// process, also when its time source steps back. It is safe for concurrent use.
-type IDs struct {
-	now func() time.Time
-
-	mu   sync.Mutex
-	node int64
-	seq  int64
-	last int64
-}
-
-// NewIDs returns a source of ids that carry the node number and the time that now tells.
-func NewIDs(node int, now func() time.Time) *IDs {
-	// The sequence starts anywhere, so that two processes that drew the same number at random hardly ever meet.
-	return &IDs{now: now, node: int64(node), seq: rand.Int64N(seqMask + 1)}
-}
-
-// SetNode changes the node number of the ids to come.
-func (s *IDs) SetNode(node int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.node = int64(node)
-}
-
-// Next returns a new id, larger than all before it.
-func (s *IDs) Next() int64 {
-	ms := s.now().Sub(epoch).Milliseconds()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	s.seq = (s.seq + 1) & seqMask
-	ms = max(ms, s.last>>msShift, 1)
-	id := ms<<msShift | s.node<<seqBits | s.seq
-	if id <= s.last {
-		// The sequence wrapped within the millisecond, or the node number became smaller: borrow from the next one.
-		id += 1 << msShift
-	}
-	s.last = id
-	return id
-}
-
-// RandomNode draws a node number that is never leased, for processes that hold no lease.
-func RandomNode() int { return LeasedNodes + rand.IntN(LeasedNodes) }
-
-// Split returns what an id was made of: its time (milliseconds), node number and sequence number.
-func Split(id int64) (at time.Time, node, seq int) {
-	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
-}
-
-// reservedIDs is how many of the largest ids are never used: those of more than the last eight years.
-const reservedIDs = 1 << 60
-
-// Valid reports whether an id can come from [IDs]. Small numbers, of AUTO_INCREMENT or written by hand, cannot. The
-// largest ones are refused too: a single row there would use AUTO_INCREMENT up and end all inserts without an id.
-func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
-
-// Last is the largest id that a task may have.
-const Last = math.MaxInt64 - reservedIDs

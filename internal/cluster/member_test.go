@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -69,7 +70,7 @@ func (b *board) take(t *testing.T, nodes ...row.Node) {
 
 // everyNumber is held by a node.
 func everyNumber() (nodes []row.Node) {
-	for number := range LeasedNodes {
+	for number := range ids.LeasedNodes {
 		nodes = append(nodes, node(number))
 	}
 	return nodes
@@ -88,7 +89,7 @@ func TestMembersLeaseDifferentNumbers(t *testing.T) {
 		seen := map[int]bool{}
 		for range 50 {
 			number, leased := mustJoin(t, b, NewProcess()).Number()
-			if seen[number] || !leased || number < 0 || number >= LeasedNodes {
+			if seen[number] || !leased || number < 0 || number >= ids.LeasedNodes {
 				t.Fatalf("number %d (leased %t), already taken: %t", number, leased, seen[number])
 			}
 			seen[number] = true
@@ -170,7 +171,7 @@ func TestNumberIsUsedOnlyWhileItsLeaseHolds(t *testing.T) {
 			t.Fatalf("just before the end: %d (leased %t), want %d", got, leased, number)
 		}
 		time.Sleep(time.Millisecond)
-		if got, leased := m.Number(); leased || got < LeasedNodes {
+		if got, leased := m.Number(); leased || got < ids.LeasedNodes {
 			t.Fatalf("after the end: %d (leased %t), want one that is never leased", got, leased)
 		}
 
@@ -220,7 +221,7 @@ func TestANodeThatHasLostItsNumberCarriesItNoMore(t *testing.T) {
 		if err := m.Beat(t.Context()); !errors.Is(err, ErrNoFreeNumber) {
 			t.Fatalf("got %v, want that no number is free", err)
 		}
-		if number, leased := m.Number(); leased || number < LeasedNodes {
+		if number, leased := m.Number(); leased || number < ids.LeasedNodes {
 			t.Errorf("it goes on with number %d (leased %t), which another node has", number, leased)
 		}
 	})

@@ -7,21 +7,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
 // idsAt makes ids as a process at a steady rate does, keeping one of every step. The sequence starts at 0, not at
 // random as a process's does: of the 4,096 starts, one in 2,000 is uneven by chance alone.
 func idsAt(perSecond, step, count int) []int64 {
-	now := noon
-	ids := NewIDs(9, func() time.Time { return now })
-	ids.seq = 0
+	now := noon.Add(-time.Minute)
+	source := ids.NewSource(9, func() time.Time { return now })
+	for seq := -1; seq != 4095; {
+		_, _, seq = ids.Split(source.Next())
+	}
+	now = noon
 	var kept []int64
 	for n := 0; len(kept) < count; n++ {
 		if perSecond > 0 {
 			now = now.Add(time.Second / time.Duration(perSecond))
 		}
-		if id := ids.Next(); n%step == 0 {
+		if id := source.Next(); n%step == 0 {
 			kept = append(kept, id)
 		}
 	}
@@ -103,7 +107,7 @@ func TestMixNeverChanges(t *testing.T) {
 	t.Parallel()
 	// The first outputs of SplitMix64 for the seeds 0 and 1234567, as published with the generator.
 	for seed, want := range map[int64]uint64{0: 0xe220a8397b1dcdaf, 1234567: 6457827717110365317} {
-		if got := Mix(seed); got != want {
+		if got := ids.Mix(seed); got != want {
 			t.Errorf("Mix(%d) = %#x, want %#x: nodes of two versions would disagree", seed, got, want)
 		}
 	}

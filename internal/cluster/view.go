@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -124,8 +125,8 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 // Owner is the node that arms a row.
 type Owner struct {
 	Number int
-	// Share and Of say which rows of the tag are the node's: those whose [Mix] modulo Of is Share. Of is 0 for a row
-	// that is its own because its process has saved it.
+	// Share and Of say which rows of the tag are the node's: those whose [ids.Mix] modulo Of is Share. Of is 0 for a
+	// row that is its own because its process has saved it.
 	Share, Of int
 }
 
@@ -136,7 +137,7 @@ func (v *View) Owner(id int64, due row.Time, tag string) (Owner, bool) {
 	if len(s.numbers) == 0 {
 		return Owner{}, false
 	}
-	saved, number, _ := Split(id)
+	saved, number, _ := ids.Split(id)
 	if due.Sub(row.At(saved)) < v.near {
 		if _, serves := slices.BinarySearch(s.numbers, number); serves {
 			return Owner{Number: number}, true
@@ -148,9 +149,9 @@ func (v *View) Owner(id int64, due row.Time, tag string) (Owner, bool) {
 
 // SaverServes reports whether the node that saved the row serves its tag. Only a leased number tells.
 func (v *View) SaverServes(id int64, tag string) bool {
-	_, number, _ := Split(id)
+	_, number, _ := ids.Split(id)
 	_, serves := slices.BinarySearch(v.tags[tag].numbers, number)
-	return Valid(id) && serves
+	return ids.Valid(id) && serves
 }
 
 // Servers returns the numbers of the nodes that take new tasks of the tag, in order. The caller must not change them.
@@ -164,16 +165,4 @@ func (v *View) Assigned(id int64, tag string) bool {
 
 func (s servers) assigned(id int64) bool { return s.share(id) == s.self }
 
-func (s servers) share(id int64) int { return int(Mix(id) % uint64(len(s.numbers))) }
-
-// Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low
-// bits are a sequence, and its high bits a time, that callers may use in steps.
-//
-// It is the finaliser of SplitMix64. All nodes must agree on it, so it never changes. It is independent of package
-// timer's, which finds slots.
-func Mix(id int64) uint64 {
-	z := uint64(id) + 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (s servers) share(id int64) int { return int(ids.Mix(id) % uint64(len(s.numbers))) }

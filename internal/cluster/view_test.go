@@ -8,8 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
 var viewTime = row.At(noon)
 
@@ -40,7 +45,7 @@ func owner(t interface{ Fatalf(string, ...any) }, nodes []row.Node, id int64, du
 func TestViewNamesTheNodeThatArms(t *testing.T) {
 	t.Parallel()
 	const soon, late = time.Second, time.Minute
-	id := func(number int) int64 { return NewIDs(number, at(noon)).Next() }
+	id := func(number int) int64 { return ids.NewSource(number, at(noon)).Next() }
 	for _, tc := range []struct {
 		name  string
 		nodes []row.Node
@@ -72,12 +77,12 @@ func TestViewNamesTheNodeThatArms(t *testing.T) {
 func TestViewKeepsExactlyTwoPeriodsWithTheSaver(t *testing.T) {
 	t.Parallel()
 	nodes := []row.Node{node(3, "a"), node(5, "a")}
-	ids := NewIDs(5, at(noon))
+	source := ids.NewSource(5, at(noon))
 	mine := func(delay time.Duration, rule Rule) (n int) {
 		v := NewView("node-5", nodes, viewTime, rule)
 		for range 100 {
-			id := ids.Next()
-			saved, _, _ := Split(id)
+			id := source.Next()
+			saved, _, _ := ids.Split(id)
 			if v.Mine(id, row.At(saved).Add(delay), "a") {
 				n++
 			}
@@ -119,9 +124,9 @@ func TestViewBelievesThatANodeIsGone(t *testing.T) {
 	rule := viewRule
 	rule.Gone = func(n row.Node) bool { return n.Number == 5 }
 	v := NewView("node-3", nodes, viewTime, rule)
-	ids := NewIDs(5, at(noon))
+	source := ids.NewSource(5, at(noon))
 	for range 100 {
-		if !v.Mine(ids.Next(), viewTime.Add(time.Minute), "a") {
+		if !v.Mine(source.Next(), viewTime.Add(time.Minute), "a") {
 			t.Fatal("a node that is gone still has a share")
 		}
 	}
@@ -131,7 +136,7 @@ func TestExactlyOneNodeArmsATask(t *testing.T) {
 	t.Parallel()
 	tags := []string{"a", "b", "c"}
 	rapid.Check(t, func(t *rapid.T) {
-		numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, LeasedNodes-1), 0, 12, rapid.ID).Draw(t, "numbers")
+		numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, ids.LeasedNodes-1), 0, 12, rapid.ID).Draw(t, "numbers")
 		serving := map[string]bool{}
 		var nodes []row.Node
 		for _, number := range numbers {
@@ -144,7 +149,7 @@ func TestExactlyOneNodeArmsATask(t *testing.T) {
 			}
 		}
 		for range 20 {
-			id := NewIDs(rapid.IntRange(0, nodeMask).Draw(t, "saver"), at(noon)).Next()
+			id := ids.NewSource(rapid.IntRange(0, 2*ids.LeasedNodes-1).Draw(t, "saver"), at(noon)).Next()
 			due := viewTime.Add(time.Duration(rapid.IntRange(-1000, 10_000).Draw(t, "delay")) * time.Millisecond)
 			tag := rapid.SampledFrom(tags).Draw(t, "tag")
 			if got := owner(t, nodes, id, due, tag); (got >= 0) != serving[tag] {
@@ -160,7 +165,7 @@ func BenchmarkMine(b *testing.B) {
 		nodes = append(nodes, node(n, "a", "b", "c"))
 	}
 	v := NewView("node-3", nodes, viewTime, viewRule)
-	id := NewIDs(3, at(noon)).Next()
+	id := ids.NewSource(3, at(noon)).Next()
 	for b.Loop() {
 		v.Mine(id, viewTime.Add(time.Minute), "a")
 	}

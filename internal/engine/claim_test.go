@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestTasksDueTogetherAreClaimedTogetherAndStartOnTheirOwnMillisecond(t *testing.T) {
@@ -26,7 +26,7 @@ func TestTasksDueTogetherAreClaimedTogetherAndStartOnTheirOwnMillisecond(t *test
 		at := time.Now().Add(5 * time.Second)
 		var ids []int64
 		for i := range 20 {
-			ids = append(ids, w.save(e, "a", 0, processor.WithTime(at.Add(time.Duration(i)*time.Millisecond))))
+			ids = append(ids, w.save(e, "a", 0, delaytask.WithTime(at.Add(time.Duration(i)*time.Millisecond))))
 		}
 		time.Sleep(10 * time.Second)
 		for i, id := range ids {
@@ -71,7 +71,7 @@ func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		at := processor.WithTime(time.Now().Add(2500 * time.Millisecond))
+		at := delaytask.WithTime(time.Now().Add(2500 * time.Millisecond))
 		locked := w.save(e, "a", 0, at)
 		unlock := w.store.Lock(locked)
 		same := w.saveMany(e, "a", 10, at)
@@ -185,7 +185,7 @@ func TestUndecodableRowIsFailedAloneByItsClaim(t *testing.T) {
 	}, func(w *world, spoil func(*row.Row)) {
 		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
-		ids := w.saveMany(e, "a", 2, processor.WithTime(time.Now().Add(3*time.Second)))
+		ids := w.saveMany(e, "a", 2, delaytask.WithTime(time.Now().Add(3*time.Second)))
 		bad, good := ids[0], ids[1]
 		r := w.row(bad)
 		spoil(&r)
@@ -211,7 +211,7 @@ func TestClaimWhoseReplyOutlastsTheLeaseStartsNothing(t *testing.T) {
 			return got, err
 		}}, serving{"a": nothing})
 		time.Sleep(time.Second)
-		id := w.save(e, "a", 0, processor.WithTTR(time.Second))
+		id := w.save(e, "a", 0, delaytask.WithTTR(time.Second))
 		time.Sleep(10 * time.Second)
 		w.once(id)
 		if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || w.runs.of(id)[0].task.Version == 1 {
@@ -262,12 +262,12 @@ func TestLateClaimObeysThePolicy(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
 		ends := map[int64]row.Status{}
-		for policy, end := range map[processor.LatePolicy]row.Status{
-			processor.LateRun: row.Completed, processor.LateSkip: row.Cancelled, processor.LateFail: row.Failed,
+		for policy, end := range map[delaytask.LatePolicy]row.Status{
+			delaytask.LateRun: row.Completed, delaytask.LateSkip: row.Cancelled, delaytask.LateFail: row.Failed,
 		} {
-			ends[w.save(e, "a", 0, processor.WithMaxLateness(time.Second, policy))] = end
+			ends[w.save(e, "a", 0, delaytask.WithMaxLateness(time.Second, policy))] = end
 		}
-		ends[w.save(e, "a", 0, processor.WithMaxLateness(time.Minute, processor.LateSkip))] = row.Completed
+		ends[w.save(e, "a", 0, delaytask.WithMaxLateness(time.Minute, delaytask.LateSkip))] = row.Completed
 		time.Sleep(10 * time.Second)
 		w.must(e.Start(w.Context()))
 		time.Sleep(5 * time.Second)
@@ -285,16 +285,16 @@ func TestLateClaimObeysThePolicy(t *testing.T) {
 func TestPriorityDecidesAmongWhatIsReady(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var order []int
-		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
 			order = append(order, task.Priority)
 			time.Sleep(100 * time.Millisecond)
 			return nil
 		}}, func(c *Config) { c.Concurrency = 1 })
 		time.Sleep(time.Second)
-		w.save(e, "a", 0, processor.WithPriority(1))
+		w.save(e, "a", 0, delaytask.WithPriority(1))
 		time.Sleep(10 * time.Millisecond)
 		for _, p := range []int{-5, 0, 7, 3} {
-			w.save(e, "a", 10*time.Millisecond, processor.WithPriority(p))
+			w.save(e, "a", 10*time.Millisecond, delaytask.WithPriority(p))
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()

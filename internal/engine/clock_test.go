@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -154,14 +155,14 @@ func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
 		var e *Engine
 		calls := 0
 		e = w.engine(w.store, serving{
-			"snooze": func(context.Context, *processor.Task) error {
+			"snooze": func(context.Context, *delaytask.Task) error {
 				if calls++; calls == 1 {
 					e.Bounds.Drop()
 					return processor.Snooze(time.Hour)
 				}
 				return nil
 			},
-			"done": func(context.Context, *processor.Task) error { e.Bounds.Drop(); return nil },
+			"done": func(context.Context, *delaytask.Task) error { e.Bounds.Drop(); return nil },
 		})
 		snoozed, done := w.save(e, "snooze", 0), w.save(e, "done", 3*time.Second)
 		time.Sleep(30 * time.Second)

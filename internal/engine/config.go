@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/metrics"
@@ -55,6 +56,6 @@ type Config struct {
 	Retention find.Retention
 
 	// The hooks of the user; nil for none.
-	OnFailed  func(context.Context, *processor.Task, error)
-	OnRescued func(context.Context, *processor.Task)
+	OnFailed  func(context.Context, *delaytask.Task, error)
+	OnRescued func(context.Context, *delaytask.Task)
 }

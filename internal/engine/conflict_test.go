@@ -9,19 +9,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // onConflict saves a task with the key, and returns what the save returns.
 func (w *world) onConflict(
-	e *Engine, mode processor.ConflictMode, delay time.Duration, body string, opts ...processor.Option,
+	e *Engine, mode delaytask.ConflictMode, delay time.Duration, body string, opts ...delaytask.Option,
 ) (int64, control.Saved, error) {
 	w.Helper()
-	opts = append(opts, processor.WithKey("k"), processor.WithOnConflict(mode))
-	task, err := processor.NewSave("a", body, delay, processor.Limits{}, opts...)
+	opts = append(opts, delaytask.WithKey("k"), delaytask.WithOnConflict(mode))
+	task, err := request.NewSave("a", body, delay, request.Limits{}, opts...)
 	w.must(err)
 	return e.Save(w.Context(), task)
 }
@@ -29,21 +30,21 @@ func (w *world) onConflict(
 // The existing task has failed once, has lost an executor, and is due in an hour.
 func TestModeDecidesWhatBecomesOfThePendingTask(t *testing.T) {
 	type met struct {
-		mode    processor.ConflictMode
+		mode    delaytask.ConflictMode
 		delay   time.Duration
 		body    string
 		changed bool
 	}
 	inBubblesOf(t, []met{
-		{processor.KeepExisting, time.Minute, "new", false},
-		{processor.ReplaceTime, time.Minute, "new", true},
-		{processor.ReplaceTime, 2 * time.Hour, "new", true},
-		{processor.ReplaceTimeAndBody, time.Minute, "new", true},
-		{processor.ReplaceTimeAndBody, time.Minute, "old", true},
-		{processor.OnlyEarlier, time.Minute, "new", true},
-		{processor.OnlyEarlier, 2 * time.Hour, "new", false},
-		{processor.OnlyLater, time.Minute, "new", false},
-		{processor.OnlyLater, 2 * time.Hour, "new", true},
+		{delaytask.KeepExisting, time.Minute, "new", false},
+		{delaytask.ReplaceTime, time.Minute, "new", true},
+		{delaytask.ReplaceTime, 2 * time.Hour, "new", true},
+		{delaytask.ReplaceTimeAndBody, time.Minute, "new", true},
+		{delaytask.ReplaceTimeAndBody, time.Minute, "old", true},
+		{delaytask.OnlyEarlier, time.Minute, "new", true},
+		{delaytask.OnlyEarlier, 2 * time.Hour, "new", false},
+		{delaytask.OnlyLater, time.Minute, "new", false},
+		{delaytask.OnlyLater, 2 * time.Hour, "new", true},
 	}, func(w *world, c met) {
 		e := w.idle(w.store, nil)
 		due := row.At(time.Now().Add(time.Hour))
@@ -58,7 +59,7 @@ func TestModeDecidesWhatBecomesOfThePendingTask(t *testing.T) {
 			want.Version, want.Expected = 4, now.Add(c.delay)
 			want.Due, want.Delay = want.Expected, c.delay
 		}
-		if c.mode == processor.ReplaceTimeAndBody && c.body == "new" {
+		if c.mode == delaytask.ReplaceTimeAndBody && c.body == "new" {
 			want.Body, want.Attempt, want.CrashCount = []byte("new"), 0, 0
 		}
 		after := w.row(7)
@@ -66,7 +67,7 @@ func TestModeDecidesWhatBecomesOfThePendingTask(t *testing.T) {
 			w.Errorf("got  %+v\nwant %+v", after, want)
 		}
 		if id != 7 || saved.Rescheduled != c.changed || saved.Row != nil ||
-			errors.Is(err, processor.ErrDuplicate) == c.changed || c.changed && err != nil {
+			errors.Is(err, delaytask.ErrDuplicate) == c.changed || c.changed && err != nil {
 			w.Errorf("saved as %d, %+v, %v", id, saved, err)
 		}
 	})
@@ -79,7 +80,7 @@ func TestDebouncedTaskRunsOnceAfterTheLastSave(t *testing.T) {
 		var id int64
 		for i := range 50 {
 			var err error
-			id, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, 2*time.Second, fmt.Sprint(i))
+			id, _, err = w.onConflict(e, delaytask.ReplaceTimeAndBody, 2*time.Second, fmt.Sprint(i))
 			w.must(err)
 			time.Sleep(300 * time.Millisecond)
 		}
@@ -95,11 +96,11 @@ func TestMaxWaitBoundsHowLongSavesPutATaskOff(t *testing.T) {
 		began := time.Now()
 		var runs []int64
 		for time.Since(began) < 20*time.Second {
-			id, _, err := w.onConflict(e, processor.ReplaceTime, time.Second, "", processor.WithMaxWait(5*time.Second))
+			id, _, err := w.onConflict(e, delaytask.ReplaceTime, time.Second, "", delaytask.WithMaxWait(5*time.Second))
 			switch {
 			case err == nil && (len(runs) == 0 || runs[len(runs)-1] != id):
 				runs = append(runs, id)
-			case err != nil && !errors.Is(err, processor.ErrNotPending): // while it is claimed, just before it runs
+			case err != nil && !errors.Is(err, delaytask.ErrNotPending): // while it is claimed, just before it runs
 				w.Fatal(err)
 			}
 			time.Sleep(70 * time.Millisecond)
@@ -114,8 +115,8 @@ func TestMaxWaitBoundsHowLongSavesPutATaskOff(t *testing.T) {
 			}
 		}
 		// A new task is due by then too, and a task whose next attempt is later is not put off any more, but moved.
-		id, _, err := w.onConflict(e, processor.ReplaceTime, time.Hour, "", processor.WithMaxWait(time.Minute),
-			processor.WithApp("other"))
+		id, _, err := w.onConflict(e, delaytask.ReplaceTime, time.Hour, "", delaytask.WithMaxWait(time.Minute),
+			delaytask.WithApp("other"))
 		w.must(err)
 		if r := w.row(id); r.Delay != time.Minute {
 			w.Errorf("a new task is due after %v, want 1m", r.Delay)
@@ -124,8 +125,8 @@ func TestMaxWaitBoundsHowLongSavesPutATaskOff(t *testing.T) {
 		w.store.Plant(row.Row{ID: 7, Tag: "b", Key: "k", Due: retried, Expected: retried.Add(-2 * time.Hour),
 			Created: retried.Add(-3 * time.Hour), Attempt: 1, MaxAttempts: 20, TTR: time.Second})
 		for _, delay := range []time.Duration{2 * time.Hour, time.Minute} {
-			task, err := processor.NewSave("b", "", delay, processor.Limits{}, processor.WithKey("k"),
-				processor.WithOnConflict(processor.ReplaceTime), processor.WithMaxWait(time.Minute))
+			task, err := request.NewSave("b", "", delay, request.Limits{}, delaytask.WithKey("k"),
+				delaytask.WithOnConflict(delaytask.ReplaceTime), delaytask.WithMaxWait(time.Minute))
 			w.must(err)
 			_, _, err = e.Save(w.Context(), task)
 			w.must(err)
@@ -154,10 +155,10 @@ func TestExistingTaskIsClaimedBeforeItIsRescheduled(t *testing.T) {
 			w.must(err)
 		}), nil)
 		var err error
-		existing, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, 0, "old")
+		existing, _, err = w.onConflict(e, delaytask.ReplaceTimeAndBody, 0, "old")
 		w.must(err)
-		id, saved, err := w.onConflict(e, processor.ReplaceTimeAndBody, time.Minute, "new")
-		busy, _ := errors.AsType[*processor.NotPendingError](err)
+		id, saved, err := w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Minute, "new")
+		busy, _ := errors.AsType[*delaytask.NotPendingError](err)
 		if id != existing || saved.Rescheduled || busy == nil || busy.ID != existing {
 			w.Errorf("got %d, %+v, %v", id, saved, err)
 		}
@@ -177,9 +178,9 @@ func TestExistingTaskEndsBeforeItIsRescheduled(t *testing.T) {
 		}), serving{"a": nothing})
 		time.Sleep(time.Second)
 		var err error
-		existing, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, time.Hour, "old")
+		existing, _, err = w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Hour, "old")
 		w.must(err)
-		id, saved, err := w.onConflict(e, processor.ReplaceTimeAndBody, time.Minute, "new")
+		id, saved, err := w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Minute, "new")
 		w.must(err)
 		if id == existing || saved.Rescheduled || saved.Row == nil {
 			w.Errorf("got %d, %+v, want a new task", id, saved)
@@ -196,14 +197,14 @@ func TestKeyThatChangesHandsForEverIsContended(t *testing.T) {
 		e := w.idle(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
 			_, err := other.Cancel(ctx, nil, control.Ref{ID: changes[0].ID}, false)
 			w.must(err)
-			_, _, err = w.onConflict(other, processor.ReplaceTime, time.Hour, "")
+			_, _, err = w.onConflict(other, delaytask.ReplaceTime, time.Hour, "")
 			w.must(err)
 			return 0, nil
 		}}, nil)
-		_, _, err := w.onConflict(other, processor.ReplaceTime, time.Hour, "")
+		_, _, err := w.onConflict(other, delaytask.ReplaceTime, time.Hour, "")
 		w.must(err)
-		if id, _, err := w.onConflict(e, processor.ReplaceTime, time.Minute, ""); id != 0 ||
-			!errors.Is(err, processor.ErrContended) {
+		if id, _, err := w.onConflict(e, delaytask.ReplaceTime, time.Minute, ""); id != 0 ||
+			!errors.Is(err, delaytask.ErrContended) {
 			w.Errorf("got %d, %v", id, err)
 		}
 	})
@@ -236,17 +237,17 @@ func TestRescheduleOfUnknownOutcomeIsReadBack(t *testing.T) {
 			return w.store.Update(ctx, nil, changes)
 		}}, nil)
 		var err error
-		existing, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, time.Hour, "old")
+		existing, _, err = w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Hour, "old")
 		w.must(err)
-		id, saved, err := w.onConflict(e, processor.ReplaceTimeAndBody, 0, "new")
-		unknown, _ := errors.AsType[*processor.OutcomeUnknownError](err)
+		id, saved, err := w.onConflict(e, delaytask.ReplaceTimeAndBody, 0, "new")
+		unknown, _ := errors.AsType[*delaytask.OutcomeUnknownError](err)
 		switch {
 		case outcome == "Applied":
 			if id != existing || !saved.Rescheduled || err != nil || string(w.row(id).Body) != "new" {
 				w.Errorf("got %d, %+v, %v", id, saved, err)
 			}
 			return
-		case !errors.Is(err, processor.ErrNotPending):
+		case !errors.Is(err, delaytask.ErrNotPending):
 			w.Fatalf("got %d, %v", id, err)
 		case outcome == "NotApplied":
 			if id != existing || unknown != nil {
@@ -260,7 +261,7 @@ func TestRescheduleOfUnknownOutcomeIsReadBack(t *testing.T) {
 		_, err = e.Cancel(w.Context(), nil, control.Ref{ID: existing}, false)
 		w.must(err)
 		for range 2 {
-			id, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, 0, "new", processor.WithID(unknown.ID))
+			id, _, err = w.onConflict(e, delaytask.ReplaceTimeAndBody, 0, "new", delaytask.WithID(unknown.ID))
 			if id != unknown.ID || err != nil {
 				w.Errorf("saved again as %d, %v", id, err)
 			}
@@ -288,20 +289,20 @@ func TestBulkSaveReschedulesTogether(t *testing.T) {
 				}
 				return applied, err
 			}}, nil)
-			batch := func(mode processor.ConflictMode, delay time.Duration) (tasks []processor.Save) {
+			batch := func(mode delaytask.ConflictMode, delay time.Duration) (tasks []delaytask.Save) {
 				for i := range n {
-					tasks = append(tasks, w.task("a", delay, processor.WithKey(fmt.Sprint(i)),
-						processor.WithOnConflict(mode)))
+					tasks = append(tasks, w.task("a", delay, delaytask.WithKey(fmt.Sprint(i)),
+						delaytask.WithOnConflict(mode)))
 				}
 				return tasks
 			}
-			before := w.saveAll(w.Context(), e, batch(processor.ReplaceTime, time.Hour))
+			before := w.saveAll(w.Context(), e, batch(delaytask.ReplaceTime, time.Hour))
 			claimed.ID = before[7].ID
-			after := w.saveAll(w.Context(), e, batch(processor.ReplaceTime, time.Minute))
+			after := w.saveAll(w.Context(), e, batch(delaytask.ReplaceTime, time.Minute))
 			for i := range n {
 				r, want := after[i], error(nil)
 				if i == 7 {
-					want = processor.ErrNotPending
+					want = delaytask.ErrNotPending
 				}
 				if r.ID != before[i].ID || !errors.Is(r.Err, want) || r.Rescheduled != (want == nil) ||
 					w.row(r.ID).Version != 1 {
@@ -320,14 +321,14 @@ func TestRescheduleThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}}, nil)
-		w.must(func() error { _, _, err := w.onConflict(e, processor.ReplaceTime, time.Hour, ""); return err }())
-		task := w.task("a", time.Minute, processor.WithKey("k"), processor.WithOnConflict(processor.ReplaceTime))
+		w.must(func() error { _, _, err := w.onConflict(e, delaytask.ReplaceTime, time.Hour, ""); return err }())
+		task := w.task("a", time.Minute, delaytask.WithKey("k"), delaytask.WithOnConflict(delaytask.ReplaceTime))
 		ctx, cancel := context.WithCancel(w.Context())
 		done := w.saveLater(ctx, e, task)
 		cancel()
 		synctest.Wait()
 		got := w.answered(done, time.Second)
-		unknown, _ := errors.AsType[*processor.OutcomeUnknownError](got.err)
+		unknown, _ := errors.AsType[*delaytask.OutcomeUnknownError](got.err)
 		if unknown == nil || unknown.ID == 0 || !errors.Is(got.err, context.Canceled) {
 			w.Errorf("got %+v", got)
 		}
@@ -344,15 +345,15 @@ func TestBulkRescheduleThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 			cancel()
 			return 0, classError(row.ClassUnknown, "the caller has left")
 		}}, nil)
-		var tasks []processor.Save
+		var tasks []delaytask.Save
 		for i := range 40 {
-			tasks = append(tasks, w.task("a", time.Hour, processor.WithKey(fmt.Sprint(i)),
-				processor.WithOnConflict(processor.ReplaceTime)))
+			tasks = append(tasks, w.task("a", time.Hour, delaytask.WithKey(fmt.Sprint(i)),
+				delaytask.WithOnConflict(delaytask.ReplaceTime)))
 		}
 		w.saveAll(w.Context(), e, tasks)
 		time.Sleep(time.Minute)
 		for i, r := range w.saveAll(ctx, e, tasks) {
-			unknown, _ := errors.AsType[*processor.OutcomeUnknownError](r.Err)
+			unknown, _ := errors.AsType[*delaytask.OutcomeUnknownError](r.Err)
 			if unknown == nil || unknown.ID == 0 || !errors.Is(r.Err, context.Canceled) {
 				w.Errorf("item %d, which is rescheduled: %v", i, r.Err)
 			}
@@ -364,16 +365,16 @@ func TestBulkRescheduleThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 func TestRepeatedSaveOfATaskThatWasRescheduledSince(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)
-		first, _, err := w.onConflict(e, processor.ReplaceTimeAndBody, time.Minute, "old")
+		first, _, err := w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Minute, "old")
 		w.must(err)
-		_, _, err = w.onConflict(e, processor.ReplaceTimeAndBody, time.Hour, "new")
+		_, _, err = w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Hour, "new")
 		w.must(err)
-		id, saved, err := w.onConflict(e, processor.ReplaceTimeAndBody, time.Minute, "old", processor.WithID(first))
+		id, saved, err := w.onConflict(e, delaytask.ReplaceTimeAndBody, time.Minute, "old", delaytask.WithID(first))
 		if id != first || !saved.Rescheduled || err != nil || string(w.row(first).Body) != "old" {
 			w.Errorf("got %d, %+v, %v: %+v", id, saved, err, w.row(first))
 		}
-		_, _, err = w.onConflict(e, processor.KeepExisting, time.Hour, "other", processor.WithID(first))
-		if !errors.Is(err, processor.ErrConflict) {
+		_, _, err = w.onConflict(e, delaytask.KeepExisting, time.Hour, "other", delaytask.WithID(first))
+		if !errors.Is(err, delaytask.ErrConflict) {
 			w.Errorf("without a mode: %v, want ErrConflict", err)
 		}
 	})
@@ -385,7 +386,7 @@ func TestSavesOfOneKeyTakeTurns(t *testing.T) {
 		const saves, each = 50, 10 * time.Millisecond
 		store, sizes := w.slowUpdate(each)
 		e := w.idle(store, nil)
-		_, _, err := w.onConflict(e, processor.ReplaceTime, time.Hour, "")
+		_, _, err := w.onConflict(e, delaytask.ReplaceTime, time.Hour, "")
 		w.must(err)
 		began := time.Now()
 		short, cancel := context.WithTimeout(w.Context(), 5*each)
@@ -397,8 +398,8 @@ func TestSavesOfOneKeyTakeTurns(t *testing.T) {
 				if i%2 == 0 {
 					ctx = short
 				}
-				task := w.task("a", time.Minute, processor.WithKey("k"),
-					processor.WithOnConflict(processor.ReplaceTime))
+				task := w.task("a", time.Minute, delaytask.WithKey("k"),
+					delaytask.WithOnConflict(delaytask.ReplaceTime))
 				if _, _, err := e.Save(ctx, task); err != nil && (ctx != short || !row.Ended(err)) {
 					w.Error(err)
 				}

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // stream saves tasks that are due at once, as many as keep so many percent of the slots busy with a while each, until
@@ -82,7 +82,7 @@ func (w *world) unhindered(e *Engine) {
 func TestLeasesOfPoppedRowsThatAreLockedHoldUpNoResult(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(crowded(w.store, "Update", 2), serving{"b": nothing})
-		ids := w.saveMany(e, "p", 40, processor.WithTTR(3*time.Second))
+		ids := w.saveMany(e, "p", 40, delaytask.WithTTR(3*time.Second))
 		time.Sleep(100 * time.Millisecond)
 		w.takeAll(e, "p", 40)
 		unlock := w.store.Lock(ids...)
@@ -132,20 +132,20 @@ func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 		}), nil), w.engine(w.store, nil)
 		id := w.save(e, "p", 0)
 		time.Sleep(100 * time.Millisecond)
-		pop := func(ttr time.Duration) *processor.Task {
+		pop := func(ttr time.Duration) *delaytask.Task {
 			got, err := e.Pop(
 				w.Context(),
 				lease.PopRequest{Tags: []string{"p"}, Max: 1, TTR: ttr, Waits: true, Wait: 10 * time.Second},
 			)
 			if err != nil || len(got) != 1 {
 				w.Errorf("popped %d tasks: %v", len(got), err)
-				return &processor.Task{}
+				return &delaytask.Task{}
 			}
 			return got[0]
 		}
 		first := pop(3 * time.Second)
 		popped := time.Now()
-		again := make(chan *processor.Task)
+		again := make(chan *delaytask.Task)
 		time.AfterFunc(2900*time.Millisecond, func() { again <- pop(time.Minute) })
 		time.Sleep(time.Until(popped.Add(2950 * time.Millisecond)))
 		late.Store(true)
@@ -198,10 +198,10 @@ func TestResultThatIsRefusedForGoodHoldsUpNoOther(t *testing.T) {
 func TestTouchesOfLockedRowsCostNoOtherTaskItsLease(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(crowded(w.store, "Renew", 1), serving{"b": untilEnd(20*time.Second, nil)})
-		ids := w.saveMany(e, "p", 20, processor.WithTTR(time.Minute))
+		ids := w.saveMany(e, "p", 20, delaytask.WithTTR(time.Minute))
 		time.Sleep(100 * time.Millisecond)
 		held := w.takeAll(e, "p", 20)
-		kept := w.save(e, "b", 0, processor.WithTTR(6*time.Second))
+		kept := w.save(e, "b", 0, delaytask.WithTTR(6*time.Second))
 		time.Sleep(time.Second)
 		unlock := w.store.Lock(ids...)
 		var stop atomic.Bool
@@ -210,7 +210,7 @@ func TestTouchesOfLockedRowsCostNoOtherTaskItsLease(t *testing.T) {
 				for !stop.Load() {
 					if err := e.Touch(w.Context(), ref.ID, ref.Version, time.Minute); errors.Is(
 						err,
-						processor.ErrLeaseLost,
+						delaytask.ErrLeaseLost,
 					) {
 						w.Error(err)
 					}
@@ -251,9 +251,9 @@ func TestLockedRowIsAskedForLessAndLess(t *testing.T) {
 			e := w.engine(at(w.store, "Locked", func(_ context.Context, do func() error) error {
 				asked.Add(1)
 				return do()
-			}), serving{"a": func(context.Context, *processor.Task) error { <-work; return nil }})
+			}), serving{"a": func(context.Context, *delaytask.Task) error { <-work; return nil }})
 			time.Sleep(time.Second)
-			id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Hour)) // so that no renewal asks as well
+			id := w.save(e, "a", 3*time.Second, delaytask.WithTTR(time.Hour)) // so that no renewal asks as well
 			time.Sleep(locked)
 			unlock := w.store.Lock(id)
 			close(work)
@@ -301,12 +301,12 @@ func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
 func TestPoppedTaskThatWasCancelledIsLost(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e, other := w.engine(w.store, nil), w.engine(w.store, nil)
-		id := w.save(e, "a", 0, processor.WithTTR(time.Hour))
+		id := w.save(e, "a", 0, delaytask.WithTTR(time.Hour))
 		task := w.take(e, "a")
 		_, err := other.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 		w.must(err)
 		began := time.Now()
-		if err := e.Finish(w.Context(), id, task.Version); !errors.Is(err, processor.ErrLeaseLost) {
+		if err := e.Finish(w.Context(), id, task.Version); !errors.Is(err, delaytask.ErrLeaseLost) {
 			w.Errorf("finished a cancelled task: %v", err)
 		}
 		if took := time.Since(began); took > time.Second {

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/spec"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // version returns a started engine of a program of a revision that declares a schedule for each name, with the line.
@@ -26,7 +27,7 @@ func (w *world) versionOn(on store.Store, revision int, line string, names ...st
 	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
 	w.must(err)
 	for _, name := range names {
-		save, err := processor.NewSchedule(name, processor.Spec{}, "a", "", processor.Limits{})
+		save, err := request.NewSchedule(name, delaytask.Spec{}, "a", "", request.Limits{})
 		w.must(err)
 		set.Schedules[name] = planner.Declared{Schedule: planner.Define(e.NewSchedule(&save), sp), Spec: sp}
 	}

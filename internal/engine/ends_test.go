@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
@@ -36,7 +37,7 @@ func (w *world) takeAll(e *Engine, tag string, n int) (refs []row.Ref) {
 	return refs
 }
 
-func (w *world) saveMany(e *Engine, tag string, n int, opts ...processor.Option) []int64 {
+func (w *world) saveMany(e *Engine, tag string, n int, opts ...delaytask.Option) []int64 {
 	w.Helper()
 	return w.many(e, n, tag, 0, opts...)
 }
@@ -80,7 +81,7 @@ func TestFinishAllEndsAPageInOneStatement(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond) // or both would do it in the same moment
 		for i, err := range e.FinishAll(w.Context(), refs) {
-			if want := i < 100; errors.Is(err, processor.ErrLeaseLost) != want || !want && err != nil {
+			if want := i < 100; errors.Is(err, delaytask.ErrLeaseLost) != want || !want && err != nil {
 				w.Fatalf("token %d: %v", i, err)
 			}
 		}
@@ -105,7 +106,7 @@ func TestFinishAllAnswersEachTokenForItself(t *testing.T) {
 		w.must(err)
 		tokens := []row.Ref{refs[0], refs[1], refs[2], refs[2], {ID: refs[3].ID, Version: refs[3].Version - 1}, refs[3],
 			{ID: 77, Version: 1}, refs[4], {ID: refs[4].ID, Version: refs[4].Version + 1}}
-		lost, unknown := processor.ErrLeaseLost, processor.ErrNotFound
+		lost, unknown := delaytask.ErrLeaseLost, delaytask.ErrNotFound
 		answers := e.FinishAll(w.Context(), tokens)
 		for i, want := range []error{lost, lost, nil, lost, lost, nil, unknown, nil, lost} {
 			if !errors.Is(answers[i], want) {
@@ -145,7 +146,7 @@ func TestEndsOfManyCallersShareStatements(t *testing.T) {
 				// The first of each batch is named twice: the second time it is over.
 				answers := e.FinishAll(w.Context(), append(slices.Clone(batch), batch[0]))
 				for i, err := range answers {
-					if want := i == len(batch); errors.Is(err, processor.ErrLeaseLost) != want || !want && err != nil {
+					if want := i == len(batch); errors.Is(err, delaytask.ErrLeaseLost) != want || !want && err != nil {
 						w.Errorf("token %d: %v", i, err)
 					}
 				}
@@ -244,7 +245,7 @@ func TestRowThatTheDatabaseRefusesCostsNoOtherItsEnd(t *testing.T) {
 func TestLockedRowCostsNoOtherItsEnd(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		w.saveMany(e, "a", 5, processor.WithTTR(time.Hour))
+		w.saveMany(e, "a", 5, delaytask.WithTTR(time.Hour))
 		refs := w.takeAll(e, "a", 5)
 		unlock := w.store.Lock(refs[0].ID)
 		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
@@ -286,7 +287,7 @@ func TestEndWhoseCallerHasLeft(t *testing.T) {
 func TestTaskThatWasGivenBackOnAnotherNodeIsTakenHereAgain(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e, other := w.engine(w.store, nil), w.engine(w.store, nil)
-		w.save(e, "a", 0, processor.WithTTR(time.Hour))
+		w.save(e, "a", 0, delaytask.WithTTR(time.Hour))
 		first := w.take(e, "a")
 		time.Sleep(time.Minute)
 		w.must(other.Release(w.Context(), first.ID, first.Version))
@@ -324,19 +325,19 @@ func TestTaskThatIsFinishedByItsTokenWhileItsProcessorRuns(t *testing.T) {
 		ends := make(chan ended, 1)
 		tokens := make(chan row.Ref, 1)
 		logged, log := listen()
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			tokens <- row.Ref{ID: task.ID, Version: task.Version}
 			<-ctx.Done()
 			ends <- ended{time.Now(), context.Cause(ctx)}
 			return result
 		}}, log)
-		id := w.save(e, "a", 0, processor.WithTTR(time.Hour))
+		id := w.save(e, "a", 0, delaytask.WithTTR(time.Hour))
 		token := <-tokens
 		time.Sleep(10 * time.Second)
 		finished := time.Now()
 		w.must(e.Finish(w.Context(), token.ID, token.Version))
 		end := <-ends
-		if took := end.at.Sub(finished); took > 3*time.Second || !errors.Is(end.cause, processor.ErrLeaseLost) {
+		if took := end.at.Sub(finished); took > 3*time.Second || !errors.Is(end.cause, delaytask.ErrLeaseLost) {
 			w.Errorf("the context ended after %v with %v", took, end.cause)
 		}
 		time.Sleep(10 * time.Second)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/arm"
@@ -19,7 +20,6 @@ import (
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Engine wires the parts together. It starts sinks before sources, and stops sources before sinks.
@@ -144,13 +144,13 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 }
 
 // Start begins to run tasks. It reads which tags are paused, and then does not block. It does nothing when called
-// again, and returns [processor.ErrClosed] after Stop.
+// again, and returns [delaytask.ErrClosed] after Stop.
 func (e *Engine) Start(ctx context.Context) error {
 	e.readPaused(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped != nil {
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	}
 	if e.started {
 		return nil

@@ -13,8 +13,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -41,13 +43,13 @@ type journal struct {
 
 type started struct {
 	at   time.Time
-	task processor.Task
+	task delaytask.Task
 }
 
 // note wraps a processor. Whatever the test is about, none may start early, and no task twice at a time in one process.
 func (j *journal) note(f processor.Func) processor.Func {
 	running := map[int64]bool{}
-	return func(ctx context.Context, task *processor.Task) error {
+	return func(ctx context.Context, task *delaytask.Task) error {
 		now := time.Now()
 		j.mu.Lock()
 		if there := now.Add(j.offset); there.Before(task.Due) || there.Before(task.Expected) {
@@ -182,14 +184,14 @@ func testConfig(store store.Store) Config {
 }
 
 // task is a checked save.
-func (w *world) task(tag string, delay time.Duration, opts ...processor.Option) processor.Save {
+func (w *world) task(tag string, delay time.Duration, opts ...delaytask.Option) delaytask.Save {
 	w.Helper()
-	task, err := processor.NewSave(tag, "body", delay, processor.Limits{}, opts...)
+	task, err := request.NewSave(tag, "body", delay, request.Limits{}, opts...)
 	w.must(err)
 	return task
 }
 
-func (w *world) save(e *Engine, tag string, delay time.Duration, opts ...processor.Option) int64 {
+func (w *world) save(e *Engine, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
 	w.Helper()
 	id, _, err := e.Save(w.Context(), w.task(tag, delay, opts...))
 	w.must(err)
@@ -197,7 +199,7 @@ func (w *world) save(e *Engine, tag string, delay time.Duration, opts ...process
 }
 
 // many saves n tasks.
-func (w *world) many(e *Engine, n int, tag string, delay time.Duration, opts ...processor.Option) (ids []int64) {
+func (w *world) many(e *Engine, n int, tag string, delay time.Duration, opts ...delaytask.Option) (ids []int64) {
 	w.Helper()
 	for range n {
 		ids = append(ids, w.save(e, tag, delay, opts...))
@@ -313,7 +315,7 @@ func (w *world) row(id int64) row.Row {
 	return rows[0]
 }
 
-func nothing(context.Context, *processor.Task) error { return nil }
+func nothing(context.Context, *delaytask.Task) error { return nil }
 
 // ended says when and why a processor's context ended.
 type ended struct {
@@ -323,7 +325,7 @@ type ended struct {
 
 // untilEnd is a processor that works for d, and obeys its context.
 func untilEnd(d time.Duration, ends chan<- ended) processor.Func {
-	return func(ctx context.Context, _ *processor.Task) error {
+	return func(ctx context.Context, _ *delaytask.Task) error {
 		if lifecycle.Sleep(ctx, d) {
 			return nil
 		}

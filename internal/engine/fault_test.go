@@ -11,9 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
@@ -30,8 +32,8 @@ type scene struct {
 }
 
 // run notes a run, of which the processor makes the result. It is told how often the task has run, this time included.
-func (s *scene) run(result func(task *processor.Task, runs int) error) processor.Func {
-	return func(_ context.Context, task *processor.Task) error {
+func (s *scene) run(result func(task *delaytask.Task, runs int) error) processor.Func {
+	return func(_ context.Context, task *delaytask.Task) error {
 		reading, err := s.inner.Now(context.Background())
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -59,15 +61,15 @@ func (s *scene) config(store store.Store) engine.Config {
 		Horizon: time.Hour, HeapCap: 1000,
 		Heartbeat: time.Second, StopGrace: 5 * time.Second,
 	}
-	for tag, result := range map[string]func(task *processor.Task, runs int) error{
-		"plain": func(*processor.Task, int) error { return nil },
-		"flaky": func(task *processor.Task, _ int) error {
+	for tag, result := range map[string]func(task *delaytask.Task, runs int) error{
+		"plain": func(*delaytask.Task, int) error { return nil },
+		"flaky": func(task *delaytask.Task, _ int) error {
 			if task.Attempt == 1 {
 				return errors.New("boom")
 			}
 			return nil
 		},
-		"sleepy": func(_ *processor.Task, runs int) error {
+		"sleepy": func(_ *delaytask.Task, runs int) error {
 			if runs == 1 {
 				return processor.Snooze(10 * time.Millisecond)
 			}
@@ -83,9 +85,9 @@ func (s *scene) config(store store.Store) engine.Config {
 
 // save stores a task under whatever id it gets, as a caller who takes the promise by its word: an unknown outcome is
 // saved again.
-func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...processor.Option) int64 {
+func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
 	s.Helper()
-	task, err := processor.NewSave(tag, "body", delay, processor.Limits{}, opts...)
+	task, err := request.NewSave(tag, "body", delay, request.Limits{}, opts...)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...
 		if err == nil {
 			return id
 		}
-		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
+		unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err)
 		if !ok {
 			s.Fatalf("save: %v", err)
 		}
@@ -133,12 +135,12 @@ func (s *scene) play(store store.Store) {
 		s.Fatal(err)
 	}
 	ids := []int64{
-		s.save(e, "plain", 0), s.save(e, "plain", time.Second), s.save(e, "plain", time.Second, processor.WithKey("k")),
+		s.save(e, "plain", 0), s.save(e, "plain", time.Second), s.save(e, "plain", time.Second, delaytask.WithKey("k")),
 		s.save(e, "flaky", time.Second/2), s.save(e, "sleepy", time.Second/2),
 	}
-	debounced := s.save(e, "plain", time.Hour, processor.WithKey("debounced"))
-	again := s.save(e, "plain", time.Second, processor.WithKey("debounced"),
-		processor.WithOnConflict(processor.ReplaceTime))
+	debounced := s.save(e, "plain", time.Hour, delaytask.WithKey("debounced"))
+	again := s.save(e, "plain", time.Second, delaytask.WithKey("debounced"),
+		delaytask.WithOnConflict(delaytask.ReplaceTime))
 	if again != debounced {
 		s.Errorf("task %d was saved beside %d, which carries its key", again, debounced)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -16,7 +17,7 @@ import (
 
 // handsOver is a processor that passes every task on, for so long, and tells the token.
 func handsOver(ttr time.Duration, tokens chan<- row.Ref) processor.Func {
-	return func(_ context.Context, task *processor.Task) error {
+	return func(_ context.Context, task *delaytask.Task) error {
 		tokens <- row.Ref{ID: task.ID, Version: task.Version}
 		return fmt.Errorf("accepted: %w", processor.HandOver(ttr))
 	}
@@ -37,7 +38,7 @@ func TestHandedOverTaskIsLikeAPoppedOne(t *testing.T) {
 		tokens := make(chan row.Ref, 10)
 		e := w.engine(w.store, serving{"a": handsOver(time.Minute, tokens)}, func(c *Config) { c.Concurrency = 1 })
 		other := w.engine(w.store, nil)
-		id := w.save(e, "a", 2*time.Second, processor.WithTTR(2*time.Second))
+		id := w.save(e, "a", 2*time.Second, delaytask.WithTTR(2*time.Second))
 		token := <-tokens
 		handed := time.Now()
 		time.Sleep(30 * time.Second)
@@ -80,7 +81,7 @@ func TestHandOverAfterTheAnswerMeansNothing(t *testing.T) {
 		receiver := w.engine(w.store, nil)
 		logged, log := listen()
 		var e *Engine
-		e = w.idle(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		e = w.idle(w.store, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			if c.here {
 				receiver = e
 			}
@@ -146,11 +147,11 @@ func TestLockedRowHoldsUpNoOtherHandOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		tokens := make(chan row.Ref, 10)
 		block := make(chan struct{})
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			<-block
 			return processor.HandOver(time.Minute)
 		}, "b": handsOver(time.Minute, tokens)})
-		ids := w.saveMany(e, "a", 3, processor.WithTTR(20*time.Second))
+		ids := w.saveMany(e, "a", 3, delaytask.WithTTR(20*time.Second))
 		time.Sleep(time.Second)
 		unlock := w.store.Lock(ids[0])
 		close(block)
@@ -180,11 +181,11 @@ func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
 					<-goOn
 				}
 				return w.store.Renew(ctx, leases)
-			}}, serving{"a": func(context.Context, *processor.Task) error {
+			}}, serving{"a": func(context.Context, *delaytask.Task) error {
 				<-renewing
 				return processor.HandOver(asked)
 			}})
-			id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+			id := w.save(e, "a", 0, delaytask.WithTTR(10*time.Second))
 			time.Sleep(5 * time.Second)
 			close(goOn)
 			time.Sleep(time.Second)
@@ -199,7 +200,7 @@ func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
 func TestStopWritesOpenHandovers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		working := make(chan struct{})
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *delaytask.Task) error {
 			close(working)
 			lifecycle.Sleep(ctx, 5*time.Second)
 			return processor.HandOver(time.Minute)
@@ -231,7 +232,7 @@ func TestHandOverDoesNotShortenALeaseThatItsHolderHasProlonged(t *testing.T) {
 	inBubbles(t, inside, func(w *world, inside time.Duration) {
 		receiver := w.engine(w.store, nil)
 		passed := make(chan row.Ref, 10)
-		w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		w.engine(w.store, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			if err := receiver.Touch(ctx, task.ID, task.Version, time.Hour); err != nil {
 				w.Error(err)
 			}
@@ -239,7 +240,7 @@ func TestHandOverDoesNotShortenALeaseThatItsHolderHasProlonged(t *testing.T) {
 			passed <- row.Ref{ID: task.ID, Version: task.Version}
 			return processor.HandOver(0)
 		}})
-		id := w.save(receiver, "a", 0, processor.WithTTR(15*time.Second))
+		id := w.save(receiver, "a", 0, delaytask.WithTTR(15*time.Second))
 		token := <-passed
 		time.Sleep(time.Minute)
 		w.handedOut(token)

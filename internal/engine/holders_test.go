@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // The end of its lease spends the attempt of a task that was popped, or handed over by a processor.
@@ -36,7 +36,7 @@ func TestTaskThatWasHandedOutIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 			task := w.take(e, "a")
 			return row.Ref{ID: task.ID, Version: task.Version}
 		}
-		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second), processor.WithMaxAttempts(2))
+		id := w.save(e, "a", 0, delaytask.WithTTR(10*time.Second), delaytask.WithMaxAttempts(2))
 		first := next()
 		began := time.Now()
 		if c.crash {
@@ -50,7 +50,7 @@ func TestTaskThatWasHandedOutIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 		}
 		w.standing(row.Executing, 2, 0, id)
 		w.started(id, 0) // with the first attempt
-		if err := e.Finish(w.Context(), id, first.Version); !errors.Is(err, processor.ErrLeaseLost) {
+		if err := e.Finish(w.Context(), id, first.Version); !errors.Is(err, delaytask.ErrLeaseLost) {
 			w.Errorf("finished with the old token: %v", err)
 		}
 		if c.crash {
@@ -109,7 +109,7 @@ func TestLeaseOfAPoppedTaskEndsWhenTheTroubleIsOver(t *testing.T) {
 				}
 				return do()
 			})), nil)
-			id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+			id := w.save(e, "a", 0, delaytask.WithTTR(10*time.Second))
 			first := w.take(e, "a")
 			time.Sleep(5 * time.Second)
 			if clockless {
@@ -144,7 +144,7 @@ func TestLeasesThatEndTogetherShareStatements(t *testing.T) {
 		const tasks = 2000
 		store, statements := w.slowUpdate(0)
 		e := w.engine(alarmOnly(store), nil)
-		ids := w.saveMany(e, "a", tasks, processor.WithTTR(10*time.Second))
+		ids := w.saveMany(e, "a", tasks, delaytask.WithTTR(10*time.Second))
 		w.takeAll(e, "a", tasks)
 		before := len(statements())
 		time.Sleep(12 * time.Second)
@@ -164,7 +164,7 @@ func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, away := w.clockAway()
 		e := w.engine(store, nil)
-		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+		id := w.save(e, "a", 0, delaytask.WithTTR(10*time.Second))
 		w.take(e, "a")
 		time.Sleep(8500 * time.Millisecond) // what follows is too short for an outage, after which rescues wait
 		away.Store(true)
@@ -184,7 +184,7 @@ func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 func TestPopGivesItsTasksTheLeaseThatItAsksFor(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		id := w.save(e, "a", 0, processor.WithTTR(5*time.Second))
+		id := w.save(e, "a", 0, delaytask.WithTTR(5*time.Second))
 		got, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{"a"}, Max: 1, TTR: time.Minute})
 		if err != nil || len(got) != 1 {
 			w.Fatalf("popped %v, %v", got, err)

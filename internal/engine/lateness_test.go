@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -40,7 +41,7 @@ func forwarding(f processor.Func) func(*Config) {
 func TestStartOfACrashedAttemptStays(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})
-		id := w.save(e, "a", time.Second, processor.WithTTR(3*time.Second))
+		id := w.save(e, "a", time.Second, delaytask.WithTTR(3*time.Second))
 		time.Sleep(2 * time.Second)
 		w.crash(e)
 		e = w.engine(w.store, serving{"a": nothing})
@@ -57,13 +58,13 @@ func TestStartOfACrashedAttemptStays(t *testing.T) {
 
 func TestStartThatCameAfterTheClaimOutlivesACrash(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *delaytask.Task) error {
 			lifecycle.Sleep(ctx, 4*time.Second)
 			processor.Started(ctx)
 			lifecycle.Sleep(ctx, time.Hour)
 			return nil
 		}))
-		id := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
+		id := w.save(e, "a", 0, delaytask.WithTTR(3*time.Second))
 		time.Sleep(6 * time.Second)
 		w.crash(e)
 		w.started(id, 4*time.Second)
@@ -77,7 +78,7 @@ func TestForwardedTaskStartsWhenAReceiverTakesIt(t *testing.T) {
 		"within its attempt":    func(ctx context.Context) error { lifecycle.Sleep(ctx, 12*time.Second); return nil },
 	}, func(w *world, wait func(context.Context) error) {
 		began := time.Now()
-		e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *delaytask.Task) error {
 			if time.Since(began) < 12*time.Second {
 				if err := wait(ctx); err != nil {
 					return err
@@ -109,9 +110,9 @@ func TestForwardedTaskStartsWhenAReceiverTakesIt(t *testing.T) {
 
 func TestForwardedTaskThatNoReceiverTookIsTooLateByItsFirstTime(t *testing.T) {
 	inBubble(t, func(w *world) {
-		snooze := func(context.Context, *processor.Task) error { return processor.Snooze(time.Second) }
+		snooze := func(context.Context, *delaytask.Task) error { return processor.Snooze(time.Second) }
 		e := w.engine(w.store, nil, forwarding(snooze))
-		id := w.save(e, "a", 0, processor.WithMaxLateness(5*time.Second, processor.LateSkip))
+		id := w.save(e, "a", 0, delaytask.WithMaxLateness(5*time.Second, delaytask.LateSkip))
 		time.Sleep(20 * time.Second)
 		r := w.row(id)
 		if late := r.Finish.Sub(r.Expected); r.Status != row.Cancelled || late < 5*time.Second || late > 7*time.Second {
@@ -131,14 +132,14 @@ func TestRetriedTaskIsNotTooLateByItsFirstTime(t *testing.T) {
 		"by an operator": processor.Permanent(boom), "by itself": processor.RetryAfter(boom, time.Minute),
 	}, func(w *world, failure error) {
 		failing := true
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			if failing {
 				failing = false
 				return failure
 			}
 			return nil
 		}})
-		id := w.save(e, "a", 0, processor.WithMaxLateness(5*time.Second, processor.LateSkip))
+		id := w.save(e, "a", 0, delaytask.WithMaxLateness(5*time.Second, delaytask.LateSkip))
 		time.Sleep(time.Minute)
 		if r := w.row(id); r.Status == row.Failed {
 			w.must(e.Retry(w.Context(), control.Ref{ID: id}))
@@ -193,7 +194,7 @@ func TestClaimThatStartsNothingLeavesNoStart(t *testing.T) {
 }
 
 // second is a processor that works for a second.
-func second(ctx context.Context, _ *processor.Task) error {
+func second(ctx context.Context, _ *delaytask.Task) error {
 	lifecycle.Sleep(ctx, time.Second)
 	return nil
 }
@@ -226,7 +227,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 		},
 		"an attempt found no receiver": func(w *world) (int64, row.LateReason) {
 			tried := false
-			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *delaytask.Task) error {
 				if !tried {
 					tried = true
 					return errors.New("connection refused")
@@ -237,7 +238,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 			return w.save(e, "a", 0), row.LateRetry
 		},
 		"its receiver is slow": func(w *world) (int64, row.LateReason) {
-			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *delaytask.Task) error {
 				lifecycle.Sleep(ctx, time.Second)
 				processor.Started(ctx)
 				return nil
@@ -295,7 +296,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 		},
 		"it was late before an operator retried it": func(w *world) (int64, row.LateReason) {
 			failing := true
-			e := w.engine(w.store, serving{"b": second, "a": func(context.Context, *processor.Task) error {
+			e := w.engine(w.store, serving{"b": second, "a": func(context.Context, *delaytask.Task) error {
 				if failing {
 					failing = false
 					return processor.Permanent(errors.New("boom"))

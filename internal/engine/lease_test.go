@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestLeaseIsRenewedWhenAThirdOfItHasPassed(t *testing.T) {
@@ -31,7 +31,7 @@ func TestLeaseIsRenewedWhenAThirdOfItHasPassed(t *testing.T) {
 		w.engine(w.store, nil) // would rescue
 		time.Sleep(time.Second)
 		last.Store(time.Now().UnixNano())
-		id := w.save(e, "a", 0, processor.WithTTR(15*time.Second))
+		id := w.save(e, "a", 0, delaytask.WithTTR(15*time.Second))
 		time.Sleep(2 * time.Minute)
 		if n := renewals.Load(); n < 10 {
 			w.Errorf("%d renewals in a minute", n)
@@ -47,7 +47,7 @@ func TestLeaseThatASlowClaimLeavesLittleOfIsRenewedAtOnce(t *testing.T) {
 			return do()
 		}), serving{"a": untilEnd(time.Second, nil)})
 		w.engine(w.store, nil) // would rescue
-		id := w.save(e, "a", 600*time.Millisecond, processor.WithTTR(time.Second))
+		id := w.save(e, "a", 600*time.Millisecond, delaytask.WithTTR(time.Second))
 		time.Sleep(time.Minute)
 		w.completed(id, time.Second)
 	})
@@ -79,7 +79,7 @@ func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 	time.Sleep(time.Second)
 	var ids []int64
 	for i := range 10 {
-		ids = append(ids, w.save(e, "a", 0, processor.WithTTR(ttrs[i%len(ttrs)])))
+		ids = append(ids, w.save(e, "a", 0, delaytask.WithTTR(ttrs[i%len(ttrs)])))
 	}
 	time.Sleep(100 * time.Millisecond)
 	unlock := w.store.Lock(ids[9])
@@ -153,7 +153,7 @@ func TestLeasesAreRenewedWhenTheLockCheckFails(t *testing.T) {
 		e.Locks.Note()
 		var ids []int64
 		for _, ttr := range []time.Duration{1, 2, 4, 6, 15} {
-			ids = append(ids, w.save(e, "a", 0, processor.WithTTR(ttr*time.Second)))
+			ids = append(ids, w.save(e, "a", 0, delaytask.WithTTR(ttr*time.Second)))
 		}
 		time.Sleep(30 * time.Second)
 		w.allCompleted(ids, time.Second)
@@ -185,13 +185,13 @@ func TestLeasesOfOneLengthKeepNoneOfAnother(t *testing.T) {
 		time.Sleep(time.Second)
 		go func() {
 			for range 200 {
-				w.save(e, "stream", 0, processor.WithTTR(short))
+				w.save(e, "stream", 0, delaytask.WithTTR(short))
 				time.Sleep(200 * time.Millisecond)
 			}
 		}()
 		var kept []int64
 		for _, ttr := range []time.Duration{short, long, 2 * long} {
-			if ids := w.saveMany(e, "a", 5, processor.WithTTR(ttr)); ttr == c.kept {
+			if ids := w.saveMany(e, "a", 5, delaytask.WithTTR(ttr)); ttr == c.kept {
 				kept = ids
 			}
 		}
@@ -209,9 +209,9 @@ func TestContextEndsWithTheLeaseWhenRenewalsFail(t *testing.T) {
 		e := w.engine(at(w.store, "Renew", fail), serving{"a": untilEnd(30*time.Second, ends)})
 		time.Sleep(time.Second)
 		began := time.Now()
-		id := w.save(e, "a", 0, processor.WithTTR(4*time.Second), processor.WithMaxAttempts(1))
+		id := w.save(e, "a", 0, delaytask.WithTTR(4*time.Second), delaytask.WithMaxAttempts(1))
 		end := <-ends
-		if took := end.at.Sub(began); !errors.Is(end.cause, processor.ErrLeaseLost) || took < 3*time.Second ||
+		if took := end.at.Sub(began); !errors.Is(end.cause, delaytask.ErrLeaseLost) || took < 3*time.Second ||
 			took > 4500*time.Millisecond {
 			w.Errorf("the context ended %v after a claim with a TTR of 4 s: %v", took, end.cause)
 		}
@@ -234,7 +234,7 @@ func TestRenewedLeaseCountsFromBeforeTheRenewalWasSent(t *testing.T) {
 			defer time.Sleep(900 * time.Millisecond)
 			return do()
 		}), serving{"a": untilEnd(30*time.Second, ends)})
-		w.save(e, "a", 0, processor.WithTTR(4*time.Second))
+		w.save(e, "a", 0, delaytask.WithTTR(4*time.Second))
 		if held := (<-ends).at.Sub(sent); held > 4*time.Second+250*time.Millisecond {
 			w.Errorf("the context ended %v after a lease of 4 s was asked for", held)
 		}
@@ -244,7 +244,7 @@ func TestRenewedLeaseCountsFromBeforeTheRenewalWasSent(t *testing.T) {
 func TestLateExecutorChangesNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
 		first := true
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			if first {
 				first = false
 				time.Sleep(3 * time.Second)
@@ -276,14 +276,14 @@ func TestCancelEndsARunningProcessor(t *testing.T) {
 			if most > 0 {
 				by = w.idle(w.store, nil)
 			}
-			id := w.save(e, "a", 0, processor.WithTTR(10*time.Minute))
+			id := w.save(e, "a", 0, delaytask.WithTTR(10*time.Minute))
 			time.Sleep(7777 * time.Millisecond)
 			began := time.Now()
 			if met, err := by.Cancel(w.Context(), nil, control.Ref{ID: id}, false); err != nil || met != row.Executing {
 				w.Fatalf("cancel: met %v, %v", met, err)
 			}
 			end := <-ends
-			if took := end.at.Sub(began); took > most || !errors.Is(end.cause, processor.ErrCancelled) {
+			if took := end.at.Sub(began); took > most || !errors.Is(end.cause, delaytask.ErrCancelled) {
 				w.Errorf("the context ended after %v with %v", took, end.cause)
 			}
 			time.Sleep(5 * time.Second)
@@ -326,7 +326,7 @@ func TestAttemptEndsWithItsTimeout(t *testing.T) {
 		time.Sleep(time.Second)
 		began := time.Now()
 		id := w.save(e, "a", 0)
-		if end := <-ends; end.at.Sub(began) > 7100*time.Millisecond || !errors.Is(end.cause, processor.ErrTimeout) {
+		if end := <-ends; end.at.Sub(began) > 7100*time.Millisecond || !errors.Is(end.cause, delaytask.ErrTimeout) {
 			w.Errorf("ended after %v with %v", end.at.Sub(began), end.cause)
 		}
 		time.Sleep(time.Second)
@@ -347,7 +347,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 			}
 			return w.store.Update(ctx, nil, changes)
 		}}, serving{
-			"stuck": func(_ context.Context, task *processor.Task) error {
+			"stuck": func(_ context.Context, task *delaytask.Task) error {
 				if task.Version == 1 {
 					<-wake
 				}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // listen makes an engine log into what it returns.
@@ -49,8 +49,8 @@ func TestFailedAttemptIsLoggedAndItsStackIsKept(t *testing.T) {
 		"bug": {stacked{bug: true}, "PANIC=Format"},
 	}, func(w *world, fail failure) {
 		logged, log := listen()
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error { return fail.err }}, log)
-		id := w.save(e, "a", time.Second, processor.WithMaxAttempts(2))
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error { return fail.err }}, log)
+		id := w.save(e, "a", time.Second, delaytask.WithMaxAttempts(2))
 		time.Sleep(10 * time.Second)
 		lines := strings.Split(strings.TrimSpace(logged.all()), "\n")
 		first, _, _ := strings.Cut(fail.err.Error(), "\n")
@@ -82,7 +82,7 @@ func TestFailureOfAPoppedTaskIsLogged(t *testing.T) {
 	inBubble(t, func(w *world) {
 		logged, log := listen()
 		e := w.engine(w.store, nil, log)
-		w.save(e, "a", 0, processor.WithTTR(5*time.Second))
+		w.save(e, "a", 0, delaytask.WithTTR(5*time.Second))
 		w.take(e, "a")
 		time.Sleep(6 * time.Second) // its lease ends
 		time.Sleep(2 * time.Second)
@@ -100,12 +100,12 @@ func TestFailureOfAPoppedTaskIsLogged(t *testing.T) {
 func TestAFloodIsALineASecondForEachTag(t *testing.T) {
 	inBubble(t, func(w *world) {
 		logged, log := listen()
-		fail := func(context.Context, *processor.Task) error { return errors.New("no such order") }
+		fail := func(context.Context, *delaytask.Task) error { return errors.New("no such order") }
 		e := w.engine(w.store, serving{"flood": fail, "rare": fail}, log)
 		for i := range 500 {
-			w.save(e, "flood", time.Second+time.Duration(i)*10*time.Millisecond, processor.WithMaxAttempts(1))
+			w.save(e, "flood", time.Second+time.Duration(i)*10*time.Millisecond, delaytask.WithMaxAttempts(1))
 		}
-		w.save(e, "rare", 3*time.Second, processor.WithMaxAttempts(1))
+		w.save(e, "rare", 3*time.Second, delaytask.WithMaxAttempts(1))
 		time.Sleep(20 * time.Second)
 		lines := strings.Split(strings.TrimSpace(logged.all()), "\n")
 		told := len(lines)

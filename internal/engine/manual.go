@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Manual is an engine that runs a task only when it is told to, in the calling goroutine, and whose time is told by the
@@ -40,7 +40,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 // time has moved.
 func (m *Manual) Tick(ctx context.Context) error {
 	if !m.running() {
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	}
 	if err := m.arm.Tags.Read(ctx); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -33,10 +34,10 @@ func TestResultsAndLatenessOfEachMinuteAreKept(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{
 			"good": nothing,
-			"bad": func(context.Context, *processor.Task) error {
+			"bad": func(context.Context, *delaytask.Task) error {
 				return processor.Permanent(errors.New("boom"))
 			},
-			"flaky": func(_ context.Context, task *processor.Task) error {
+			"flaky": func(_ context.Context, task *delaytask.Task) error {
 				if task.Attempt == 1 {
 					return errors.New("not yet")
 				}

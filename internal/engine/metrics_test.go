@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -172,7 +173,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		})
 		first := func(err error) processor.Func {
 			done := false
-			return func(context.Context, *processor.Task) error {
+			return func(context.Context, *delaytask.Task) error {
 				if done {
 					return nil
 				}
@@ -184,13 +185,13 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			"ok": nothing, "lost": nothing, "deadlock": nothing, "late": nothing, "poison": nothing,
 			"flaky": first(errors.New("boom")), "sleepy": first(processor.Snooze(time.Second)),
 			"permanent": first(processor.Permanent(errors.New("boom"))),
-			"panics": func(_ context.Context, task *processor.Task) error {
+			"panics": func(_ context.Context, task *delaytask.Task) error {
 				if task.Attempt == 1 {
 					panic("boom")
 				}
 				return nil
 			},
-			"deaf": func(context.Context, *processor.Task) error {
+			"deaf": func(context.Context, *delaytask.Task) error {
 				time.Sleep(3 * time.Second)
 				return errors.New("cancelled")
 			},
@@ -205,9 +206,9 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			w.save(e, tag, 0)
 			time.Sleep(3 * time.Second)
 		}
-		w.save(e, "lost", 0, processor.WithTTR(3*time.Second))
+		w.save(e, "lost", 0, delaytask.WithTTR(3*time.Second))
 		time.Sleep(time.Second)
-		w.save(e, "late", 0, processor.WithMaxLateness(100*time.Millisecond, processor.LateSkip))
+		w.save(e, "late", 0, delaytask.WithMaxLateness(100*time.Millisecond, delaytask.LateSkip))
 		time.Sleep(time.Second)
 		deaf := w.save(e, "deaf", 0)
 		time.Sleep(time.Second)
@@ -217,10 +218,10 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			ID: 1000, Tag: "poison", Status: row.Executing, Version: 9, Attempt: 1, CrashCount: 4, TTR: time.Minute,
 			Executor: "another:1:token:2", Due: row.At(time.Now()),
 		})
-		w.save(e, "nobody", time.Hour, processor.WithKey("k"))
-		if _, _, err := e.Save(w.Context(), w.task("nobody", time.Hour, processor.WithKey("k"))); !errors.Is(
+		w.save(e, "nobody", time.Hour, delaytask.WithKey("k"))
+		if _, _, err := e.Save(w.Context(), w.task("nobody", time.Hour, delaytask.WithKey("k"))); !errors.Is(
 			err,
-			processor.ErrDuplicate,
+			delaytask.ErrDuplicate,
 		) {
 			w.Fatal(err)
 		}

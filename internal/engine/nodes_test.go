@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -117,7 +118,7 @@ func TestRetriesAreOnTimeWhichNodeArmsThem(t *testing.T) {
 			300 * ms,
 		}, {3000 * ms, 1900 * ms}, {3000 * ms, 2500 * ms}, {3000 * ms, 7000 * ms}, {1800 * ms, 500 * ms},
 	}, func(w *world, c struct{ delay, backoff time.Duration }) {
-		flaky := func(_ context.Context, task *processor.Task) error {
+		flaky := func(_ context.Context, task *delaytask.Task) error {
 			if task.Attempt == 1 {
 				return errors.New("boom")
 			}
@@ -185,7 +186,7 @@ func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
 func TestTagThatIsUnregisteredRunsNoMoreUntilItIsRegisteredAgain(t *testing.T) {
 	inBubble(t, func(w *world) {
 		working, goOn := make(chan struct{}), make(chan struct{})
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			close(working)
 			<-goOn
 			return nil

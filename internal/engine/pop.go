@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/engine/table"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Pop waits until tasks of the tags are due, and hands out up to the maximum. It returns none when the wait has passed,
 // the context's cause when ctx has ended, and an error when it cannot know whether any is due.
-func (e *Engine) Pop(ctx context.Context, r lease.PopRequest) ([]*processor.Task, error) {
+func (e *Engine) Pop(ctx context.Context, r lease.PopRequest) ([]*delaytask.Task, error) {
 	if !e.running() {
-		return nil, processor.ErrNotStarted
+		return nil, delaytask.ErrNotStarted
 	}
 	slices.Sort(r.Tags)
 	r.Tags = slices.Compact(r.Tags)
@@ -31,7 +31,7 @@ func (e *Engine) Pop(ctx context.Context, r lease.PopRequest) ([]*processor.Task
 	case len(tasks) > 0:
 		return tasks, nil
 	case !e.running():
-		return nil, processor.ErrClosed
+		return nil, delaytask.ErrClosed
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // take pops one task of the tag and fails the test when none comes.
-func (w *world) take(e *Engine, tag string) *processor.Task {
+func (w *world) take(e *Engine, tag string) *delaytask.Task {
 	w.Helper()
 	tasks, err := e.Pop(w.Context(), lease.PopRequest{Tags: []string{tag}, Max: 1})
 	if err != nil || len(tasks) != 1 {

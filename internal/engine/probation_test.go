@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -17,7 +18,7 @@ func TestTasksOnProbationThatAreRetriedExonerateNone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.plantOnProbation(20)
 		running := 0
-		w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		w.engine(w.store, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			if running++; running > 1 {
 				w.Errorf("task %d runs beside another on probation", task.ID)
 			}
@@ -61,7 +62,7 @@ func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
 	w.Helper()
 	kill, stop := make(chan struct{}, 10), make(chan struct{})
 	defer close(stop)
-	processors := serving{"a": func(ctx context.Context, task *processor.Task) error {
+	processors := serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 		if task.ID == poison {
 			kill <- struct{}{}
 			<-stop
@@ -117,7 +118,7 @@ func TestTaskOnProbationThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 	inBubbles(t, map[string]func(*world) processor.Func{
 		"CompletedInATransaction": func(w *world) processor.Func {
 			unlock = func() {}
-			return func(ctx context.Context, _ *processor.Task) error {
+			return func(ctx context.Context, _ *delaytask.Task) error {
 				tx := &memTx{}
 				w.must(errors.Join(processor.CompleteTx(ctx, tx), tx.end(true)))
 				lifecycle.Sleep(ctx, 30*time.Second)
@@ -125,7 +126,7 @@ func TestTaskOnProbationThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 			}
 		},
 		"HandOverThatWaits": func(w *world) processor.Func {
-			return func(context.Context, *processor.Task) error {
+			return func(context.Context, *delaytask.Task) error {
 				unlock = w.store.Lock(1)
 				return processor.HandOver(time.Minute)
 			}

@@ -6,25 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestTaskOfACrashedNodeIsRescued(t *testing.T) {
 	inBubble(t, func(w *world) {
-		rescued := make(chan *processor.Task, 10)
+		rescued := make(chan *delaytask.Task, 10)
 		dying := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})
 		ids := []int64{
-			w.save(dying, "a", 0, processor.WithTTR(3*time.Second), processor.WithMaxAttempts(1)),
+			w.save(dying, "a", 0, delaytask.WithTTR(3*time.Second), delaytask.WithMaxAttempts(1)),
 			w.save(dying, "a", 0),
 		}
 		time.Sleep(10 * time.Second)
 		w.crash(dying)
 		ends := []time.Time{w.row(ids[0]).Due.Std(), w.row(ids[1]).Due.Std()}
 		w.engine(w.store, serving{"a": nothing}, func(c *Config) {
-			c.OnRescued = func(_ context.Context, task *processor.Task) { rescued <- task }
+			c.OnRescued = func(_ context.Context, task *delaytask.Task) { rescued <- task }
 		})
 		time.Sleep(30 * time.Second)
 		w.standing(row.Completed, 1, 1, ids...)
@@ -125,12 +125,12 @@ func TestPoisonTaskIsQuarantinedAndItsNeighboursAreNot(t *testing.T) {
 		crashed := make(chan struct{}, 1)
 		stop := make(chan struct{})
 		defer close(stop)
-		poison := func(context.Context, *processor.Task) error { crashed <- struct{}{}; <-stop; return nil }
+		poison := func(context.Context, *delaytask.Task) error { crashed <- struct{}{}; <-stop; return nil }
 		processors := serving{"poison": poison, "a": untilEnd(4*time.Second, nil)}
 		node := func() *Engine {
 			return w.engine(w.store, processors, func(c *Config) {
 				c.TTR = 2 * time.Second
-				c.OnFailed = func(_ context.Context, _ *processor.Task, err error) { failed <- err }
+				c.OnFailed = func(_ context.Context, _ *delaytask.Task, err error) { failed <- err }
 			})
 		}
 		e := node()

@@ -13,12 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // insertHook is asked before every insert; its error is the answer.
@@ -41,7 +42,7 @@ type answer struct {
 }
 
 // saveLater saves in the background.
-func (w *world) saveLater(ctx context.Context, e *Engine, task processor.Save) <-chan answer {
+func (w *world) saveLater(ctx context.Context, e *Engine, task delaytask.Save) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
 		id, saved, err := e.Save(ctx, task)
@@ -74,9 +75,9 @@ func (w *world) answered(done <-chan answer, within time.Duration) answer {
 }
 
 // keyLater saves a task with the key in the background.
-func (w *world) keyLater(e *Engine, key string, opts ...processor.Option) <-chan answer {
+func (w *world) keyLater(e *Engine, key string, opts ...delaytask.Option) <-chan answer {
 	w.Helper()
-	return w.saveLater(w.Context(), e, w.task("a", time.Hour, append(opts, processor.WithKey(key))...))
+	return w.saveLater(w.Context(), e, w.task("a", time.Hour, append(opts, delaytask.WithKey(key))...))
 }
 
 // allStored wants that the saves have stored their tasks after so long.
@@ -147,11 +148,11 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 			return nil
 		}}
 		e := w.idle(store, nil)
-		holder := w.save(e, "a", time.Hour, processor.WithKey("taken"))
+		holder := w.save(e, "a", time.Hour, delaytask.WithKey("taken"))
 		refused.Store(0)
 		for i := range 100 {
 			bad, good := w.keyLater(e, "taken"), w.keyLater(e, fmt.Sprint("fresh ", i))
-			if got := <-bad; got.id != holder || !errors.Is(got.err, processor.ErrDuplicate) {
+			if got := <-bad; got.id != holder || !errors.Is(got.err, delaytask.ErrDuplicate) {
 				w.Fatalf("a taken key: %+v", got)
 			}
 			w.allStored(time.Second, good)
@@ -160,19 +161,19 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 			w.Errorf("the taken key was sent %d times in 100 saves", n)
 		}
 		// A save that is repeated with its own id met no other task.
-		again := []processor.Option{processor.WithID(holder + 1<<22), processor.WithKey("own")}
+		again := []delaytask.Option{delaytask.WithID(holder + 1<<22), delaytask.WithKey("own")}
 		if first, second := w.save(e, "a", time.Hour, again...), w.save(e, "a", time.Hour, again...); first != second {
 			w.Errorf("the same save gave the tasks %d and %d", first, second)
 		}
 		// When its task is finished the key is free at once.
 		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: holder}, false)
 		w.must(err)
-		w.save(e, "a", time.Hour, processor.WithKey("taken"))
+		w.save(e, "a", time.Hour, delaytask.WithKey("taken"))
 	})
 }
 
 func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
-	global := func(s *processor.Save) error {
+	global := func(s *delaytask.Save) error {
 		s.Key = row.GlobalKey + "7"
 		return nil
 	}
@@ -181,7 +182,7 @@ func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
 		id := w.save(e, "a", time.Hour, global)
 		for range 2 { // the second time taken keys are looked up first
 			got, _, err := e.Save(w.Context(), w.task("b", time.Hour, global))
-			if want := (&processor.DuplicateError{ID: id}); err == nil || err.Error() != want.Error() || got != id {
+			if want := (&delaytask.DuplicateError{ID: id}); err == nil || err.Error() != want.Error() || got != id {
 				w.Errorf("saved as %d, %v, want %v", got, err, want)
 			}
 		}
@@ -189,10 +190,10 @@ func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
 		w.must(err)
 		saved, err := e.SaveAll(
 			w.Context(),
-			[]processor.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)},
+			[]delaytask.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)},
 		)
 		if err != nil || saved[0].Err != nil || saved[1].Err == nil ||
-			saved[1].Err.Error() != (&processor.DuplicateError{ID: saved[0].ID}).Error() {
+			saved[1].Err.Error() != (&delaytask.DuplicateError{ID: saved[0].ID}).Error() {
 			w.Errorf("saved together: %v, %v", saved, err)
 		}
 	})
@@ -217,16 +218,16 @@ func TestCoalescedSaveAnswersEachCallerForItself(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, sizes := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
-		taken := w.save(e, "a", time.Hour, processor.WithKey("taken"))
+		taken := w.save(e, "a", time.Hour, delaytask.WithKey("taken"))
 
 		leaving, leave := context.WithCancel(w.Context())
 		first, good, duplicate := w.keyLater(e, "first"), w.keyLater(e, "good"), w.keyLater(e, "taken")
-		gone := w.saveLater(leaving, e, w.task("a", time.Hour, processor.WithKey("gone")))
-		refused := w.keyLater(e, "refused", processor.WithPriority(66))
+		gone := w.saveLater(leaving, e, w.task("a", time.Hour, delaytask.WithKey("gone")))
+		refused := w.keyLater(e, "refused", delaytask.WithPriority(66))
 		repeated, other := w.keyLater(e, "good"), w.keyLater(e, "other")
 		leave()
 
-		if a := <-gone; !errors.Is(a.err, context.Canceled) || errors.Is(a.err, processor.ErrOutcomeUnknown) {
+		if a := <-gone; !errors.Is(a.err, context.Canceled) || errors.Is(a.err, delaytask.ErrOutcomeUnknown) {
 			w.Errorf("the caller who left before the statement got %v", a.err)
 		}
 		for name, c := range map[string]<-chan answer{"first": first, "good": good, "other": other} {
@@ -234,13 +235,13 @@ func TestCoalescedSaveAnswersEachCallerForItself(t *testing.T) {
 				w.Errorf("%s: %v", name, a.err)
 			}
 		}
-		if a := <-duplicate; a.id != taken || !errors.Is(a.err, processor.ErrDuplicate) {
+		if a := <-duplicate; a.id != taken || !errors.Is(a.err, delaytask.ErrDuplicate) {
 			w.Errorf("duplicate: %v, want the id %d", a, taken)
 		}
 		if a := <-refused; row.ClassOf(a.err) != row.ClassCaller || a.id != 0 {
 			w.Errorf("refused: %v", a)
 		}
-		if a := <-repeated; !errors.Is(a.err, processor.ErrDuplicate) || a.id == 0 || w.row(a.id).Key != "good" {
+		if a := <-repeated; !errors.Is(a.err, delaytask.ErrDuplicate) || a.id == 0 || w.row(a.id).Key != "good" {
 			w.Errorf("repeated: %v", a)
 		}
 		if n := w.stored(); n != 4 {
@@ -263,30 +264,30 @@ func TestCallerThatLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 			return ctx
 		}
 		_, _, err := e.Save(short(), w.task("a", time.Hour))
-		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
-		if !ok || unknown.ID == 0 || !errors.Is(err, processor.ErrOutcomeUnknown) {
+		unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err)
+		if !ok || unknown.ID == 0 || !errors.Is(err, delaytask.ErrOutcomeUnknown) {
 			w.Fatalf("got %v, want an OutcomeUnknownError", err)
 		}
-		w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(e.ids.NextID()))) // holds up the lane
-		again := w.task("a", time.Hour, processor.WithID(unknown.ID))
+		w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(e.ids.NextID()))) // holds up the lane
+		again := w.task("a", time.Hour, delaytask.WithID(unknown.ID))
 		over := short()
 		time.Sleep(20 * time.Millisecond)
 		contexts := map[string]context.Context{"while it waits for its turn": short(), "before it asks": over}
 		for name, ctx := range contexts {
 			_, _, err = e.Save(ctx, again)
-			still, ok := errors.AsType[*processor.OutcomeUnknownError](err)
+			still, ok := errors.AsType[*delaytask.OutcomeUnknownError](err)
 			if !ok || still.ID != unknown.ID || !errors.Is(err, context.Cause(ctx)) {
 				w.Errorf("%s: got %v, want the outcome unknown", name, err)
 			}
-			results, err := e.SaveAll(ctx, []processor.Save{again})
+			results, err := e.SaveAll(ctx, []delaytask.Save{again})
 			if results != nil {
 				err = results[0].Err
 			}
-			if !errors.Is(err, processor.ErrOutcomeUnknown) {
+			if !errors.Is(err, delaytask.ErrOutcomeUnknown) {
 				w.Errorf("%s, in a batch: got %v, want the outcome unknown", name, err)
 			}
 		}
-		if id := w.save(e, "a", time.Hour, processor.WithID(unknown.ID)); id != unknown.ID || w.stored() != 2 {
+		if id := w.save(e, "a", time.Hour, delaytask.WithID(unknown.ID)); id != unknown.ID || w.stored() != 2 {
 			w.Errorf("saved as %d, want %d; %d rows are stored, want 2", id, unknown.ID, w.stored())
 		}
 	})
@@ -301,9 +302,9 @@ func TestSaveThatMeetsItsTaskKeepsTheStoredTime(t *testing.T) {
 		slow, quick := w.engine(store, tags), w.idle(w.store, nil)
 		time.Sleep(2 * time.Second)
 		id := slow.ids.NextID()
-		first := w.saveLater(w.Context(), slow, w.task("a", 2050*time.Millisecond, processor.WithID(id)))
+		first := w.saveLater(w.Context(), slow, w.task("a", 2050*time.Millisecond, delaytask.WithID(id)))
 		time.Sleep(time.Second)
-		if again := w.save(quick, "a", 2050*time.Millisecond, processor.WithID(id)); again != id {
+		if again := w.save(quick, "a", 2050*time.Millisecond, delaytask.WithID(id)); again != id {
 			w.Fatalf("saved as %d, want %d", again, id)
 		}
 		if a := <-first; a.err != nil || a.id != id {
@@ -324,7 +325,7 @@ func TestSaveWithALostReplyThatIsRefusedLaterIsOfUnknownOutcome(t *testing.T) {
 			return classError(row.ClassOperator, "the disk is full")
 		}}, nil)
 		_, _, err := e.Save(w.Context(), w.task("a", time.Hour))
-		if unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err); !ok || unknown.ID == 0 {
+		if unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err); !ok || unknown.ID == 0 {
 			w.Errorf("got %v, want the id and that nobody knows", err)
 		}
 	})
@@ -340,22 +341,22 @@ func TestTakenKeyAfterALostStatementIsOfUnknownOutcome(t *testing.T) {
 			}
 			return nil
 		}}, nil)
-		w.save(w.idle(w.store, nil), "a", time.Hour, processor.WithKey("k"))
-		taken := w.task("a", time.Hour, processor.WithKey("k"))
+		w.save(w.idle(w.store, nil), "a", time.Hour, delaytask.WithKey("k"))
+		taken := w.task("a", time.Hour, delaytask.WithKey("k"))
 		_, _, err := e.Save(w.Context(), taken)
-		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
-		if !ok || errors.Is(err, processor.ErrDuplicate) {
+		unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err)
+		if !ok || errors.Is(err, delaytask.ErrDuplicate) {
 			w.Fatalf("got %v, want an OutcomeUnknownError that is no duplicate", err)
 		}
 		again := w.idle(w.store, nil)
 		_, _, err = again.Save(w.Context(),
-			w.task("a", time.Hour, processor.WithKey("k"), processor.WithID(unknown.ID)))
-		if !errors.Is(err, processor.ErrDuplicate) {
+			w.task("a", time.Hour, delaytask.WithKey("k"), delaytask.WithID(unknown.ID)))
+		if !errors.Is(err, delaytask.ErrDuplicate) {
 			w.Errorf("saved again with the id: %v, want a duplicate", err)
 		}
 		// A row of the chunk is in the table, and the lost statement has it too.
-		results, err := e.SaveAll(w.Context(), []processor.Save{taken, w.task("a", time.Hour)})
-		if err != nil || !errors.Is(results[0].Err, processor.ErrDuplicate) || results[1].Err != nil {
+		results, err := e.SaveAll(w.Context(), []delaytask.Save{taken, w.task("a", time.Hour)})
+		if err != nil || !errors.Is(results[0].Err, delaytask.ErrDuplicate) || results[1].Err != nil {
 			w.Errorf("a chunk: %v, %+v, want a duplicate and a new task", err, results)
 		}
 	})
@@ -372,7 +373,7 @@ func TestSavesGoOnAtOnceWhenTheDatabaseIsBack(t *testing.T) {
 			calls.Add(1)
 			return classError(row.ClassNotApplied, "connection refused")
 		}}, nil)
-		for _, opts := range [][]processor.Option{nil, {processor.WithKey("k")}} {
+		for _, opts := range [][]delaytask.Option{nil, {delaytask.WithKey("k")}} {
 			away.Store(true)
 			calls.Store(0)
 			waits := w.saveLater(w.Context(), e, w.task("a", time.Hour, opts...))
@@ -392,11 +393,11 @@ func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
 		e := w.idle(store, nil)
 		id := e.ids.NextID()
 		first := w.keyLater(e, "occupies the lane")
-		a := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
-		b := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
-		c := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithID(id)))
+		a := w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(id)))
+		b := w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(id)))
+		c := w.saveLater(w.Context(), e, w.task("b", time.Hour, delaytask.WithID(id)))
 		w.allStored(20*time.Second, first, a, b)
-		if got := w.answered(c, 20*time.Second); !errors.Is(got.err, processor.ErrConflict) {
+		if got := w.answered(c, 20*time.Second); !errors.Is(got.err, delaytask.ErrConflict) {
 			w.Errorf("another task under the id: %v, want ErrConflict", got.err)
 		}
 	})
@@ -408,7 +409,7 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 		e := w.idle(txStore{w.store}, nil)
 		soon, passed := time.Now().Add(3*time.Second), time.Now().Add(-time.Second)
 		for _, moment := range []time.Time{soon, passed} {
-			again := w.task("a", 0, processor.WithID(e.ids.NextID()), processor.WithTime(moment))
+			again := w.task("a", 0, delaytask.WithID(e.ids.NextID()), delaytask.WithTime(moment))
 			id := again.ID
 			if _, _, err := e.Save(w.Context(), again); err != nil {
 				w.Fatal(err)
@@ -417,7 +418,7 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 			if got, _, err := e.Save(w.Context(), again); got != id || err != nil {
 				w.Errorf("saved again: %d, %v", got, err)
 			}
-			if got := w.saveAll(w.Context(), e, []processor.Save{again})[0]; got.ID != id || got.Err != nil {
+			if got := w.saveAll(w.Context(), e, []delaytask.Save{again})[0]; got.ID != id || got.Err != nil {
 				w.Errorf("saved again among many: %d, %v", got.ID, got.Err)
 			}
 			if got, err := e.SaveTx(w.Context(), &memTx{}, again); got != id || err != nil {
@@ -428,7 +429,7 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 				other := again
 				other.At = at
 				_, _, err := e.Save(w.Context(), other)
-				if same := moment.Equal(passed) && name == "before"; errors.Is(err, processor.ErrConflict) == same {
+				if same := moment.Equal(passed) && name == "before"; errors.Is(err, delaytask.ErrConflict) == same {
 					w.Errorf("the same task for a moment that is %s: %v", name, err)
 				}
 			}
@@ -440,7 +441,7 @@ func TestKeyOfAnUndecodableTaskStopsNoOtherSave(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(100 * time.Millisecond)
 		e := w.idle(store, nil)
-		id := w.save(e, "a", time.Hour, processor.WithKey("k"))
+		id := w.save(e, "a", time.Hour, delaytask.WithKey("k"))
 		garbled := w.row(id)
 		garbled.Headers = []byte("{")
 		w.store.Plant(garbled)
@@ -459,7 +460,7 @@ func TestQueueOfSavesIsBounded(t *testing.T) {
 		store, _ := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
 		body := strings.Repeat("x", 1<<20)
-		big, err := processor.NewSave("a", body, time.Hour, processor.Limits{})
+		big, err := request.NewSave("a", body, time.Hour, request.Limits{})
 		w.must(err)
 		overloaded := 0
 		var answers []<-chan answer
@@ -467,7 +468,7 @@ func TestQueueOfSavesIsBounded(t *testing.T) {
 			answers = append(answers, w.saveLater(w.Context(), e, big))
 		}
 		for _, done := range answers {
-			if a := <-done; errors.Is(a.err, processor.ErrOverloaded) {
+			if a := <-done; errors.Is(a.err, delaytask.ErrOverloaded) {
 				overloaded++
 			} else if a.err != nil {
 				w.Error(a.err)

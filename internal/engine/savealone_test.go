@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Another transaction holds keys. Only saves under these keys wait.
@@ -61,7 +61,7 @@ func TestSavesThatWaitForALockHoldUpNoOther(t *testing.T) {
 		for _, done := range waiting {
 			if a := w.answered(done, time.Minute); a.err == nil {
 				stored++
-			} else if !errors.Is(a.err, processor.ErrDuplicate) {
+			} else if !errors.Is(a.err, delaytask.ErrDuplicate) {
 				w.Error(a.err)
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestAChunkIsBoundedByItsBytes(t *testing.T) {
@@ -25,9 +25,9 @@ func TestAChunkIsBoundedByItsBytes(t *testing.T) {
 			}
 			return nil
 		}}, nil)
-		tasks := make([]processor.Save, 10)
+		tasks := make([]delaytask.Save, 10)
 		for i := range tasks {
-			tasks[i] = w.task("a", time.Hour, processor.WithPriority(i))
+			tasks[i] = w.task("a", time.Hour, delaytask.WithPriority(i))
 			tasks[i].Body = make([]byte, 1_000_000)
 		}
 		for i, r := range w.saveAll(w.Context(), e, tasks) {
@@ -39,16 +39,16 @@ func TestAChunkIsBoundedByItsBytes(t *testing.T) {
 }
 
 // keyed makes tasks with keys of their own.
-func (w *world) keyed(n int) []processor.Save {
-	tasks := make([]processor.Save, n)
+func (w *world) keyed(n int) []delaytask.Save {
+	tasks := make([]delaytask.Save, n)
 	for i := range tasks {
-		tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint("k", i)))
+		tasks[i] = w.task("a", time.Hour, delaytask.WithKey(fmt.Sprint("k", i)))
 	}
 	return tasks
 }
 
 // saveAll saves tasks of which none is wrong in itself.
-func (w *world) saveAll(ctx context.Context, e *Engine, tasks []processor.Save) []processor.SaveResult {
+func (w *world) saveAll(ctx context.Context, e *Engine, tasks []delaytask.Save) []delaytask.SaveResult {
 	w.Helper()
 	saved, err := e.SaveAll(ctx, tasks)
 	if err != nil || len(saved) != len(tasks) {
@@ -63,27 +63,27 @@ func (w *world) stored() int { return len(w.store.All()) }
 func TestARefusedTaskTakesItsChunkAlong(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)
-		other := w.save(e, "a", time.Hour, processor.WithID(1<<40))
-		held := w.save(e, "a", time.Hour, processor.WithKey("k703"))
+		other := w.save(e, "a", time.Hour, delaytask.WithID(1<<40))
+		held := w.save(e, "a", time.Hour, delaytask.WithKey("k703"))
 		tasks := w.keyed(1200)
-		tasks[700] = w.task("b", time.Hour, processor.WithID(other))
+		tasks[700] = w.task("b", time.Hour, delaytask.WithID(other))
 		saved := w.saveAll(w.Context(), e, tasks)
 		for i, r := range saved {
 			if r.Chunk != i/save.MaxRows {
 				w.Errorf("task %d is of chunk %d", i, r.Chunk)
 			}
-			switch chunk, _ := errors.AsType[*processor.ChunkError](r.Err); {
+			switch chunk, _ := errors.AsType[*delaytask.ChunkError](r.Err); {
 			case i == 700:
-				if !errors.Is(r.Err, processor.ErrConflict) {
+				if !errors.Is(r.Err, delaytask.ErrConflict) {
 					w.Errorf("the refused one: %+v", r)
 				}
 			case i == 703:
-				if r.ID != held || !errors.Is(r.Err, processor.ErrDuplicate) {
+				if r.ID != held || !errors.Is(r.Err, delaytask.ErrDuplicate) {
 					w.Errorf("the duplicate: %+v", r)
 				}
 			case i/save.MaxRows == 1:
-				if chunk == nil || chunk.Index != 700 || !errors.Is(r.Err, processor.ErrChunkRefused) ||
-					errors.Is(r.Err, processor.ErrConflict) || r.ID != 0 {
+				if chunk == nil || chunk.Index != 700 || !errors.Is(r.Err, delaytask.ErrChunkRefused) ||
+					errors.Is(r.Err, delaytask.ErrConflict) || r.ID != 0 {
 					w.Fatalf("task %d of the refused chunk: %+v", i, r)
 				}
 			case r.Err != nil || w.row(r.ID).Key != tasks[i].Key:
@@ -100,14 +100,14 @@ func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *tes
 	inBubble(t, func(w *world) {
 		e := w.idle(w.refusing(), nil)
 		for _, bad := range []int{0, 1, 311, 499} {
-			tasks := make([]processor.Save, save.MaxRows+1)
+			tasks := make([]delaytask.Save, save.MaxRows+1)
 			for i := range tasks {
 				tasks[i] = w.task("a", time.Hour)
 			}
-			tasks[bad] = w.task("a", time.Hour, processor.WithPriority(66))
+			tasks[bad] = w.task("a", time.Hour, delaytask.WithPriority(66))
 			before := w.stored()
 			saved := w.saveAll(w.Context(), e, tasks)
-			chunk, _ := errors.AsType[*processor.ChunkError](saved[(bad+1)%save.MaxRows].Err)
+			chunk, _ := errors.AsType[*delaytask.ChunkError](saved[(bad+1)%save.MaxRows].Err)
 			if row.ClassOf(saved[bad].Err) != row.ClassCaller || chunk == nil || chunk.Index != bad ||
 				saved[save.MaxRows].Err != nil {
 				w.Errorf("task %d: %v, its neighbour %v", bad, saved[bad].Err, saved[(bad+1)%save.MaxRows].Err)
@@ -122,21 +122,21 @@ func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *tes
 func TestTasksThatMeetEachOtherInAChunk(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)
-		own := processor.WithID(1 << 40)
-		tasks := []processor.Save{
+		own := delaytask.WithID(1 << 40)
+		tasks := []delaytask.Save{
 			w.task(
 				"a",
 				time.Hour,
-				processor.WithKey("k"),
-			), w.task("a", time.Hour), w.task("a", time.Hour, processor.WithKey("k")),
+				delaytask.WithKey("k"),
+			), w.task("a", time.Hour), w.task("a", time.Hour, delaytask.WithKey("k")),
 			w.task("b", time.Hour, own), w.task("b", time.Hour, own),
 		}
 		saved := w.saveAll(w.Context(), e, tasks)
-		if !errors.Is(saved[2].Err, processor.ErrDuplicate) || saved[2].ID != saved[0].ID || saved[4].Err != nil ||
+		if !errors.Is(saved[2].Err, delaytask.ErrDuplicate) || saved[2].ID != saved[0].ID || saved[4].Err != nil ||
 			saved[4].ID != saved[3].ID || w.stored() != 3 {
 			w.Errorf("got %+v, %d rows", saved, w.stored())
 		}
-		again := w.saveAll(w.Context(), e, []processor.Save{tasks[0], tasks[2], tasks[3]})
+		again := w.saveAll(w.Context(), e, []delaytask.Save{tasks[0], tasks[2], tasks[3]})
 		if again[0].ID != saved[0].ID || again[1].ID != saved[0].ID || again[2].ID != saved[3].ID ||
 			again[2].Err != nil ||
 			w.stored() != 3 {
@@ -144,8 +144,8 @@ func TestTasksThatMeetEachOtherInAChunk(t *testing.T) {
 		}
 		tasks = append(tasks, w.task("c", time.Hour, own))
 		for i, r := range w.saveAll(w.Context(), e, tasks[1:]) {
-			if want := i == len(tasks)-2; errors.Is(r.Err, processor.ErrConflict) != want ||
-				errors.Is(r.Err, processor.ErrChunkRefused) == want {
+			if want := i == len(tasks)-2; errors.Is(r.Err, delaytask.ErrConflict) != want ||
+				errors.Is(r.Err, delaytask.ErrChunkRefused) == want {
 				w.Errorf("one id for two contents: %d is %+v", i, r)
 			}
 		}
@@ -169,12 +169,12 @@ func TestAChunkWithALostReplyIsStoredOnceAndWhole(t *testing.T) {
 				return meet(func() { _ = w.store.Insert(context.Background(), nil, rows) })
 			}}, nil)
 			before := w.stored()
-			tasks := make([]processor.Save, 1100)
+			tasks := make([]delaytask.Save, 1100)
 			for i := range tasks {
-				tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint(fault, " ", i)))
+				tasks[i] = w.task("a", time.Hour, delaytask.WithKey(fmt.Sprint(fault, " ", i)))
 			}
 			for i, r := range w.saveAll(w.Context(), e, append(tasks, tasks[600])) {
-				if i == 1100 && !errors.Is(r.Err, processor.ErrDuplicate) ||
+				if i == 1100 && !errors.Is(r.Err, delaytask.ErrDuplicate) ||
 					i < 1100 && (r.Err != nil || !w.exists(r.ID)) {
 					w.Fatalf("call %d: task %d: %+v", fault, i, r)
 				}
@@ -196,7 +196,7 @@ func TestCallerThatLeavesAChunkIsToldItsIDs(t *testing.T) {
 		tasks := w.keyed(save.MaxRows + 10) // the second chunk waits for the first
 		saved := w.saveAll(ctx, e, tasks)
 		for i, r := range saved {
-			unknown, ok := errors.AsType[*processor.OutcomeUnknownError](r.Err)
+			unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](r.Err)
 			if ok != (i < save.MaxRows) || !errors.Is(r.Err, context.DeadlineExceeded) {
 				w.Fatalf("task %d: %v", i, r.Err)
 			}
@@ -223,21 +223,21 @@ func TestCallerThatLeavesAChunkIsToldItsIDs(t *testing.T) {
 func TestAKeyOfAChunkIsFreeOnceItsTaskIsFinished(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)
-		first := w.save(e, "a", time.Hour, processor.WithID(1<<40), processor.WithKey("k"))
+		first := w.save(e, "a", time.Hour, delaytask.WithID(1<<40), delaytask.WithKey("k"))
 		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: first}, false)
 		w.must(err)
-		key := processor.WithKey("k")
-		saved := w.saveAll(w.Context(), e, []processor.Save{
+		key := delaytask.WithKey("k")
+		saved := w.saveAll(w.Context(), e, []delaytask.Save{
 			w.task(
 				"a",
 				time.Hour,
-				processor.WithID(first),
+				delaytask.WithID(first),
 				key,
 			), w.task("a", 2*time.Hour, key), w.task("a", 3*time.Hour, key),
 		})
 		second, third := saved[1], saved[2]
 		if saved[0].Err != nil || second.Err != nil || second.ID == first || third.ID != second.ID ||
-			!errors.Is(third.Err, processor.ErrDuplicate) {
+			!errors.Is(third.Err, delaytask.ErrDuplicate) {
 			w.Errorf("saved %+v", saved)
 		}
 		if n := w.stored(); n != 2 {

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // plainInsert is the row that another program's plain INSERT makes of the same task a moment later, under the number
@@ -61,30 +61,30 @@ var foreignRows = map[string]struct {
 var ways = map[string]struct {
 	tasks, least int
 	lost         bool // the first statement, so that the plain INSERT takes the id before the second
-	save         func(w *world, e *Engine, tasks []processor.Save) []processor.SaveResult
+	save         func(w *world, e *Engine, tasks []delaytask.Save) []delaytask.SaveResult
 }{
 	"Alone":               {1, 1, false, saveAtOnce},
 	"AfterALostStatement": {1, 1, true, saveAtOnce},
 	"AmongOtherCallers":   {5, 2, false, saveAtOnce},
-	"AmongMany": {3, 3, false, func(w *world, e *Engine, tasks []processor.Save) []processor.SaveResult {
+	"AmongMany": {3, 3, false, func(w *world, e *Engine, tasks []delaytask.Save) []delaytask.SaveResult {
 		return w.saveAll(w.Context(), e, tasks)
 	}},
-	"InATransaction": {1, 1, false, func(w *world, e *Engine, tasks []processor.Save) []processor.SaveResult {
+	"InATransaction": {1, 1, false, func(w *world, e *Engine, tasks []delaytask.Save) []delaytask.SaveResult {
 		tx := &memTx{}
 		id, err := e.SaveTx(w.Context(), tx, tasks[0])
-		return []processor.SaveResult{{ID: id, Err: errors.Join(err, tx.end(true))}}
+		return []delaytask.SaveResult{{ID: id, Err: errors.Join(err, tx.end(true))}}
 	}},
 }
 
 // saveAtOnce saves each task for a caller of its own.
-func saveAtOnce(w *world, e *Engine, tasks []processor.Save) (saved []processor.SaveResult) {
+func saveAtOnce(w *world, e *Engine, tasks []delaytask.Save) (saved []delaytask.SaveResult) {
 	var answers []<-chan answer
 	for _, task := range tasks {
 		answers = append(answers, w.saveLater(w.Context(), e, task))
 	}
 	for _, done := range answers {
 		a := <-done
-		saved = append(saved, processor.SaveResult{ID: a.id, Err: a.err})
+		saved = append(saved, delaytask.SaveResult{ID: a.id, Err: a.err})
 	}
 	return saved
 }
@@ -112,11 +112,11 @@ func TestPlainInsertThatTakesOurNextIDFailsNoSave(t *testing.T) {
 			t.Run(name+how, func(t *testing.T) {
 				inBubble(t, func(w *world) {
 					store, stolen := takeID(txStore{w.store}, way.least, way.lost, c.foreign)
-					tasks := make([]processor.Save, way.tasks)
+					tasks := make([]delaytask.Save, way.tasks)
 					for i := range tasks {
 						tasks[i] = w.task("a", c.delay)
 						if c.at {
-							tasks[i] = w.task("a", 0, processor.WithTime(time.Now().Add(c.delay)))
+							tasks[i] = w.task("a", 0, delaytask.WithTime(time.Now().Add(c.delay)))
 						}
 					}
 					for _, r := range way.save(w, w.idle(store, nil), tasks) {
@@ -139,9 +139,9 @@ func TestPlainInsertOfTheSameKeyThatTakesOurNextIDIsADuplicate(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				store, stolen := takeID(txStore{w.store}, 1, false, plainInsert)
-				task := w.task("a", time.Hour, processor.WithKey("k"))
-				got := ways[how].save(w, w.idle(store, nil), []processor.Save{task})[0]
-				if got.ID != stolen.Load() || !errors.Is(got.Err, processor.ErrDuplicate) || w.stored() != 1 {
+				task := w.task("a", time.Hour, delaytask.WithKey("k"))
+				got := ways[how].save(w, w.idle(store, nil), []delaytask.Save{task})[0]
+				if got.ID != stolen.Load() || !errors.Is(got.Err, delaytask.ErrDuplicate) || w.stored() != 1 {
 					w.Errorf("got %+v, want %d and ErrDuplicate; %d rows are stored", got, stolen.Load(), w.stored())
 				}
 			})
@@ -208,8 +208,8 @@ func TestInsertThatArrivesTwiceIsStoredOnce(t *testing.T) {
 			}
 			return err
 		}}, nil)
-		later := processor.WithTime(time.Now().Add(time.Hour))
-		for _, task := range []processor.Save{w.task("a", 0), w.task("a", 0, later)} {
+		later := delaytask.WithTime(time.Now().Add(time.Hour))
+		for _, task := range []delaytask.Save{w.task("a", 0), w.task("a", 0, later)} {
 			before := w.stored()
 			id, _, err := e.Save(w.Context(), task)
 			if err != nil || !w.exists(id) || w.stored() != before+1 {

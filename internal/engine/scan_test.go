@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -301,7 +302,7 @@ const passPage = 500
 func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		w.saveMany(e, "a", passPage+20, processor.WithTTR(time.Hour))
+		w.saveMany(e, "a", passPage+20, delaytask.WithTTR(time.Hour))
 		w.takeAll(e, "a", passPage+20)
 		// A claim for a pop whose reply was lost, and that was applied after all.
 		late := row.At(time.Now())

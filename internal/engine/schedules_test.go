@@ -11,8 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
@@ -21,9 +23,9 @@ import (
 )
 
 // schedule stores a schedule of the tag "a".
-func (w *world) schedule(e *Engine, name, line string, opts ...processor.Option) row.Schedule {
+func (w *world) schedule(e *Engine, name, line string, opts ...delaytask.Option) row.Schedule {
 	w.Helper()
-	save, err := processor.NewSchedule(name, processor.Spec{}, "a", name, processor.Limits{}, opts...)
+	save, err := request.NewSchedule(name, delaytask.Spec{}, "a", name, request.Limits{}, opts...)
 	w.must(err)
 	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
 	w.must(err)
@@ -63,10 +65,10 @@ func TestTicksOfOneSecondRunEachOnItsMillisecond(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var last time.Time
 		n := 0
-		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
 			s := task.Schedule
 			n++
-			if s == nil || s.Cause != processor.CauseTick || !last.IsZero() && s.Tick != last.Add(time.Second) {
+			if s == nil || s.Cause != delaytask.CauseTick || !last.IsZero() && s.Tick != last.Add(time.Second) {
 				w.Errorf("run %d after %v: %+v", n, last, s)
 			}
 			last = s.Tick
@@ -101,7 +103,7 @@ func TestASerialRunThatTakesLongLetsTicksPass(t *testing.T) {
 func TestARunIsNotTriedAgainAfterTheNextTick(t *testing.T) {
 	inBubble(t, func(w *world) {
 		tries := 0
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			tries++
 			return errors.New("boom")
 		}}, func(c *Config) { c.Backoff = processor.Constant(4 * time.Second) })
@@ -118,7 +120,7 @@ func TestARunIsNotTriedAgainAfterTheNextTick(t *testing.T) {
 func TestARetryThatWaitsThroughAnOutageDoesNotBeginAfterTheNextTick(t *testing.T) {
 	inBubble(t, func(w *world) {
 		tries := 0
-		serve := serving{"a": func(context.Context, *processor.Task) error {
+		serve := serving{"a": func(context.Context, *delaytask.Task) error {
 			if tries++; tries > 1 {
 				return nil
 			}
@@ -173,7 +175,7 @@ func TestAnotherNodeTakesOver(t *testing.T) {
 func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 	inBubble(t, func(w *world) {
 		running, together := 0, 0
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *delaytask.Task) error {
 			running++
 			together = max(together, running)
 			<-ctx.Done()
@@ -183,7 +185,7 @@ func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 		}})
 		w.lossy[e] = true // its processor takes longer than the grace
 		time.Sleep(time.Second / 2)
-		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		w.schedule(e, "latest", "@every 20s", delaytask.WithOverlap(delaytask.OverlapReplace))
 		time.Sleep(70 * time.Second)
 		synctest.Wait()
 		if together != 1 {
@@ -204,12 +206,12 @@ func TestAReplacedRunEndsBeforeTheNextOneBegins(t *testing.T) {
 // A processor that returns by itself may do so before its process sees that the run was replaced.
 func TestAReplacedRunThatReturnsByItselfHoldsNothingUp(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			time.Sleep(20*time.Second + 50*time.Millisecond)
 			return nil
 		}})
 		time.Sleep(time.Second / 2)
-		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		w.schedule(e, "latest", "@every 20s", delaytask.WithOverlap(delaytask.OverlapReplace))
 		time.Sleep(90 * time.Second)
 		for _, r := range w.of("a")[1:] {
 			if late := r.Execution.Sub(r.Expected); late > time.Second {
@@ -222,7 +224,7 @@ func TestAReplacedRunThatReturnsByItselfHoldsNothingUp(t *testing.T) {
 func TestARetriedOldRunIsInTheWay(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var succeeds atomic.Bool
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *delaytask.Task) error {
 			if !succeeds.Load() {
 				return processor.Permanent(errors.New("boom"))
 			}
@@ -234,7 +236,7 @@ func TestARetriedOldRunIsInTheWay(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		succeeds.Store(true)
 		err := e.Retry(w.Context(), control.Ref{ID: w.of("a")[0].ID})
-		if err != nil && !errors.Is(err, processor.ErrDuplicate) {
+		if err != nil && !errors.Is(err, delaytask.ErrDuplicate) {
 			w.Error(err)
 		}
 		time.Sleep(40 * time.Second)
@@ -249,7 +251,7 @@ func pauseFor(reason string) func(schedule.State) (row.Decision, error) {
 func TestTheHistoryIsTrimmed(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing})
-		w.schedule(e, "beat", "@every 1s", processor.WithKeepRuns(10))
+		w.schedule(e, "beat", "@every 1s", delaytask.WithKeepRuns(10))
 		time.Sleep(5 * time.Minute)
 		if n := len(w.history("beat")); n < 10 || n > 10+200 {
 			w.Errorf("%d rows", n)
@@ -259,7 +261,7 @@ func TestTheHistoryIsTrimmed(t *testing.T) {
 
 func TestSchedulesAreMeasured(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
 			if string(task.Body) == "bad" {
 				return processor.Permanent(errors.New("boom"))
 			}
@@ -465,18 +467,18 @@ func TestAScheduleGoesOnAfterATickThatWasSkippedAhead(t *testing.T) {
 // end of its lease all the same.
 func TestAReplacedRunThatOutlastsTheGraceHoldsItsLease(t *testing.T) {
 	inBubble(t, func(w *world) {
-		first := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		first := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			time.Sleep(time.Minute)
 			return nil
 		}}, func(c *Config) { c.StopGrace = time.Second })
 		w.lossy[first] = true
 		time.Sleep(time.Second / 2)
-		w.schedule(first, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		w.schedule(first, "latest", "@every 20s", delaytask.WithOverlap(delaytask.OverlapReplace))
 		second := w.engine(w.store, serving{"b": nothing})
 		time.Sleep(20 * time.Second)
 		time.Sleep(time.Until(w.of("a")[0].Expected.Std()) + 19500*time.Millisecond)
 		err := first.Stop(w.Context())
-		if !errors.Is(err, processor.ErrGraceEnded) {
+		if !errors.Is(err, delaytask.ErrGraceEnded) {
 			w.Fatal(err)
 		}
 		next := w.of("a")[1]
@@ -492,8 +494,8 @@ func TestAReplacedRunThatOutlastsTheGraceHoldsItsLease(t *testing.T) {
 func TestOfTwoReplacedRunsTheLastToReturnCounts(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var running atomic.Int32
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
-			if task.Schedule.Cause == processor.CauseManual {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
+			if task.Schedule.Cause == delaytask.CauseManual {
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -507,7 +509,7 @@ func TestOfTwoReplacedRunsTheLastToReturnCounts(t *testing.T) {
 		}})
 		w.lossy[e] = true
 		time.Sleep(time.Second / 2)
-		w.schedule(e, "latest", "@every 20s", processor.WithOverlap(processor.OverlapReplace))
+		w.schedule(e, "latest", "@every 20s", delaytask.WithOverlap(delaytask.OverlapReplace))
 		time.Sleep(30 * time.Second)
 		_, err := e.Schedules().Change(w.Context(), "latest", func(st schedule.State) (row.Decision, error) {
 			d, _, err := schedule.Trigger(st, true)

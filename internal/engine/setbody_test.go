@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -90,7 +91,7 @@ func TestAChangeOfUnknownOutcomeIsNotTakenForAnothers(t *testing.T) {
 
 func TestNewBodyKeepsAttemptsAndTheTimeOfTheNext(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
 			if string(task.Body) != "good" {
 				return errors.New("a bad body")
 			}
@@ -201,8 +202,8 @@ func TestChangesOfARowThatCannotBeReadSaySo(t *testing.T) {
 			"cancel": cancel, "reschedule": reschedule, "set body": body,
 			"retry": e.Retry(w.Context(), control.Ref{ID: id}),
 		} {
-			if !errors.Is(err, processor.ErrBroken) {
-				w.Errorf("%s: got %v, want %v", call, err, processor.ErrBroken)
+			if !errors.Is(err, delaytask.ErrBroken) {
+				w.Errorf("%s: got %v, want %v", call, err, delaytask.ErrBroken)
 			}
 		}
 	})
@@ -232,7 +233,7 @@ func TestAConditionalChangeKeepsItsVersionWhenItIsRepeated(t *testing.T) {
 		if afterAnother {
 			body = "other"
 		}
-		if afterAnother != errors.Is(err, processor.ErrVersionChanged) || !afterAnother && err != nil {
+		if afterAnother != errors.Is(err, delaytask.ErrVersionChanged) || !afterAnother && err != nil {
 			w.Errorf("after another: %v, %v", afterAnother, err)
 		}
 		time.Sleep(30 * time.Second)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -70,12 +71,12 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 		"ErrorNotUTF8":    {func() error { return errors.New("a\xffb\x00c") }, row.Failed, 1, 0, true, 1},
 		"NegativeBackoff": {func() error { return processor.RetryAfter(boom, -time.Hour) }, row.Failed, 2, 0, true, 2},
 	}, func(w *world, c attempt) {
-		result := func(context.Context, *processor.Task) error { return c.result() }
+		result := func(context.Context, *delaytask.Task) error { return c.result() }
 		e := w.engine(w.store, serving{"a": result}, func(cfg *Config) {
 			cfg.Backoff = func(attempt int) time.Duration { return time.Duration(attempt) * time.Hour }
 		})
 		time.Sleep(time.Second)
-		id := w.save(e, "a", 0, processor.WithMaxAttempts(c.attempts))
+		id := w.save(e, "a", 0, delaytask.WithMaxAttempts(c.attempts))
 		time.Sleep(5 * time.Second)
 		started := row.At(w.runs.of(id)[0].at)
 		r := w.row(id)
@@ -108,12 +109,12 @@ func (e *pointerError) Error() string { return e.text }
 func TestRetriesGoOnUntilTheAttemptsAreUsedUp(t *testing.T) {
 	inBubble(t, func(w *world) {
 		failed := make(chan error, 1)
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			return errors.New("boom")
 		}}, func(c *Config) {
-			c.OnFailed = func(_ context.Context, _ *processor.Task, err error) { failed <- err }
+			c.OnFailed = func(_ context.Context, _ *delaytask.Task, err error) { failed <- err }
 		})
-		id := w.save(e, "a", 0, processor.WithMaxAttempts(4))
+		id := w.save(e, "a", 0, delaytask.WithMaxAttempts(4))
 		time.Sleep(30 * time.Second)
 		runs := w.runs.of(id)
 		if len(runs) != 4 {
@@ -141,11 +142,11 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 	inBubble(t, func(w *world) {
 		told := make(chan error, 1)
 		const runs = 700 * time.Millisecond // a look at the versions would tell otherwise
-		e := w.engine(w.store, serving{"a": untilEnd(runs, nil), "fails": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": untilEnd(runs, nil), "fails": func(context.Context, *delaytask.Task) error {
 			time.Sleep(runs)
 			return processor.Permanent(errors.New("ours"))
 		}}, func(c *Config) {
-			c.OnFailed = func(_ context.Context, _ *processor.Task, err error) { told <- err }
+			c.OnFailed = func(_ context.Context, _ *delaytask.Task, err error) { told <- err }
 		})
 		time.Sleep(time.Second)
 		ids := append(w.saveMany(e, "a", 10), w.save(e, "fails", 0))
@@ -201,10 +202,10 @@ func TestResultThatTheDatabaseRefusesDoesNotStick(t *testing.T) {
 			return w.store.Update(ctx, nil, changes)
 		}}, serving{
 			"a":      nothing,
-			"poison": func(context.Context, *processor.Task) error { return errors.New("poison") },
+			"poison": func(context.Context, *delaytask.Task) error { return errors.New("poison") },
 		})
 		time.Sleep(time.Second)
-		bad := w.save(e, "poison", 0, processor.WithMaxAttempts(1))
+		bad := w.save(e, "poison", 0, delaytask.WithMaxAttempts(1))
 		good := w.save(e, "a", 0)
 		time.Sleep(5 * time.Second)
 		w.completed(good, time.Second)
@@ -252,17 +253,17 @@ func TestRetryThatIsStoredHasSucceededWhateverFailsAfterIt(t *testing.T) {
 func TestRetryByAnOperatorStartsAfresh(t *testing.T) {
 	inBubble(t, func(w *world) {
 		broken := true
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			if broken {
 				return errors.New("boom")
 			}
 			return nil
 		}})
-		id := w.save(e, "a", 0, processor.WithMaxAttempts(2), processor.WithKey("k"))
+		id := w.save(e, "a", 0, delaytask.WithMaxAttempts(2), delaytask.WithKey("k"))
 		time.Sleep(5 * time.Second)
 		failed := w.row(id)
-		rival := w.save(e, "a", time.Hour, processor.WithKey("k"))
-		if err := e.Retry(w.Context(), control.Ref{ID: id}); !errors.Is(err, processor.ErrDuplicate) {
+		rival := w.save(e, "a", time.Hour, delaytask.WithKey("k"))
+		if err := e.Retry(w.Context(), control.Ref{ID: id}); !errors.Is(err, delaytask.ErrDuplicate) {
 			w.Errorf("retry while the key is taken: %v", err)
 		}
 		_, err := e.Cancel(w.Context(), nil, control.Ref{ID: rival}, false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -64,7 +65,7 @@ func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 
 // counting is a processor that works for d and tells how many run at once, and did at most.
 func counting(running, most *atomic.Int64, d time.Duration) processor.Func {
-	return func(context.Context, *processor.Task) error {
+	return func(context.Context, *delaytask.Task) error {
 		most.Store(max(most.Load(), running.Add(1)))
 		defer running.Add(-1)
 		time.Sleep(d)
@@ -105,7 +106,7 @@ const (
 func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var slow atomic.Bool
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *delaytask.Task) error {
 			if slow.Load() {
 				lifecycle.Sleep(ctx, 5*time.Second)
 			}
@@ -143,15 +144,15 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 			}
 			return do()
 		}}
-		e := w.engine(store, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(store, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			if task.Priority > 0 {
 				lifecycle.Sleep(ctx, 5*time.Second)
 			}
 			return nil
 		}}, func(c *Config) { c.Concurrency = 1 })
 		w.quicken(e, "a")
-		w.save(e, "a", 2*time.Second, processor.WithPriority(1))
-		ids := w.many(e, 10, "a", 2*time.Second, processor.WithTTR(time.Second))
+		w.save(e, "a", 2*time.Second, delaytask.WithPriority(1))
+		ids := w.many(e, 10, "a", 2*time.Second, delaytask.WithTTR(time.Second))
 		time.Sleep(2*time.Second - lead)
 		late.Store(true)
 		hangs.Store(true)
@@ -173,7 +174,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var slow atomic.Bool
-		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			if slow.Load() {
 				time.Sleep(time.Hour) // whatever its context says
 			}
@@ -204,7 +205,7 @@ func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 
 func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
 			if task.Attempt == 1 {
 				runtime.Goexit()
 			}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Stop ends the engine. Where other nodes take the shares over, it goes on to claim what falls due until they do. Tasks
@@ -33,7 +33,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	e.findersDone.Wait()
 	findersErr := e.stopFinders()
 	told := e.announceLeaving()
-	grace, cancelGrace := context.WithTimeoutCause(ctx, e.cfg.StopGrace, processor.ErrGraceEnded)
+	grace, cancelGrace := context.WithTimeoutCause(ctx, e.cfg.StopGrace, delaytask.ErrGraceEnded)
 	defer cancelGrace()
 	if told {
 		e.handSharesOver(grace)
@@ -45,7 +45,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	e.runqueue.Close()
 
 	drainErr := e.pool.Drain(grace)
-	e.pool.EndProcessors(processor.ErrStopping)
+	e.pool.EndProcessors(delaytask.ErrStopping)
 	if drainErr != nil {
 		e.pool.ReleaseRest()
 	}

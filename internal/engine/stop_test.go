@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -44,18 +46,18 @@ func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
 	inBubbles(t, map[string]bool{"Obeys": false, "Ignores": true}, func(w *world, ignores bool) {
 		wake := make(chan struct{})
 		defer close(wake)
-		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *delaytask.Task) error {
 			if ignores {
 				<-wake
 				return nil
 			}
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), processor.ErrStopping) {
+			if !errors.Is(context.Cause(ctx), delaytask.ErrStopping) {
 				w.Errorf("the context ended with %v", context.Cause(ctx))
 			}
 			return ctx.Err()
 		}}, func(c *Config) { c.StopGrace = 5 * time.Second })
-		id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
+		id := w.save(e, "a", 0, delaytask.WithMaxAttempts(1))
 		time.Sleep(time.Second)
 		w.engine(w.store, serving{"a": nothing}) // takes over
 		if err := w.stop(e, 7*time.Second); err == nil {
@@ -152,7 +154,7 @@ func TestStopEndsAfterALostReplyOfADatabaseThatIsGone(t *testing.T) {
 		time.Sleep(time.Second)
 		w.save(e, "a", 3*time.Second)
 		<-lost
-		if err := w.stop(e, 12*time.Second); !errors.Is(err, processor.ErrGraceEnded) {
+		if err := w.stop(e, 12*time.Second); !errors.Is(err, delaytask.ErrGraceEnded) {
 			w.Errorf("Stop: %v", err)
 		}
 	})
@@ -214,9 +216,9 @@ func TestStartStopStress(t *testing.T) {
 		for i := range 6 {
 			wg.Go(func() { _ = e.Start(t.Context()) })
 			wg.Go(func() {
-				task, _ := processor.NewSave("a", "", 0, processor.Limits{})
+				task, _ := request.NewSave("a", "", 0, request.Limits{})
 				id, _, err := e.Save(t.Context(), task)
-				if err != nil && !errors.Is(err, processor.ErrClosed) {
+				if err != nil && !errors.Is(err, delaytask.ErrClosed) {
 					t.Error(err)
 				}
 				_, _ = e.Cancel(t.Context(), nil, control.Ref{ID: id}, false)
@@ -239,9 +241,9 @@ func TestHookThatDoesNotReturnDoesNotHoldUpAStop(t *testing.T) {
 	inBubble(t, func(w *world) {
 		block := make(chan struct{})
 		defer close(block)
-		permanent := func(context.Context, *processor.Task) error { return processor.Permanent(errors.New("no")) }
+		permanent := func(context.Context, *delaytask.Task) error { return processor.Permanent(errors.New("no")) }
 		e := w.engine(w.store, serving{"a": permanent}, func(c *Config) {
-			c.OnFailed = func(context.Context, *processor.Task, error) { <-block }
+			c.OnFailed = func(context.Context, *delaytask.Task, error) { <-block }
 		})
 		w.save(e, "a", 0)
 		time.Sleep(time.Second)

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
@@ -54,7 +54,7 @@ func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 			return err
 		}
 		w.must(pop(tags...))
-		if err := pop("one more"); !errors.Is(err, processor.ErrOverloaded) {
+		if err := pop("one more"); !errors.Is(err, delaytask.ErrOverloaded) {
 			w.Errorf("one more: %v", err)
 		}
 		if err := pop(tags[:2]...); err != nil {

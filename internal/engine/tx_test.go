@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
@@ -145,14 +146,14 @@ func TestSaveInATransactionRunsOnceItIsCommitted(t *testing.T) {
 func TestSaveInATransactionMeetsAKeyAndAForeignNumber(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(txStore{w.store}, nil)
-		taken := w.save(e, "a", time.Hour, processor.WithKey("k"))
+		taken := w.save(e, "a", time.Hour, delaytask.WithKey("k"))
 		tx := &memTx{}
-		id, err := e.SaveTx(w.Context(), tx, w.task("a", time.Hour, processor.WithKey("k")))
-		if id != taken || !errors.Is(err, processor.ErrDuplicate) {
+		id, err := e.SaveTx(w.Context(), tx, w.task("a", time.Hour, delaytask.WithKey("k")))
+		if id != taken || !errors.Is(err, delaytask.ErrDuplicate) {
 			w.Errorf("got %d, %v; want %d and ErrDuplicate", id, err, taken)
 		}
-		id, err = e.SaveTx(w.Context(), tx, w.task("b", time.Hour, processor.WithID(taken)))
-		if !errors.Is(err, processor.ErrConflict) {
+		id, err = e.SaveTx(w.Context(), tx, w.task("b", time.Hour, delaytask.WithID(taken)))
+		if !errors.Is(err, delaytask.ErrConflict) {
 			w.Errorf("got %d, %v; want ErrConflict", id, err)
 		}
 	})
@@ -176,10 +177,10 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 		w.must(err)
 		const saved = 7 << 40
 		rolledBack(func(tx *memTx) error {
-			_, err := e.SaveTx(w.Context(), tx, w.task("a", 2*time.Second, processor.WithID(saved)))
+			_, err := e.SaveTx(w.Context(), tx, w.task("a", 2*time.Second, delaytask.WithID(saved)))
 			return err
 		})
-		w.save(other, "a", 30*time.Second, processor.WithID(saved))
+		w.save(other, "a", 30*time.Second, delaytask.WithID(saved))
 		time.Sleep(20 * time.Second)
 		for name, id := range map[string]int64{"put off": moved, "saved anew": saved} {
 			if n := len(w.runs.of(id)); n > 0 {
@@ -229,7 +230,7 @@ func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 
 // completeTx is a processor that completes its task in a transaction, which it ends after a while.
 func completeTx(w *world, hold time.Duration, commit bool, result error) processor.Func {
-	return func(ctx context.Context, _ *processor.Task) error {
+	return func(ctx context.Context, _ *delaytask.Task) error {
 		tx := &memTx{}
 		err := processor.CompleteTx(ctx, tx)
 		time.Sleep(hold)
@@ -256,7 +257,7 @@ func TestCompleteTxThatCommits(t *testing.T) {
 			"quick": completeTx(w, 0, true, nil),
 			"slow":  completeTx(w, 12*time.Second, true, nil),
 			"odd":   completeTx(w, 0, true, errors.New("an error after the commit changes nothing")),
-			"stays": func(ctx context.Context, task *processor.Task) error {
+			"stays": func(ctx context.Context, task *delaytask.Task) error {
 				err := completeTx(w, 0, true, nil)(ctx, task)
 				time.Sleep(8 * time.Second) // more than one look at the versions
 				if cause := context.Cause(ctx); cause != nil {
@@ -264,7 +265,7 @@ func TestCompleteTxThatCommits(t *testing.T) {
 				}
 				return err
 			},
-			"open": func(ctx context.Context, _ *processor.Task) error {
+			"open": func(ctx context.Context, _ *delaytask.Task) error {
 				tx := &memTx{}
 				time.AfterFunc(5*time.Second, func() { _ = tx.end(true) })
 				return processor.CompleteTx(ctx, tx)
@@ -277,7 +278,7 @@ func TestCompleteTxThatCommits(t *testing.T) {
 			ids = append(ids, w.save(e, tag, 0))
 		}
 		slow.Store(ids[1])
-		neighbour := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
+		neighbour := w.save(e, "a", 0, delaytask.WithTTR(3*time.Second))
 		time.Sleep(40 * time.Second)
 		for _, id := range append(ids, neighbour) {
 			w.completed(id, 100*time.Millisecond)
@@ -292,7 +293,7 @@ func TestCompleteTxThatRollsBack(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(txStore{w.store}, serving{"a": completeTx(w, time.Second, false, nil)})
 		time.Sleep(time.Second)
-		id := w.save(e, "a", 0, processor.WithMaxAttempts(3))
+		id := w.save(e, "a", 0, delaytask.WithMaxAttempts(3))
 		time.Sleep(30 * time.Second)
 		if r := w.row(id); r.Status != row.Failed || r.Attempt != 3 || len(w.runs.of(id)) != 3 {
 			w.Errorf("%d runs: %+v", len(w.runs.of(id)), r)
@@ -306,7 +307,7 @@ func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 	inBubble(t, func(w *world) {
 		ends := make(chan ended, 1)
 		wait, calls := untilEnd(time.Minute, ends), 0
-		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			if calls++; calls > 1 {
 				return nil // once its context has ended, this node may take the task as well
 			}
@@ -317,12 +318,12 @@ func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 			return wait(ctx, task)
 		}})
 		time.Sleep(time.Second)
-		id := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
+		id := w.save(e, "a", 0, delaytask.WithTTR(3*time.Second))
 		time.Sleep(time.Second)
 		w.engine(txStore{w.store}, serving{"a": nothing}) // takes over
 		select {
 		case got := <-ends:
-			if !errors.Is(got.cause, processor.ErrLeaseLost) {
+			if !errors.Is(got.cause, delaytask.ErrLeaseLost) {
 				w.Errorf("the context ended with %v", got.cause)
 			}
 		case <-time.After(10 * time.Second):
@@ -339,7 +340,7 @@ func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
 	inBubble(t, func(w *world) {
 		errs := make(chan error, 1)
-		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			r := w.row(task.ID)
 			r.Version++
 			r.Executor = "another:1:x:1"
@@ -350,7 +351,7 @@ func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
 		}})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 0)
-		if err := <-errs; !errors.Is(err, processor.ErrLeaseLost) {
+		if err := <-errs; !errors.Is(err, delaytask.ErrLeaseLost) {
 			w.Errorf("got %v, want ErrLeaseLost", err)
 		}
 		time.Sleep(time.Second)
@@ -362,7 +363,7 @@ func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
 
 func TestStopThatInterruptsACompleteTxBurnsNoAttempt(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, _ *delaytask.Task) error {
 			tx := &memTx{}
 			if err := processor.CompleteTx(ctx, tx); err != nil {
 				return err
@@ -371,10 +372,10 @@ func TestStopThatInterruptsACompleteTxBurnsNoAttempt(t *testing.T) {
 			return errors.Join(ctx.Err(), tx.end(false))
 		}}, func(c *Config) { c.StopGrace = time.Second })
 		time.Sleep(time.Second)
-		id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
+		id := w.save(e, "a", 0, delaytask.WithMaxAttempts(1))
 		time.Sleep(time.Second)
 		w.lossy[e] = true
-		if err := e.Stop(w.Context()); !errors.Is(err, processor.ErrGraceEnded) {
+		if err := e.Stop(w.Context()); !errors.Is(err, delaytask.ErrGraceEnded) {
 			w.Errorf("got %v, want ErrGraceEnded", err)
 		}
 		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {

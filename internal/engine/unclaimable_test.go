@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // refuses answers claims that carry one of the rows as a database does that cannot count its lease.
@@ -28,7 +28,7 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 		var bad, claims atomic.Int64
 		e := w.engine(w.refuses(class, func(id int64) bool { return id == bad.Load() }, &claims), serving{"a": nothing})
 		time.Sleep(time.Second)
-		ids := w.saveMany(e, "a", 60, processor.WithTime(time.Now().Add(3*time.Second)))
+		ids := w.saveMany(e, "a", 60, delaytask.WithTime(time.Now().Add(3*time.Second)))
 		parked := ids[17]
 		bad.Store(parked)
 		r := w.row(parked)
@@ -55,7 +55,7 @@ func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
 			func(c *Config) { c.Concurrency = 500 },
 		)
 		time.Sleep(time.Second)
-		ids := w.saveMany(e, "a", 440, processor.WithTime(time.Now().Add(3*time.Second)))
+		ids := w.saveMany(e, "a", 440, delaytask.WithTime(time.Now().Add(3*time.Second)))
 		good.Store(ids[40])
 		time.Sleep(20 * time.Second)
 		w.allCompleted(ids[40:], 5*time.Millisecond)
@@ -108,7 +108,7 @@ func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 			func(c *Config) { c.Concurrency = 16 },
 		)
 		time.Sleep(time.Second)
-		ids := w.saveMany(e, "a", 60, processor.WithTime(time.Now().Add(3*time.Second)))
+		ids := w.saveMany(e, "a", 60, delaytask.WithTime(time.Now().Add(3*time.Second)))
 		bad.Store(ids[3])
 		time.Sleep(90 * time.Second)
 		w.allCompleted(slices.Delete(ids, 3, 4), time.Minute)

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/lease"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/air"
@@ -263,7 +264,7 @@ type lagging struct{ store.Store }
 func (l lagging) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	page, err := l.Store.Due(ctx, w)
 	return slices.DeleteFunc(page, func(d row.Due) bool {
-		saved, _, _ := cluster.Split(d.ID)
+		saved, _, _ := ids.Split(d.ID)
 		return time.Since(saved) < 12*time.Millisecond
 	}), err
 }
@@ -290,7 +291,7 @@ func TestRetriesOfManyTasksAreTold(t *testing.T) {
 		operator := w.idle(w.store, nil, on(&net))
 		var failing atomic.Bool
 		failing.Store(true)
-		w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+		w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
 			if failing.Load() {
 				return processor.Permanent(errors.New("not yet"))
 			}

@@ -10,17 +10,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // kindsOf returns the kinds of the events of a task, in their order, of those that wait to be received.
-func kindsOf(s *events.Subscription, id int64) (kinds []processor.EventKind) {
+func kindsOf(s *events.Subscription, id int64) (kinds []delaytask.EventKind) {
 	for range len(s.Events()) {
 		if event := <-s.Events(); event.ID == id {
 			kinds = append(kinds, event.Kind)
@@ -29,7 +29,7 @@ func kindsOf(s *events.Subscription, id int64) (kinds []processor.EventKind) {
 	return kinds
 }
 
-func (w *world) subscribe(e *Engine, config processor.SubscribeConfig) *events.Subscription {
+func (w *world) subscribe(e *Engine, config delaytask.SubscribeConfig) *events.Subscription {
 	w.Helper()
 	config, err := config.Checked()
 	w.must(err)
@@ -54,21 +54,21 @@ func (s stateSizes) States(ctx context.Context, ids []int64) ([]row.State, error
 
 func TestSubscriptionReceivesWhatAProcessStores(t *testing.T) {
 	const (
-		saved, began, retried = processor.EventSaved, processor.EventStarted, processor.EventRetried
-		failed                = processor.EventFailed
+		saved, began, retried = delaytask.EventSaved, delaytask.EventStarted, delaytask.EventRetried
+		failed                = delaytask.EventFailed
 	)
 	inBubble(t, func(w *world) {
-		fails := func(context.Context, *processor.Task) error { return errors.New("no") }
+		fails := func(context.Context, *delaytask.Task) error { return errors.New("no") }
 		e := w.engine(w.store, serving{"good": nothing, "bad": fails})
-		s := w.subscribe(e, processor.SubscribeConfig{})
-		want := map[int64][]processor.EventKind{
-			w.save(e, "good", 0): {saved, began, processor.EventCompleted},
-			w.save(e, "bad", time.Second, processor.WithMaxAttempts(2)): {saved, began, retried, began, failed},
-			w.save(e, "good", time.Hour):                                {saved, processor.EventCancelled},
-			w.save(e, "popped", 0):                                      {saved, began, processor.EventCompleted},
+		s := w.subscribe(e, delaytask.SubscribeConfig{})
+		want := map[int64][]delaytask.EventKind{
+			w.save(e, "good", 0): {saved, began, delaytask.EventCompleted},
+			w.save(e, "bad", time.Second, delaytask.WithMaxAttempts(2)): {saved, began, retried, began, failed},
+			w.save(e, "good", time.Hour):                                {saved, delaytask.EventCancelled},
+			w.save(e, "popped", 0):                                      {saved, began, delaytask.EventCompleted},
 		}
 		for id, kinds := range want {
-			if kinds[1] == processor.EventCancelled {
+			if kinds[1] == delaytask.EventCancelled {
 				_, err := e.Cancel(w.Context(), nil, control.Ref{ID: id}, false)
 				w.must(err)
 			}
@@ -77,12 +77,12 @@ func TestSubscriptionReceivesWhatAProcessStores(t *testing.T) {
 		w.must(err)
 		w.must(e.Finish(w.Context(), popped[0].ID, popped[0].Version))
 		time.Sleep(10 * time.Minute)
-		var all []processor.Event
+		var all []delaytask.Event
 		for range len(s.Events()) {
 			all = append(all, <-s.Events())
 		}
 		for id, kinds := range want {
-			var got []processor.EventKind
+			var got []delaytask.EventKind
 			for _, event := range all {
 				if event.ID == id {
 					got = append(got, event.Kind)
@@ -102,9 +102,9 @@ func TestSubscriptionReceivesRescues(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.crash(dying)
 		e := w.engine(w.store, serving{"a": nothing})
-		s := w.subscribe(e, processor.SubscribeConfig{})
+		s := w.subscribe(e, delaytask.SubscribeConfig{})
 		time.Sleep(time.Minute)
-		want := []processor.EventKind{processor.EventRescued, processor.EventStarted, processor.EventCompleted}
+		want := []delaytask.EventKind{delaytask.EventRescued, delaytask.EventStarted, delaytask.EventCompleted}
 		if got := kindsOf(s, id); !slices.Equal(got, want) {
 			w.Errorf("the events are %v, want %v", got, want)
 		}
@@ -121,18 +121,18 @@ func TestRowThatCannotBeReadIsAFailedTaskToSubscribersAndHooks(t *testing.T) {
 		r.ID, r.Tag, r.Body, r.TTR, r.Headers = 1000, "a", []byte("{}"), time.Minute, []byte("{")
 		r.Expected, r.Due = now, now
 		w.store.Plant(r)
-		told := make(chan *processor.Task, 10)
+		told := make(chan *delaytask.Task, 10)
 		var events []*events.Subscription
 		for range 2 {
 			e := w.idle(w.store, serving{"a": nothing}, func(c *Config) {
-				c.OnFailed = func(_ context.Context, task *processor.Task, err error) {
+				c.OnFailed = func(_ context.Context, task *delaytask.Task, err error) {
 					told <- task
-					if !errors.Is(err, processor.ErrBroken) {
+					if !errors.Is(err, delaytask.ErrBroken) {
 						w.Errorf("failed because of %v", err)
 					}
 				}
 			})
-			events = append(events, w.subscribe(e, processor.SubscribeConfig{Tags: []string{"a"}}))
+			events = append(events, w.subscribe(e, delaytask.SubscribeConfig{Tags: []string{"a"}}))
 			w.must(e.Start(w.Context()))
 		}
 		time.Sleep(time.Minute)
@@ -143,7 +143,7 @@ func TestRowThatCannotBeReadIsAFailedTaskToSubscribersAndHooks(t *testing.T) {
 			w.Errorf("OnFailed was called with %+v", task)
 		}
 		got := slices.Concat(kindsOf(events[0], 1000), kindsOf(events[1], 1000))
-		if !slices.Equal(got, []processor.EventKind{processor.EventFailed}) {
+		if !slices.Equal(got, []delaytask.EventKind{delaytask.EventFailed}) {
 			w.Errorf("the events are %v", got)
 		}
 	})
@@ -158,7 +158,7 @@ func TestRowThatAnotherProcessHasMendedIsNoFailedTask(t *testing.T) {
 		w.must(err)
 		w.store.Plant(row.Row{ID: 1000, Tag: "a", Version: 1})
 		e := w.engine(w.store, nil)
-		s := w.subscribe(e, processor.SubscribeConfig{})
+		s := w.subscribe(e, delaytask.SubscribeConfig{})
 		e.Discard(broken)
 		if n := len(s.Events()); n != 1 || (<-s.Events()).ID != 1001 {
 			w.Errorf("%d events, want one of the row that was failed", n)
@@ -182,7 +182,7 @@ func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
 		other = w.engine(w.store, serving{})
 		e := w.engine(store, serving{})
 		ids = w.many(e, 3, "a", time.Hour)
-		s := w.subscribe(e, processor.SubscribeConfig{Kinds: []processor.EventKind{processor.EventCancelled}})
+		s := w.subscribe(e, delaytask.SubscribeConfig{Kinds: []delaytask.EventKind{delaytask.EventCancelled}})
 		n, _, err := e.CancelWhere(w.Context(), control.Bulk{})
 		w.must(err)
 		if got := len(s.Events()); n != 2 || got != 2 {
@@ -194,8 +194,8 @@ func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
 func TestSubscriberThatDoesNotReceiveHoldsUpNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing, "b": nothing})
-		s := w.subscribe(e, processor.SubscribeConfig{
-			Tags: []string{"a"}, Kinds: []processor.EventKind{processor.EventCompleted}, Buffer: 3,
+		s := w.subscribe(e, delaytask.SubscribeConfig{
+			Tags: []string{"a"}, Kinds: []delaytask.EventKind{delaytask.EventCompleted}, Buffer: 3,
 		})
 		ids := slices.Concat(w.many(e, 10, "a", time.Second), w.many(e, 10, "b", time.Second))
 		time.Sleep(time.Minute)
@@ -208,13 +208,13 @@ func TestSubscriberThatDoesNotReceiveHoldsUpNothing(t *testing.T) {
 		if e.events.Watched() {
 			w.Error("watchers are left")
 		}
-		after := w.subscribe(e, processor.SubscribeConfig{})
+		after := w.subscribe(e, delaytask.SubscribeConfig{})
 		w.must(e.Stop(w.Context()))
 		if _, open := <-after.Events(); open {
 			w.Error("the channel is open after a stop")
 		}
 		after.Close()
-		if _, err := e.Subscribe(processor.SubscribeConfig{Buffer: 1}); !errors.Is(err, processor.ErrClosed) {
+		if _, err := e.Subscribe(delaytask.SubscribeConfig{Buffer: 1}); !errors.Is(err, delaytask.ErrClosed) {
 			w.Errorf("after a stop: %v", err)
 		}
 	})
@@ -380,7 +380,7 @@ func TestWaitOutlastsAnOutage(t *testing.T) {
 func TestWaitEndsWithItsContextItsTaskAndItsEngine(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{})
-		if got := <-w.waitFor(e, 42); !errors.Is(got.err, processor.ErrNotFound) {
+		if got := <-w.waitFor(e, 42); !errors.Is(got.err, delaytask.ErrNotFound) {
 			w.Errorf("a task that does not exist: %v", got.err)
 		}
 		purged, waiting := w.save(e, "a", time.Hour), w.save(e, "a", time.Hour)
@@ -397,11 +397,11 @@ func TestWaitEndsWithItsContextItsTaskAndItsEngine(t *testing.T) {
 		w.must(err)
 		_, err = w.store.Purge(w.Context(), row.Cancelled, row.MaxTime, 1)
 		w.must(err)
-		if got := <-gone; !errors.Is(got.err, processor.ErrNotFound) {
+		if got := <-gone; !errors.Is(got.err, delaytask.ErrNotFound) {
 			w.Errorf("a task that was deleted: %v", got.err)
 		}
 		w.must(e.Stop(w.Context()))
-		if got := <-closed; !errors.Is(got.err, processor.ErrClosed) {
+		if got := <-closed; !errors.Is(got.err, delaytask.ErrClosed) {
 			w.Errorf("after a stop: %v", got.err)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // readRows reads the rows of the tags. Where the server tells how many there are, tags are counted whose rows cost less
@@ -70,7 +70,7 @@ func (r *reader) count(ctx context.Context, tags []string, steps int) (complete 
 	for _, tag := range tags {
 		l := r.of(tag)[:steps+1]
 		clear(l)
-		l.mark(processor.Exact)
+		l.mark(report.Exact)
 	}
 	r.take(counts)
 	return true, nil
@@ -87,9 +87,9 @@ func countFailed(err error) error {
 func (r *reader) take(counts []row.DueCount) {
 	for _, c := range counts {
 		cell := &r.of(c.Tag)[c.Cell-row.OverdueCell]
-		*cell = processor.DueTasks{Tasks: c.Rows, Precision: processor.Exact}
+		*cell = report.DueTasks{Tasks: c.Rows, Precision: report.Exact}
 		if c.More {
-			cell.Precision = processor.AtLeast
+			cell.Precision = report.AtLeast
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (r *reader) take(counts []row.DueCount) {
 // have more. What small cells leave of the bound in all goes to the large ones.
 func (r *reader) countCapped(ctx context.Context, tags []string) error {
 	for _, tag := range tags {
-		r.of(tag).mark(processor.AtLeast)
+		r.of(tag).mark(report.AtLeast)
 	}
 	if len(tags) == 0 {
 		return nil
@@ -182,7 +182,7 @@ func (r *reader) countCells(
 		}
 		for _, tag := range tags {
 			for _, cell := range part {
-				r.of(tag)[cell-row.OverdueCell] = processor.DueTasks{Precision: processor.Exact}
+				r.of(tag)[cell-row.OverdueCell] = report.DueTasks{Precision: report.Exact}
 			}
 		}
 		for _, c := range counts {

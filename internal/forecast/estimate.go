@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // size is about how many rows a tag has.
@@ -70,7 +70,7 @@ func (r *reader) estimate(ctx context.Context, tags []string, of sizes) error {
 	slices.Reverse(tags)
 	for _, tag := range tags {
 		l := r.of(tag)
-		l.mark(processor.About)
+		l.mark(report.About)
 		l[0].Tasks = of.overdue(tag)
 	}
 	few, _ := affordable(tags, r.rows/4, of.overdue)

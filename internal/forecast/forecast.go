@@ -10,7 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // bounds are those of one forecast.
@@ -58,40 +58,40 @@ type reader struct {
 }
 
 // load is the forecast of one tag. The first cell is of what is overdue.
-type load []processor.DueTasks
+type load []report.DueTasks
 
 func (r *reader) of(tag string) load {
 	if r.loads[tag] == nil {
 		l := make(load, r.grid.Steps+1)
-		l.mark(processor.Exact)
+		l.mark(report.Exact)
 		r.loads[tag] = &l
 	}
 	return *r.loads[tag]
 }
 
 // mark sets the precision of all cells.
-func (l load) mark(p processor.Precision) {
+func (l load) mark(p report.Precision) {
 	for i := range l {
 		l[i].Precision = p
 	}
 }
 
 // Read returns the forecast. It spends a bounded time on a connection.
-func Read(ctx context.Context, from Source, q Query) (processor.Forecast, error) {
+func Read(ctx context.Context, from Source, q Query) (report.Forecast, error) {
 	return read(ctx, from, q, usual)
 }
 
-func read(ctx context.Context, from Source, q Query, b bounds) (processor.Forecast, error) {
+func read(ctx context.Context, from Source, q Query, b bounds) (report.Forecast, error) {
 	r := newReader(from, q, b)
 	tags, err := r.tags(ctx, q.Tag)
 	if err != nil {
-		return processor.Forecast{}, fmt.Errorf("read the tags: %w", err)
+		return report.Forecast{}, fmt.Errorf("read the tags: %w", err)
 	}
 	if err := r.readRows(ctx, tags); err != nil {
-		return processor.Forecast{}, err
+		return report.Forecast{}, err
 	}
 	if err := r.readTicks(ctx, q.Tag); err != nil {
-		return processor.Forecast{}, err
+		return report.Forecast{}, err
 	}
 	return r.forecast(), nil
 }
@@ -128,16 +128,16 @@ func (r *reader) tags(ctx context.Context, only string) (tags []string, err erro
 func (r *reader) left() time.Duration { return workLimit - time.Since(r.began) }
 
 // forecast returns what was read, without tags of which nothing falls due.
-func (r *reader) forecast() processor.Forecast {
-	f := processor.Forecast{
+func (r *reader) forecast() report.Forecast {
+	f := report.Forecast{
 		At: r.grid.Now.Std(), Start: r.grid.Start.Std(), Step: r.grid.Step, Steps: r.grid.Steps, LeftOut: r.leftOut,
-		Tags: []processor.TagForecast{},
+		Tags: []report.TagForecast{},
 	}
 	for _, tag := range slices.Sorted(maps.Keys(r.loads)) {
 		l := *r.loads[tag]
-		nothing := processor.DueTasks{Precision: processor.Exact}
-		if slices.ContainsFunc(l, func(d processor.DueTasks) bool { return d != nothing }) {
-			f.Tags = append(f.Tags, processor.TagForecast{Tag: tag, Overdue: l[0], Due: l[1:]})
+		nothing := report.DueTasks{Precision: report.Exact}
+		if slices.ContainsFunc(l, func(d report.DueTasks) bool { return d != nothing }) {
+			f.Tags = append(f.Tags, report.TagForecast{Tag: tag, Overdue: l[0], Due: l[1:]})
 		}
 	}
 	return f

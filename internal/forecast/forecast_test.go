@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // estimating is a store that tells about how many rows there are: twice as many.
@@ -66,9 +66,9 @@ func plan(t *testing.T, s *memstore.Store, of row.Schedule) {
 	}
 }
 
-func forecastOf(t *testing.T, s Source, tag string, span time.Duration, b bounds) processor.Forecast {
+func forecastOf(t *testing.T, s Source, tag string, span time.Duration, b bounds) report.Forecast {
 	t.Helper()
-	step, err := processor.ForecastStep(span)
+	step, err := report.ForecastStep(span)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +79,13 @@ func forecastOf(t *testing.T, s Source, tag string, span time.Duration, b bounds
 	return f
 }
 
-func show(d processor.DueTasks) string {
-	sign := map[processor.Precision]string{processor.About: "≈", processor.AtLeast: "≥"}[d.Precision]
+func show(d report.DueTasks) string {
+	sign := map[report.Precision]string{report.About: "≈", report.AtLeast: "≥"}[d.Precision]
 	return fmt.Sprintf("%s%d/%d", sign, d.Tasks, d.Ticks)
 }
 
 // shows compares what is overdue, what falls due in all, and in single steps.
-func shows(t *testing.T, of processor.TagForecast, overdue, sum string, steps map[int]string) {
+func shows(t *testing.T, of report.TagForecast, overdue, sum string, steps map[int]string) {
 	t.Helper()
 	if show(of.Overdue) != overdue || show(of.Sum()) != sum {
 		t.Errorf("tag %q: %s overdue and %s due, want %s and %s", of.Tag, show(of.Overdue), show(of.Sum()), overdue,
@@ -112,14 +112,14 @@ func TestOverdueTasksComeFirstAndTicksAreInTheSteps(t *testing.T) {
 		paused.Name, paused.State = "paused", row.SchedulePaused
 		plan(t, s, paused)
 
-		f := forecastOf(t, s, "", processor.ForecastHour, usual)
+		f := forecastOf(t, s, "", report.ForecastHour, usual)
 		if f.At != now.Std() || f.Start.Second() != 0 || f.Step != time.Minute || f.Steps != 60 || len(f.Tags) != 2 {
 			t.Fatalf("got %+v", f)
 		}
 		shows(t, f.Tags[0], "5/0", "63/3", map[int]string{0: "1/0", 1: "2/1", 3: "2/1", 4: "1/0", 59: "1/0"})
 		shows(t, f.Tags[1], "0/0", "117/117", map[int]string{0: "0/0", 1: "1/1", 2: "2/2", 59: "2/2"})
 		shows(t, f.Total(), "5/0", "180/120", nil)
-		if one := forecastOf(t, s, "report", processor.ForecastDay, usual); len(one.Tags) != 1 || one.Steps != 96 {
+		if one := forecastOf(t, s, "report", report.ForecastDay, usual); len(one.Tags) != 1 || one.Steps != 96 {
 			t.Errorf("got %+v", one)
 		}
 	})
@@ -133,7 +133,7 @@ func TestSmallTagsAreCountedAndLargeOnesEstimated(t *testing.T) {
 		fill(t, s.Store, "late", 120, now, 30*time.Second)
 		fill(t, s.Store, "small", 20, now, time.Minute)
 		b := bounds{tags: 9, schedules: 9, rows: 100, ranges: 100}
-		f := forecastOf(t, s, "", processor.ForecastHour, b)
+		f := forecastOf(t, s, "", report.ForecastHour, b)
 		shows(t, f.Tags[0], "0/0", "≈1180/0", map[int]string{10: "≈20/0"})
 		shows(t, f.Tags[1], "1/0", "≈240/0", nil) // what is overdue is counted all the same
 		shows(t, f.Tags[2], "0/0", "20/0", nil)
@@ -142,7 +142,7 @@ func TestSmallTagsAreCountedAndLargeOnesEstimated(t *testing.T) {
 			t.Errorf("%d ranges were estimated, want 3 * 2 and at most 100", s.ranges)
 		}
 		s.slow = true
-		shows(t, forecastOf(t, s, "small", processor.ForecastHour, b).Tags[0], "≈0/0", "≈40/0", nil)
+		shows(t, forecastOf(t, s, "small", report.ForecastHour, b).Tags[0], "≈0/0", "≈40/0", nil)
 	})
 }
 
@@ -152,13 +152,13 @@ func TestWithoutEstimatesLargeCellsAreCountedToABound(t *testing.T) {
 		fill(t, s, "burst", 500, now.Add(10*time.Minute), 0)
 		fill(t, s, "burst", 30, now-1, 0)
 		fill(t, s, "small", 10, now, time.Minute)
-		f := forecastOf(t, s, "", processor.ForecastHour, bounds{tags: 9, schedules: 9, capped: 2 * 61 * 2})
-		if burst := f.Tags[0].Due[10]; burst.Precision != processor.AtLeast || burst.Tasks < 100 || burst.Tasks > 250 {
+		f := forecastOf(t, s, "", report.ForecastHour, bounds{tags: 9, schedules: 9, capped: 2 * 61 * 2})
+		if burst := f.Tags[0].Due[10]; burst.Precision != report.AtLeast || burst.Tasks < 100 || burst.Tasks > 250 {
 			t.Errorf("got %+v of 500", burst)
 		}
 		shows(t, f.Tags[0], "30/0", show(f.Tags[0].Due[10]), map[int]string{9: "0/0"})
 		shows(t, f.Tags[1], "0/0", "10/0", nil)
-		if f = forecastOf(t, s, "", processor.ForecastHour, usual); show(f.Tags[0].Due[10]) != "500/0" {
+		if f = forecastOf(t, s, "", report.ForecastHour, usual); show(f.Tags[0].Due[10]) != "500/0" {
 			t.Errorf("got %+v", f.Tags[0].Due[10])
 		}
 	})
@@ -171,13 +171,13 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 		fill(t, s, "a", 1, now-1, 0)
 		b := usual
 		b.tags = 1
-		f := forecastOf(t, s, "", processor.ForecastHour, b)
+		f := forecastOf(t, s, "", report.ForecastHour, b)
 		if !f.LeftOut || len(f.Tags) != 1 || f.Tags[0].Tag != "b" ||
 			show(f.Total().Overdue) != "≥1/0" {
 			t.Errorf("got %+v", f)
 		}
 		plan(t, s, row.Schedule{Name: "new", Tag: "c", Spec: "@some newer line", Next: now})
-		f = forecastOf(t, s, "c", processor.ForecastHour, usual)
+		f = forecastOf(t, s, "c", report.ForecastHour, usual)
 		shows(t, f.Tags[0], "0/0", "≥0/0", nil)
 	})
 }

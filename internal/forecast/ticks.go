@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // readTicks adds the ticks of schedules. A tick before the cursor has its task already, or never will. One that is due
@@ -28,7 +28,7 @@ func (r *reader) readTicks(ctx context.Context, only string) error {
 		case only != "" && s.Tag != only:
 		case time.Since(began) > ticksTime:
 			r.leftOut = true
-			r.of(s.Tag)[1:].mark(processor.AtLeast)
+			r.of(s.Tag)[1:].mark(report.AtLeast)
 		default:
 			r.addTicks(s)
 		}
@@ -48,7 +48,7 @@ func (r *reader) addTicks(s *row.Schedule) {
 		l[i].Ticks += int64(n)
 	}
 	if !complete {
-		l.mark(processor.AtLeast)
+		l.mark(report.AtLeast)
 	}
 }
 

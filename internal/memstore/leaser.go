@@ -6,8 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Claim implements [store.Leaser].
@@ -119,7 +119,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) (discarded int
 }
 
 // Update implements [store.Leaser].
-func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Change) (int, error) {
+func (s *Store) Update(ctx context.Context, tx delaytask.Tx, changes []row.Change) (int, error) {
 	const op = "settle tasks"
 	if tx != nil {
 		return 0, refusedTo(op, errTx)

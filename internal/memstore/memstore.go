@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Store is a database in memory. Make one with [New].
@@ -114,7 +114,7 @@ func (s *Store) enter(ctx context.Context, op string) error {
 var errTx = errors.New("the in-memory store cannot take part in a transaction")
 
 // enterTx is enter for the methods that a caller may want to be part of a transaction.
-func (s *Store) enterTx(ctx context.Context, tx processor.Tx, op string) error {
+func (s *Store) enterTx(ctx context.Context, tx delaytask.Tx, op string) error {
 	if tx != nil {
 		return refusedTo(op, errTx)
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 var (
@@ -16,10 +16,10 @@ var (
 )
 
 // InTransaction implements [store.Saver]. The store has no transactions, so it trusts the caller.
-func (s *Store) InTransaction(context.Context, processor.Tx) (bool, error) { return true, nil }
+func (s *Store) InTransaction(context.Context, delaytask.Tx) (bool, error) { return true, nil }
 
 // Insert implements [store.Saver].
-func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) error {
+func (s *Store) Insert(ctx context.Context, tx delaytask.Tx, rows []row.Row) error {
 	const op = "insert tasks"
 	if err := s.enterTx(ctx, tx, op); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Store) insert(r row.Row, now row.Time) error {
 }
 
 // Get implements [store.Saver].
-func (s *Store) Get(ctx context.Context, tx processor.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+func (s *Store) Get(ctx context.Context, tx delaytask.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	if err := s.enterTx(ctx, tx, "read tasks"); err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +74,7 @@ func (s *Store) Get(ctx context.Context, tx processor.Tx, ids []int64) ([]row.Ro
 }
 
 // FindActive implements [store.Saver].
-func (s *Store) FindActive(ctx context.Context, tx processor.Tx, keys []row.TagKey) ([]row.Row, error) {
+func (s *Store) FindActive(ctx context.Context, tx delaytask.Tx, keys []row.TagKey) ([]row.Row, error) {
 	if err := s.enterTx(ctx, tx, "find tasks by key"); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Store) FindActive(ctx context.Context, tx processor.Tx, keys []row.TagK
 }
 
 // LockActive implements [store.Saver]. The store has no transactions whose locks a row could keep.
-func (s *Store) LockActive(ctx context.Context, tx processor.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
+func (s *Store) LockActive(ctx context.Context, tx delaytask.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
 	rows, err := s.FindActive(ctx, tx, []row.TagKey{key})
 	return rows, nil, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 var (
@@ -28,7 +29,7 @@ type Change struct {
 
 	operator *Operator
 	by       By
-	all      func(context.Context, delaytask.Bulk) (delaytask.BulkResult, error)
+	all      func(context.Context, scheduler.Bulk) (scheduler.BulkResult, error)
 }
 
 // Bulk returns what the caller asks for: to cancel or to retry all tasks that match. It takes the verb change. Order,
@@ -80,7 +81,7 @@ func (o *Operator) AsOf(ctx context.Context, given time.Time) (time.Time, error)
 }
 
 // Count counts what the change would change. b has AsOf at most.
-func (c *Change) Count(ctx context.Context, b delaytask.Bulk) (delaytask.BulkResult, error) {
+func (c *Change) Count(ctx context.Context, b scheduler.Bulk) (scheduler.BulkResult, error) {
 	b.Filter, b.DryRun = c.Filter, true
 	return c.all(ctx, b)
 }
@@ -125,7 +126,7 @@ func (c *Change) begin(ctx context.Context, about *bulk.About) (*audit.Entry, er
 }
 
 func (c *Change) change(ctx context.Context, about *bulk.About, progress func(int)) (int, error) {
-	changed, err := c.all(ctx, delaytask.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
+	changed, err := c.all(ctx, scheduler.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
 	return changed.Tasks, err
 }
 

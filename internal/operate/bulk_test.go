@@ -18,6 +18,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 // Two processes share a database. The one that does not run a change shows it, stops it, and sees when it is lost.
 func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
-		one, two := servertest.Open(t, d.DSN, delaytask.Config{}), servertest.Open(t, d.DSN, delaytask.Config{})
+		one, two := servertest.Open(t, d.DSN, scheduler.Config{}), servertest.Open(t, d.DSN, scheduler.Config{})
 		log := audit.New(audit.Config{
 			Store: bridge.Store(one), Log: slog.New(slog.DiscardHandler),
 		})
@@ -73,7 +74,7 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 func TestAChangeThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t, dbtest.SQLite)
-	s := servertest.Open(t, d.DSN, delaytask.Config{})
+	s := servertest.Open(t, d.DSN, scheduler.Config{})
 	_, err := s.SaveDelayTask(t.Context(), "a", nil, time.Hour)
 	servertest.OK(t, err)
 	servertest.Exec(t, d.DSN, "CREATE TRIGGER refuses BEFORE UPDATE ON delay_task_message BEGIN"+

@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // By is who asks, by which face.
@@ -26,7 +27,7 @@ type By struct {
 
 // Config is what an [Operator] is made of.
 type Config struct {
-	Scheduler *delaytask.Scheduler // nil: for acts on access tokens alone
+	Scheduler *scheduler.Scheduler // nil: for acts on access tokens alone
 	Tokens    Tokens               // for acts on access tokens
 	Audit     *audit.Log           // nil: nothing is recorded
 	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.

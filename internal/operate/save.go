@@ -12,9 +12,9 @@ import (
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Saved is what became of a save.
@@ -29,7 +29,7 @@ type Saved struct {
 // recorded as its reschedule.
 //
 // It returns [delaytask.ErrRedacted] as SetBody does, [access.ErrForbidden], the error of Config.Check, and what
-// [delaytask.Scheduler.SaveDelayTask] returns.
+// [scheduler.Scheduler.SaveDelayTask] returns.
 func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (Saved, error) {
 	s, err := o.check(by, &item)
 	if err != nil {
@@ -38,7 +38,7 @@ func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (Saved,
 	if s.OnConflict == "" || !o.Audit.Records(audit.RescheduleTask) {
 		return o.save(ctx, item)
 	}
-	key := row.TagKey{Tag: s.Tag, Key: row.ScopedKey(s.Headers[processor.AppHeader], s.Key)}
+	key := row.TagKey{Tag: s.Tag, Key: row.ScopedKey(s.Headers[delaytask.AppHeader], s.Key)}
 	holders, err := o.store.FindActive(ctx, nil, []row.TagKey{key})
 	if err != nil {
 		return Saved{}, err
@@ -127,8 +127,8 @@ func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) (
 }
 
 // check reads what a save asks for. It refuses a caller that may not make it, and what a tag's rules do not take.
-func (o *Operator) check(by By, item *delaytask.Item) (processor.Save, error) {
-	s, err := processor.NewSave(item.Tag, item.Body, item.Delay, unlimited, item.Options...)
+func (o *Operator) check(by By, item *delaytask.Item) (delaytask.Save, error) {
+	s, err := request.NewSave(item.Tag, item.Body, item.Delay, unlimited, item.Options...)
 	if err == nil && redact.Holds(s.Body) {
 		err = delaytask.ErrRedacted
 	}

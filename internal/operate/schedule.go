@@ -10,7 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // PauseOption is a setting of PauseTag and PauseSchedule.
@@ -45,14 +44,14 @@ func toOperate(string) []access.Verb { return []access.Verb{access.Operate} }
 // schedule gets, and for the tag of the one that has the name.
 //
 // It returns [delaytask.ErrRedacted] as SetBody does, the error of Config.Check, and what
-// [delaytask.Scheduler.SaveSchedule] returns.
+// [scheduler.Scheduler.SaveSchedule] returns.
 func (o *Operator) SaveSchedule(
 	ctx context.Context, by By, name string, when delaytask.Spec, tag string, body []byte, opts ...delaytask.Option,
 ) (s delaytask.Schedule, err error) {
 	switch {
 	case redact.Holds(body):
 		return s, delaytask.ErrRedacted
-	case !processor.ValidScheduleName(name):
+	case !delaytask.ValidScheduleName(name):
 		return s, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidScheduleName, name)
 	}
 	err = o.do(ctx, by, act{
@@ -155,7 +154,7 @@ func (o *Operator) onSchedule(
 }
 
 func (o *Operator) schedule(ctx context.Context, name string) (delaytask.Schedule, error) {
-	if !processor.ValidTag(name) { // names have the characters of tags
+	if !delaytask.ValidTag(name) { // names have the characters of tags
 		return delaytask.Schedule{}, hiddenSchedule(name)
 	}
 	return o.Scheduler.GetSchedule(ctx, name)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // PauseTag stops all nodes from starting tasks of the tag, and reports whether the tag was paused before: then the
@@ -26,7 +25,7 @@ func (o *Operator) setTag(
 ) (was bool, err error) {
 	a.needs = toOperate
 	a.find = func(ctx context.Context) (target, error) {
-		if !processor.ValidTag(a.tag) {
+		if !delaytask.ValidTag(a.tag) {
 			return target{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, a.tag)
 		}
 		tags, _, err := o.store.Tags(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Met is a task that was changed, and the status that the change has met.
@@ -41,7 +41,7 @@ func (o *Operator) Retry(ctx context.Context, by By, ref delaytask.Ref) (Met, er
 func (o *Operator) Reschedule(
 	ctx context.Context, by By, ref delaytask.Ref, delay time.Duration, opts ...delaytask.ChangeOption,
 ) (Met, error) {
-	move, err := processor.NewReschedule(delay, unlimited, opts...)
+	move, err := request.NewReschedule(delay, unlimited, opts...)
 	if err != nil {
 		return Met{}, err
 	}
@@ -58,7 +58,7 @@ func (o *Operator) Reschedule(
 }
 
 // unlimited leaves it to the scheduler how long a body may be.
-var unlimited = processor.Limits{Body: math.MaxInt}
+var unlimited = request.Limits{Body: math.MaxInt}
 
 // SetBody replaces the body of a pending task. It takes the verb change. A body of the tag http names the address to
 // call, which takes save_http, too. It returns [delaytask.ErrRedacted] for a body that was made from one with masks:

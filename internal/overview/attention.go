@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sentence"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // MostError is how much of an error a sentence has, in bytes.
@@ -22,12 +23,12 @@ type Advice struct{ Text, Do sentence.Sentence }
 
 // finding is a finding whose Text and Do are not written yet.
 type finding struct {
-	processor.Finding
+	report.Finding
 	Advice
 }
 
 // written splits findings. Their texts are in English.
-func written(found []finding) (all []processor.Finding, advice []Advice) {
+func written(found []finding) (all []report.Finding, advice []Advice) {
 	for _, f := range found {
 		f.Finding.Text, f.Finding.Do = f.Advice.Text.English(), f.Advice.Do.English()
 		all, advice = append(all, f.Finding), append(advice, f.Advice)
@@ -46,11 +47,11 @@ const (
 )
 
 // codes is the order of findings, the most urgent first.
-var codes = []processor.FindingCode{
-	processor.FindingClockHeld, processor.FindingUnserved, processor.FindingLeaseOver, processor.FindingRowsLocked,
-	processor.FindingOverdue, processor.FindingHanging, processor.FindingFailing, processor.FindingRetrying,
-	processor.FindingNodeSilent, processor.FindingPausedOverdue, processor.FindingClockWide,
-	processor.FindingPurgeBehind,
+var codes = []report.FindingCode{
+	report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver, report.FindingRowsLocked,
+	report.FindingOverdue, report.FindingHanging, report.FindingFailing, report.FindingRetrying,
+	report.FindingNodeSilent, report.FindingPausedOverdue, report.FindingClockWide,
+	report.FindingPurgeBehind,
 }
 
 // attention returns what needs attention. Within a code the largest number comes first.
@@ -71,12 +72,12 @@ func (v *view) clockFindings() []finding {
 	switch {
 	case v.clock.Held:
 		return []finding{{
-			processor.Finding{Code: processor.FindingClockHeld},
+			report.Finding{Code: report.FindingClockHeld},
 			Advice{sentence.Of(sentence.ClockHeld), sentence.Of(sentence.DoClockHeld)},
 		}}
 	case v.clock.Width > clockWide:
 		return []finding{{
-			processor.Finding{Code: processor.FindingClockWide},
+			report.Finding{Code: report.FindingClockWide},
 			Advice{
 				sentence.Of(sentence.ClockWide, v.clock.Width.Round(time.Millisecond)),
 				sentence.Of(sentence.DoClockWide),
@@ -93,19 +94,19 @@ func (v *view) dueFindings() (found []finding) {
 		if t == nil || due.overdue == 0 || v.now.Sub(due.oldest.Due) < lateAfter {
 			continue
 		}
-		f := finding{Finding: processor.Finding{
+		f := finding{Finding: report.Finding{
 			Tag: tag, Number: due.overdue, AtLeast: due.moreOverdue, Since: t.OldestDue, Task: due.oldest.ID,
 		}}
 		f.Advice.Do = explain(f.Task)
 		switch {
 		case t.Paused:
-			f.Code, f.Advice.Text = processor.FindingPausedOverdue, sentence.Of(sentence.PausedOverdue, countIn(&f))
+			f.Code, f.Advice.Text = report.FindingPausedOverdue, sentence.Of(sentence.PausedOverdue, countIn(&f))
 			f.Advice.Do = onTag("delaytask resume", tag)
 		case len(t.Nodes) == 0 && !v.popped(tag):
-			f.Code, f.Advice.Text = processor.FindingUnserved, sentence.Of(sentence.Unserved, countIn(&f))
+			f.Code, f.Advice.Text = report.FindingUnserved, sentence.Of(sentence.Unserved, countIn(&f))
 			f.Advice.Do = sentence.Of(sentence.DoUnserved)
 		default:
-			f.Code, f.Advice.Text = processor.FindingOverdue, sentence.Of(sentence.Overdue, countIn(&f), v.serves(t))
+			f.Code, f.Advice.Text = report.FindingOverdue, sentence.Of(sentence.Overdue, countIn(&f), v.serves(t))
 		}
 		found = append(found, f)
 	}
@@ -120,21 +121,21 @@ func (v *view) popped(tag string) bool {
 	})
 }
 
-func (v *view) serves(t *processor.TagOverview) sentence.Sentence {
+func (v *view) serves(t *report.TagOverview) sentence.Sentence {
 	serve := sentence.Of(sentence.ServedByPops)
 	if n := len(t.Nodes); n > 0 {
 		serve = sentence.Of(sentence.ServedBy, n)
 	}
-	if executing := countOf(t, processor.Executing); v.missing[processor.PartCounts] == nil {
+	if executing := countOf(t, delaytask.Executing); v.missing[report.PartCounts] == nil {
 		serve = sentence.Of(sentence.ServedExecuting, serve,
-			sentence.Count{N: executing.Tasks, AtLeast: executing.Precision != processor.Exact})
+			sentence.Count{N: executing.Tasks, AtLeast: executing.Precision != report.Exact})
 	}
 	return serve
 }
 
 // onTag returns the command on a tag. A tag that was written by hand may be anything, and is in no command.
 func onTag(command, tag string) sentence.Sentence {
-	if !processor.ValidTag(tag) {
+	if !delaytask.ValidTag(tag) {
 		return sentence.Of(sentence.DoTagInvalid)
 	}
 	return sentence.Of(sentence.DoCommand, command+" "+tag)
@@ -156,8 +157,8 @@ func (v *view) leaseFindings() (found []finding) {
 		}
 		if byTag[r.Tag] == nil { // the oldest lease comes first
 			byTag[r.Tag] = &finding{
-				Finding: processor.Finding{
-					Code: processor.FindingLeaseOver, Tag: r.Tag, Since: r.Due.Std(), Task: r.ID,
+				Finding: report.Finding{
+					Code: report.FindingLeaseOver, Tag: r.Tag, Since: r.Due.Std(), Task: r.ID,
 					AtLeast: len(v.leases.over) == mostExpired,
 				},
 				Advice: Advice{Do: explain(r.ID)},
@@ -189,8 +190,8 @@ func (v *view) silentFindings() (found []finding) {
 		if held == 0 && (len(n.Tags) == 0 || n.Leaving || v.now.Sub(n.Heartbeat) > silentFor) {
 			continue
 		}
-		f := finding{Finding: processor.Finding{
-			Code: processor.FindingNodeSilent, Node: nodeRef(n), Number: held, AtLeast: len(all) >= mostLeases,
+		f := finding{Finding: report.Finding{
+			Code: report.FindingNodeSilent, Node: nodeRef(n), Number: held, AtLeast: len(all) >= mostLeases,
 			Since: n.Heartbeat.Std(),
 		}}
 		f.Advice = Advice{sentence.Of(sentence.NodeSilent, n.Number, n.Name), sentence.Of(sentence.DoNodeSilent)}
@@ -214,8 +215,8 @@ func (v *view) failureFindings() (found []finding) {
 		if !v.sees(tag) {
 			continue
 		}
-		f := finding{Finding: processor.Finding{
-			Code: processor.FindingFailing, Tag: tag, Number: of.tasks, Since: of.first.Std(), AtLeast: of.more,
+		f := finding{Finding: report.Finding{
+			Code: report.FindingFailing, Tag: tag, Number: of.tasks, Since: of.first.Std(), AtLeast: of.more,
 		}}
 		if n := lately(tag).Failed; of.more && n > f.Number { // but for the last minute, so it stays a lower bound
 			f.Number = n
@@ -234,7 +235,7 @@ func (v *view) failureFindings() (found []finding) {
 			continue
 		}
 		f := finding{
-			processor.Finding{Code: processor.FindingRetrying, Tag: tag, Number: of.lately.Retried},
+			report.Finding{Code: report.FindingRetrying, Tag: tag, Number: of.lately.Retried},
 			Advice{
 				sentence.Of(sentence.Retrying, of.lately.Retried, of.lately.Completed),
 				onTag("delaytask list --status pending --tag", tag),
@@ -252,7 +253,7 @@ func (v *view) addError(f *finding, of *failures) {
 		return
 	}
 	f.Error, f.Task = listing.Masked(of.group.Example, redact.Text), of.group.Example.ID
-	if f.Code == processor.FindingFailing {
+	if f.Code == report.FindingFailing {
 		f.Group = of.group.ID
 	}
 	f.Advice.Text = sentence.Of(sentence.MostOften, f.Advice.Text, sentence.Quote(row.Shorten(f.Error, MostError)))
@@ -277,8 +278,8 @@ func (v *view) purgeFindings() (found []finding) {
 		if len(behind) == 0 {
 			continue
 		}
-		f := finding{Finding: processor.Finding{
-			Code: processor.FindingPurgeBehind, Since: oldest.Add(retention).Std(), Number: int64(len(behind)),
+		f := finding{Finding: report.Finding{
+			Code: report.FindingPurgeBehind, Since: oldest.Add(retention).Std(), Number: int64(len(behind)),
 		}}
 		if len(behind) == 1 {
 			f.Tag = behind[0]
@@ -305,7 +306,7 @@ func few(names []string) any {
 // lockFindings tells of transactions that lock tasks. Where the server does not tell what is locked, one is a finding
 // only while tasks are overdue.
 func (v *view) lockFindings() (found []finding) {
-	isLate := slices.ContainsFunc(v.dueFindings(), func(f finding) bool { return f.Code == processor.FindingOverdue })
+	isLate := slices.ContainsFunc(v.dueFindings(), func(f finding) bool { return f.Code == report.FindingOverdue })
 	for _, l := range v.locks.found {
 		if l.Age < lockHeld || !l.Tasks && !isLate {
 			continue
@@ -315,7 +316,7 @@ func (v *view) lockFindings() (found []finding) {
 			code = sentence.RowsMayBeLocked
 		}
 		found = append(found, finding{
-			processor.Finding{Code: processor.FindingRowsLocked, Number: l.Rows, Since: v.now.Add(-l.Age).Std()},
+			report.Finding{Code: report.FindingRowsLocked, Number: l.Rows, Since: v.now.Add(-l.Age).Std()},
 			Advice{sentence.Of(code, l.Thread, l.Rows), sentence.Of(sentence.DoRowsLocked, l.Thread)},
 		})
 	}
@@ -325,8 +326,8 @@ func (v *view) lockFindings() (found []finding) {
 func (v *view) hangingFindings() (found []finding) {
 	for _, h := range v.hanging {
 		found = append(found, finding{
-			processor.Finding{
-				Code: processor.FindingHanging, Tag: h.Tag, Number: 1, Since: h.Since.Std(), Task: h.ID, Stack: h.Stack,
+			report.Finding{
+				Code: report.FindingHanging, Tag: h.Tag, Number: 1, Since: h.Since.Std(), Task: h.ID, Stack: h.Stack,
 			},
 			Advice{sentence.Of(sentence.Hanging, sentence.ID(h.ID), h.Attempt), sentence.Of(sentence.DoHanging)},
 		})

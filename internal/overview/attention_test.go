@@ -9,9 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // site is a store with a process whose state a test sets.
@@ -36,7 +37,7 @@ func newSite(t *testing.T) *site {
 }
 
 // see returns what a viewer sees of a new reading.
-func (s *site) see(f processor.OverviewFilter) processor.Overview {
+func (s *site) see(f report.OverviewFilter) report.Overview {
 	s.Helper()
 	time.Sleep(keepForecast) // the longest that a part is kept, but for the last hour
 	for _, token := range []string{"live", "other"} {
@@ -107,7 +108,7 @@ func (s *site) count(tag string, r row.Rollup) {
 	}
 }
 
-func codesOf(found []processor.Finding) (codes []processor.FindingCode) {
+func codesOf(found []report.Finding) (codes []report.FindingCode) {
 	for _, f := range found {
 		codes = append(codes, f.Code)
 	}
@@ -116,95 +117,95 @@ func codesOf(found []processor.Finding) (codes []processor.FindingCode) {
 
 func TestEachFindingAppearsAndVanishes(t *testing.T) {
 	const boom = "dial 10.0.0.7:3306: refused\nstack"
-	for want, tt := range map[processor.FindingCode]struct {
+	for want, tt := range map[report.FindingCode]struct {
 		begin func(*site) (end func())
-		check func(processor.Finding) bool
+		check func(report.Finding) bool
 	}{
-		processor.FindingUnserved: {func(s *site) func() {
+		report.FindingUnserved: {func(s *site) func() {
 			id := s.save("a", row.Pending, -time.Minute, "", "")
 			return func() { s.update(id, row.Pending, row.Cancelled) }
-		}, func(f processor.Finding) bool {
+		}, func(f report.Finding) bool {
 			return f.Tag == "a" && f.Number == 1 && !f.Since.IsZero() && f.Task > 0 &&
 				strings.HasPrefix(f.Text, "1 task is overdue, and no live")
 		}},
-		processor.FindingOverdue: {func(s *site) func() {
+		report.FindingOverdue: {func(s *site) func() {
 			s.join(1, "live", "a")
 			first := s.save("a", row.Pending, -time.Minute, "", "")
 			second := s.save("a", row.Pending, -time.Hour, "", "")
 			return func() { s.update(first, row.Pending, row.Cancelled); s.update(second, row.Pending, row.Cancelled) }
-		}, func(f processor.Finding) bool {
+		}, func(f report.Finding) bool {
 			return f.Number == 2 && strings.Contains(f.Text, "1 process serves the tag, with 0 executing")
 		}},
-		processor.FindingPausedOverdue: {func(s *site) func() {
+		report.FindingPausedOverdue: {func(s *site) func() {
 			s.pause("a", true)
 			id := s.save("a", row.Pending, -time.Minute, "", "")
 			return func() { s.pause("a", false); s.update(id, row.Pending, row.Cancelled) }
-		}, func(f processor.Finding) bool { return f.Do == "delaytask resume a" }},
-		processor.FindingFailing: {func(s *site) func() {
+		}, func(f report.Finding) bool { return f.Do == "delaytask resume a" }},
+		report.FindingFailing: {func(s *site) func() {
 			for range 3 {
 				s.save("a", row.Failed, -time.Minute, "", boom)
 			}
 			s.save("a", row.Failed, -time.Minute, "", "another")
 			return func() { time.Sleep(failureSpan) }
-		}, func(f processor.Finding) bool {
+		}, func(f report.Finding) bool {
 			return f.Number == 4 && f.Error == "dial *: refused" && f.Group != "" &&
 				strings.HasPrefix(f.Text, "4 tasks have failed within 10 min, most often: dial *")
 		}},
-		processor.FindingRetrying: {func(s *site) func() {
+		report.FindingRetrying: {func(s *site) func() {
 			id := s.save("a", row.Pending, time.Hour, "", boom)
 			s.count("a", row.Rollup{Retried: 20, Completed: 19})
 			time.Sleep(time.Minute) // the last hour is read once a minute
 			return func() { s.update(id, row.Pending, row.Cancelled); time.Sleep(failureSpan + 2*time.Minute) }
-		}, func(f processor.Finding) bool { return f.Number == 20 && f.Group == "" }},
-		processor.FindingLeaseOver: {func(s *site) func() {
+		}, func(f report.Finding) bool { return f.Number == 20 && f.Group == "" }},
+		report.FindingLeaseOver: {func(s *site) func() {
 			id := s.save("a", row.Executing, -time.Minute, "x", "")
 			return func() { s.update(id, row.Executing, row.Failed); time.Sleep(failureSpan) }
-		}, func(f processor.Finding) bool { return f.Number == 1 && f.Tag == "a" }},
-		processor.FindingNodeSilent: {func(s *site) func() {
+		}, func(f report.Finding) bool { return f.Number == 1 && f.Tag == "a" }},
+		report.FindingNodeSilent: {func(s *site) func() {
 			s.join(3, "dead", "a")
 			id := s.save("a", row.Executing, time.Hour, "shop:7:dead:1", "")
 			time.Sleep(silentFor)
 			return func() { s.update(id, row.Executing, row.Completed); time.Sleep(time.Minute) }
-		}, func(f processor.Finding) bool {
-			return f.Node == processor.NodeRef{Number: 3, Name: "shop"} && f.Number == 1 && !f.Since.IsZero()
+		}, func(f report.Finding) bool {
+			return f.Node == report.NodeRef{Number: 3, Name: "shop"} && f.Number == 1 && !f.Since.IsZero()
 		}},
-		processor.FindingPurgeBehind: {func(s *site) func() {
+		report.FindingPurgeBehind: {func(s *site) func() {
 			id := s.save("a", row.Completed, -2*time.Hour, "", "")
 			return func() {
 				if n, err := s.Purge(s.Context(), row.Completed, at(s.Store, 0), 1); n != 1 || err != nil {
 					s.Fatal(id, n, err)
 				}
 			}
-		}, func(f processor.Finding) bool { return f.Tag == "a" }},
-		processor.FindingClockHeld: {func(s *site) func() {
+		}, func(f report.Finding) bool { return f.Tag == "a" }},
+		report.FindingClockHeld: {func(s *site) func() {
 			s.clock.Held = true
 			return func() { s.clock.Held = false }
 		}, nil},
-		processor.FindingClockWide: {func(s *site) func() {
+		report.FindingClockWide: {func(s *site) func() {
 			s.clock.Width = time.Second
 			return func() { s.clock.Width = 0 }
 		}, nil},
-		processor.FindingRowsLocked: {func(s *site) func() {
+		report.FindingRowsLocked: {func(s *site) func() {
 			s.locks = []Lock{{Thread: "42", Age: time.Minute, Rows: 5, Tasks: true}, {Age: time.Minute}, {Tasks: true}}
 			return func() { s.locks = nil }
-		}, func(f processor.Finding) bool { return strings.HasSuffix(f.Do, "KILL 42") }},
-		processor.FindingHanging: {func(s *site) func() {
+		}, func(f report.Finding) bool { return strings.HasSuffix(f.Do, "KILL 42") }},
+		report.FindingHanging: {func(s *site) func() {
 			s.hanging = []Hanging{{ID: 1, Tag: "a", Attempt: 2, Since: at(s.Store, 0), Stack: "main.f"}}
 			return func() { s.hanging = nil }
-		}, func(f processor.Finding) bool { return f.Stack == "main.f" && f.Task == 1 }},
+		}, func(f report.Finding) bool { return f.Stack == "main.f" && f.Task == 1 }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSite(t)
-			if found := s.see(processor.OverviewFilter{}); len(found.Attention) > 0 || len(found.Missing) > 0 {
+			if found := s.see(report.OverviewFilter{}); len(found.Attention) > 0 || len(found.Missing) > 0 {
 				t.Fatalf("%s: before: %+v", want, found)
 			}
 			end := tt.begin(s)
-			found := s.see(processor.OverviewFilter{}).Attention
+			found := s.see(report.OverviewFilter{}).Attention
 			if len(found) != 1 || found[0].Code != want || found[0].Do == "" || tt.check != nil && !tt.check(found[0]) {
 				t.Fatalf("%s: found %+v", want, found)
 			}
 			end()
-			if found := s.see(processor.OverviewFilter{}); len(found.Attention) > 0 {
+			if found := s.see(report.OverviewFilter{}); len(found.Attention) > 0 {
 				t.Errorf("%s: afterwards: %+v", want, found.Attention)
 			}
 		})
@@ -225,40 +226,40 @@ func TestAViewerSeesItsTagsOnly(t *testing.T) {
 		s.pause("theirs", true)
 		s.locks = []Lock{{Thread: "42", Age: time.Minute, Rows: 5, Tasks: true}}
 		s.hanging = []Hanging{{ID: 1, Tag: "mine"}}
-		all := s.see(processor.OverviewFilter{})
+		all := s.see(report.OverviewFilter{})
 		if len(all.Tags) != 2 || all.Totals.Executing.Tasks != 2 || all.Totals.Completed != 4 ||
 			all.Series.Points[0].Completed != 4 || all.Tags[1].Tag != "theirs" || !all.Tags[1].Paused {
 			t.Errorf("all: %+v", all)
 		}
-		if got, want := codesOf(all.Attention), []processor.FindingCode{
-			processor.FindingRowsLocked, processor.FindingOverdue, processor.FindingHanging,
-			processor.FindingFailing, processor.FindingFailing, processor.FindingPausedOverdue,
+		if got, want := codesOf(all.Attention), []report.FindingCode{
+			report.FindingRowsLocked, report.FindingOverdue, report.FindingHanging,
+			report.FindingFailing, report.FindingFailing, report.FindingPausedOverdue,
 		}; !slices.Equal(got, want) {
 			t.Errorf("all: %v, want %v", got, want)
 		}
-		exactly := processor.DueTasks{Tasks: 1, Precision: processor.Exact}
-		mine := s.see(processor.OverviewFilter{Sees: func(tag string) bool { return tag == "mine" }})
+		exactly := report.DueTasks{Tasks: 1, Precision: report.Exact}
+		mine := s.see(report.OverviewFilter{Sees: func(tag string) bool { return tag == "mine" }})
 		if o := mine.Totals; len(mine.Tags) != 1 || o.Executing != exactly || o.Overdue != exactly ||
 			o.Completed != 2 || o.Failed != 1 || o.Nodes != 1 ||
 			mine.Series.Points[0].Completed != 2 || mine.Series.Points[0].Started != 2 {
 			t.Errorf("mine: %+v, %+v", o, mine.Series)
 		}
-		if of := mine.Tags[0]; of.Started != 2 || of.Max != time.Second || of.Counts[processor.Failed] != 1 ||
-			len(of.LastHour) != processor.OverviewSteps || len(of.Nodes) != 1 {
+		if of := mine.Tags[0]; of.Started != 2 || of.Max != time.Second || of.Counts[delaytask.Failed] != 1 ||
+			len(of.LastHour) != report.OverviewSteps || len(of.Nodes) != 1 {
 			t.Errorf("mine: %+v", of)
 		}
-		if got, want := codesOf(mine.Attention), []processor.FindingCode{
-			processor.FindingOverdue, processor.FindingFailing,
+		if got, want := codesOf(mine.Attention), []report.FindingCode{
+			report.FindingOverdue, report.FindingFailing,
 		}; !slices.Equal(got, want) || mine.Attention[1].Error != "boom" {
 			t.Errorf("mine: %+v", mine.Attention)
 		}
-		blind := s.see(processor.OverviewFilter{Errors: func(string) bool { return false }})
+		blind := s.see(report.OverviewFilter{Errors: func(string) bool { return false }})
 		for _, f := range blind.Attention {
 			if f.Error != "" || strings.Contains(f.Text, "boom") {
 				t.Errorf("without errors: %+v", f)
 			}
 		}
-		none := s.see(processor.OverviewFilter{Sees: func(string) bool { return false }})
+		none := s.see(report.OverviewFilter{Sees: func(string) bool { return false }})
 		if len(none.Tags) > 0 || len(none.Attention) > 0 || len(none.Series.Points) > 0 ||
 			none.Totals.Completed > 0 || none.Totals.Overdue.Tasks > 0 {
 			t.Errorf("none: %+v", none)
@@ -271,8 +272,8 @@ func TestLocksThatMayNotBeReadAreMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		s.denied = &row.Error{Class: row.ClassOperator, Err: errors.New("denied")}
-		want := []processor.MissingPart{{Part: processor.PartLocks, Why: processor.TroubleOperator}}
-		if found := s.see(processor.OverviewFilter{}); !slices.Equal(found.Missing, want) {
+		want := []report.MissingPart{{Part: report.PartLocks, Why: report.TroubleOperator}}
+		if found := s.see(report.OverviewFilter{}); !slices.Equal(found.Missing, want) {
 			t.Errorf("missing %+v, want %+v", found.Missing, want)
 		}
 	})

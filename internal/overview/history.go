@@ -7,10 +7,10 @@ import (
 
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
-const historySpan = processor.OverviewSteps * processor.OverviewStep
+const historySpan = report.OverviewSteps * report.OverviewStep
 
 // history is what has happened within the last hour.
 type history struct {
@@ -23,7 +23,7 @@ type history struct {
 // tagHistory is that of one tag.
 type tagHistory struct {
 	hour   row.Rollup
-	steps  []processor.HourStep
+	steps  []report.HourStep
 	lately row.Rollup // within failureSpan
 	minute row.Rollup // the last one
 }
@@ -88,11 +88,11 @@ func (h *history) add(rows []row.Rollup) {
 }
 
 func (h *history) ofTag(minutes []row.Rollup) *tagHistory {
-	t := &tagHistory{steps: make([]processor.HourStep, processor.OverviewSteps)}
+	t := &tagHistory{steps: make([]report.HourStep, report.OverviewSteps)}
 	for _, step := range rollup.Merge(begun(minutes, func(at row.Time) row.Time {
-		return at - (at-h.from)%row.Time(processor.OverviewStep.Microseconds())
+		return at - (at-h.from)%row.Time(report.OverviewStep.Microseconds())
 	})) {
-		t.steps[step.Begin.Sub(h.from)/processor.OverviewStep] = processor.HourStep{
+		t.steps[step.Begin.Sub(h.from)/report.OverviewStep] = report.HourStep{
 			Completed: step.Completed, Retried: step.Retried, Failed: step.Failed,
 			P99: step.Late.Quantile(0.99, step.Max),
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/forecast"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 const (
@@ -44,7 +44,7 @@ func (r *reading) readCounts(ctx context.Context) (err error) {
 func (r *reading) tagsWith(status row.Status, which func(listing.TagCount) bool) (tags []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.missing[processor.PartCounts]; err != nil && r.counts == nil {
+	if err := r.missing[report.PartCounts]; err != nil && r.counts == nil {
 		return nil, err
 	}
 	for _, c := range r.counts {
@@ -124,9 +124,9 @@ func (r *reading) readLeases(ctx context.Context) (err error) {
 
 // readForecast reads the next hour. Its first step has begun.
 func (r *reading) readForecast(ctx context.Context) error {
-	return r.cache.forecast.refresh(r.now, r.now.Add(keepForecast), func() (*processor.Forecast, error) {
+	return r.cache.forecast.refresh(r.now, r.now.Add(keepForecast), func() (*report.Forecast, error) {
 		found, err := forecast.Read(ctx, r.from, forecast.Query{
-			Now: r.now, Span: processor.ForecastHour, Step: time.Minute,
+			Now: r.now, Span: report.ForecastHour, Step: time.Minute,
 		})
 		return &found, err
 	})

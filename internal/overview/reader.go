@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 const (
@@ -60,12 +61,12 @@ func (r *Reader) Close() {
 type Reading struct {
 	*Snapshot
 	Age   time.Duration
-	Stale processor.OverviewTrouble // why the last reading has failed, "" when it has not
+	Stale report.OverviewTrouble // why the last reading has failed, "" when it has not
 }
 
 // Snapshot returns what was read last, unless that is older than 5 s. Then it reads, once for all callers. When that
 // fails, or takes longer than ctx, it returns the last snapshot and says so. When there is none it returns the error or
-// the cause of ctx. It returns [processor.ErrClosed] after Close.
+// the cause of ctx. It returns [delaytask.ErrClosed] after Close.
 func (r *Reader) Snapshot(ctx context.Context) (Reading, error) {
 	done, err := r.begin()
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *Reader) Snapshot(ctx context.Context) (Reading, error) {
 	found := Reading{Snapshot: r.last, Age: time.Since(r.last.read)}
 	switch {
 	case err != nil:
-		found.Stale = processor.TroubleTimeout
+		found.Stale = report.TroubleTimeout
 	case r.failed != nil:
 		found.Stale = troubleOf(r.failed)
 	}
@@ -97,7 +98,7 @@ func (r *Reader) begin() (done <-chan struct{}, err error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
-		return nil, processor.ErrClosed
+		return nil, delaytask.ErrClosed
 	case r.done != nil && !isClosed(r.done), !r.began.IsZero() && time.Since(r.began) < freshFor:
 		return r.done, nil
 	}
@@ -131,13 +132,13 @@ func (r *Reader) read() {
 }
 
 // troubleOf returns the class of an error of a reading.
-func troubleOf(err error) processor.OverviewTrouble {
+func troubleOf(err error) report.OverviewTrouble {
 	switch {
 	case row.Ended(err):
-		return processor.TroubleTimeout
+		return report.TroubleTimeout
 	case row.ClassOf(err) == row.ClassOperator:
-		return processor.TroubleOperator
+		return report.TroubleOperator
 	default:
-		return processor.TroubleDatabase
+		return report.TroubleDatabase
 	}
 }

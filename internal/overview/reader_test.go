@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // slow is a store whose calls take a while, and that notes how many are made, and at once.
@@ -134,8 +135,8 @@ func TestTheLastSnapshotIsShownWhileTheDatabaseIsAway(t *testing.T) {
 		if found, err := r.Snapshot(t.Context()); err != nil || found.Stale != "" {
 			t.Fatalf("with a database: %+v, %v", found, err)
 		}
-		for mode, want := range map[faultstore.Mode]processor.OverviewTrouble{
-			faultstore.Before: processor.TroubleDatabase, faultstore.Hang: processor.TroubleTimeout,
+		for mode, want := range map[faultstore.Mode]report.OverviewTrouble{
+			faultstore.Before: report.TroubleDatabase, faultstore.Hang: report.TroubleTimeout,
 		} {
 			away.Store(mode)
 			time.Sleep(freshFor)
@@ -155,7 +156,7 @@ func TestTheLastSnapshotIsShownWhileTheDatabaseIsAway(t *testing.T) {
 		end(cause)
 		away.Store(faultstore.Hang)
 		time.Sleep(freshFor)
-		if found, err := r.Snapshot(ended); err != nil || found.Stale != processor.TroubleTimeout {
+		if found, err := r.Snapshot(ended); err != nil || found.Stale != report.TroubleTimeout {
 			t.Errorf("with an ended context: %v, %v", found.Stale, err)
 		}
 		first := reader(t, s, quiet())
@@ -163,7 +164,7 @@ func TestTheLastSnapshotIsShownWhileTheDatabaseIsAway(t *testing.T) {
 			t.Errorf("with an ended context and no snapshot: %v", err)
 		}
 		r.Close()
-		if _, err := r.Snapshot(t.Context()); !errors.Is(err, processor.ErrClosed) {
+		if _, err := r.Snapshot(t.Context()); !errors.Is(err, delaytask.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
@@ -171,10 +172,10 @@ func TestTheLastSnapshotIsShownWhileTheDatabaseIsAway(t *testing.T) {
 
 // A part that fails is missing by itself, with those that need it, and comes again.
 func TestAPartThatFailsIsMissingByItself(t *testing.T) {
-	for method, want := range map[string][]processor.OverviewPart{
-		"Count":   {processor.PartCounts, processor.PartDue, processor.PartFailures},
-		"Places":  {processor.PartDue, processor.PartFailures},
-		"Expired": {processor.PartLeases}, "Rollups": {processor.PartHistory}, "Upcoming": {processor.PartForecast},
+	for method, want := range map[string][]report.OverviewPart{
+		"Count":   {report.PartCounts, report.PartDue, report.PartFailures},
+		"Places":  {report.PartDue, report.PartFailures},
+		"Expired": {report.PartLeases}, "Rollups": {report.PartHistory}, "Upcoming": {report.PartForecast},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var hangs atomic.Bool
@@ -192,11 +193,11 @@ func TestAPartThatFailsIsMissingByItself(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := found.Overview(processor.OverviewFilter{})
-			missing := map[processor.OverviewPart]bool{}
+			o := found.Overview(report.OverviewFilter{})
+			missing := map[report.OverviewPart]bool{}
 			for _, m := range o.Missing {
 				missing[m.Part] = true
-				if m.Why != processor.TroubleTimeout {
+				if m.Why != report.TroubleTimeout {
 					t.Errorf("%s hangs: %+v", method, m)
 				}
 			}
@@ -211,7 +212,7 @@ func TestAPartThatFailsIsMissingByItself(t *testing.T) {
 			hangs.Store(false)
 			time.Sleep(keepTimeout)
 			found, err = r.Snapshot(t.Context())
-			if o := found.Overview(processor.OverviewFilter{}); err != nil || len(o.Missing) > 0 {
+			if o := found.Overview(report.OverviewFilter{}); err != nil || len(o.Missing) > 0 {
 				t.Errorf("%s answers: %v, %v", method, o.Missing, err)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Snapshot is what one reading has found. It is never changed: all viewers share it.
@@ -26,7 +26,7 @@ type Snapshot struct {
 	failed  map[string]*failures
 	retried map[string]*failures
 	leases  leases
-	missing map[processor.OverviewPart]error
+	missing map[report.OverviewPart]error
 
 	retention map[row.Status]time.Duration
 	seldom
@@ -36,7 +36,7 @@ type Snapshot struct {
 type seldom struct {
 	ended    kept[[]listing.TagCount] // of completed and cancelled tasks
 	history  kept[*history]
-	forecast kept[*processor.Forecast]
+	forecast kept[*report.Forecast]
 	locks    kept[[]Lock]
 	pauses   map[string]rollup.Pause
 }
@@ -114,7 +114,7 @@ type reading struct {
 
 // read makes a reading. It fails when the database does not tell the time and who is there.
 func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot, error) {
-	s := &Snapshot{read: time.Now(), paused: map[string]bool{}, missing: map[processor.OverviewPart]error{}}
+	s := &Snapshot{read: time.Now(), paused: map[string]bool{}, missing: map[report.OverviewPart]error{}}
 	nodes, reads, err := from.Nodes(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the nodes: %w", err)
@@ -133,17 +133,17 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 	var lanes sync.WaitGroup
 	history := make(chan struct{}) // closed when it was read, or is missing
 	lanes.Go(func() {
-		r.part(ctx, processor.PartHistory, r.readHistory)
+		r.part(ctx, report.PartHistory, r.readHistory)
 		close(history)
-		r.part(ctx, processor.PartForecast, r.readForecast)
-		r.part(ctx, processor.PartLocks, r.readLocks)
+		r.part(ctx, report.PartForecast, r.readForecast)
+		r.part(ctx, report.PartLocks, r.readLocks)
 	})
 	lanes.Go(func() {
-		r.part(ctx, processor.PartCounts, r.readCounts)
-		r.part(ctx, processor.PartDue, r.readDue)
-		r.part(ctx, processor.PartLeases, r.readLeases)
+		r.part(ctx, report.PartCounts, r.readCounts)
+		r.part(ctx, report.PartDue, r.readDue)
+		r.part(ctx, report.PartLeases, r.readLeases)
 		<-history
-		r.part(ctx, processor.PartFailures, r.readFailures)
+		r.part(ctx, report.PartFailures, r.readFailures)
 	})
 	lanes.Wait()
 	s.clock, s.hanging, s.retention, s.seldom = of.Clock(), of.Hanging(), of.Retention, c.seldom
@@ -151,7 +151,7 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 }
 
 // part reads a part, which is missing when that fails.
-func (r *reading) part(ctx context.Context, part processor.OverviewPart, read func(context.Context) error) {
+func (r *reading) part(ctx context.Context, part report.OverviewPart, read func(context.Context) error) {
 	if err := read(ctx); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

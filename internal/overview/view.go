@@ -5,32 +5,33 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // view is what one viewer sees of a reading.
 type view struct {
 	Reading
-	filter processor.OverviewFilter
-	tags   map[string]*processor.TagOverview
-	served map[string][]processor.NodeRef // by live processes
+	filter report.OverviewFilter
+	tags   map[string]*report.TagOverview
+	served map[string][]report.NodeRef // by live processes
 }
 
 // Overview returns what a viewer may see of the reading. It shares no memory with another.
-func (r Reading) Overview(f processor.OverviewFilter) processor.Overview {
+func (r Reading) Overview(f report.OverviewFilter) report.Overview {
 	o, _ := r.Advised(f)
 	return o
 }
 
 // Advised is Overview with the advice of each finding.
-func (r Reading) Advised(f processor.OverviewFilter) (processor.Overview, []Advice) {
+func (r Reading) Advised(f report.OverviewFilter) (report.Overview, []Advice) {
 	v := &view{
-		Reading: r, filter: f, tags: map[string]*processor.TagOverview{}, served: map[string][]processor.NodeRef{},
+		Reading: r, filter: f, tags: map[string]*report.TagOverview{}, served: map[string][]report.NodeRef{},
 	}
-	o := processor.Overview{At: r.now.Std(), Age: r.Age, Stale: r.Stale, Missing: r.missingParts()}
+	o := report.Overview{At: r.now.Std(), Age: r.Age, Stale: r.Stale, Missing: r.missingParts()}
 	v.addNodes(&o.Totals)
 	v.addTags()
 	v.addForecast(&o)
@@ -39,7 +40,7 @@ func (r Reading) Advised(f processor.OverviewFilter) (processor.Overview, []Advi
 	o.Attention, advice = written(v.attention())
 	for _, tag := range slices.Sorted(maps.Keys(v.tags)) {
 		t := v.tags[tag]
-		o.Totals.Executing = o.Totals.Executing.Plus(countOf(t, processor.Executing))
+		o.Totals.Executing = o.Totals.Executing.Plus(countOf(t, delaytask.Executing))
 		o.Totals.Overdue = o.Totals.Overdue.Plus(t.Overdue)
 		o.Tags = append(o.Tags, *t)
 	}
@@ -47,15 +48,15 @@ func (r Reading) Advised(f processor.OverviewFilter) (processor.Overview, []Advi
 }
 
 // parts is their order.
-var parts = []processor.OverviewPart{
-	processor.PartCounts, processor.PartDue, processor.PartLeases, processor.PartFailures, processor.PartHistory,
-	processor.PartForecast, processor.PartLocks,
+var parts = []report.OverviewPart{
+	report.PartCounts, report.PartDue, report.PartLeases, report.PartFailures, report.PartHistory,
+	report.PartForecast, report.PartLocks,
 }
 
-func (r Reading) missingParts() (missing []processor.MissingPart) {
+func (r Reading) missingParts() (missing []report.MissingPart) {
 	for _, part := range parts {
 		if err := r.missing[part]; err != nil {
-			missing = append(missing, processor.MissingPart{Part: part, Why: troubleOf(err)})
+			missing = append(missing, report.MissingPart{Part: part, Why: troubleOf(err)})
 		}
 	}
 	return missing
@@ -66,21 +67,21 @@ func (v *view) sees(tag string) bool { return v.filter.Sees == nil || v.filter.S
 func (v *view) seesAll() bool        { return v.filter.Sees == nil }
 
 // of returns a tag that the viewer may see, and nil for another.
-func (v *view) of(tag string) *processor.TagOverview {
+func (v *view) of(tag string) *report.TagOverview {
 	if t := v.tags[tag]; t != nil {
 		return t
 	}
 	if !v.sees(tag) {
 		return nil
 	}
-	t := &processor.TagOverview{
-		Tag: tag, Counts: map[processor.Status]int64{}, Overdue: processor.DueTasks{Precision: processor.Exact},
+	t := &report.TagOverview{
+		Tag: tag, Counts: map[delaytask.Status]int64{}, Overdue: report.DueTasks{Precision: report.Exact},
 	}
 	v.tags[tag] = t
 	return t
 }
 
-func (v *view) addNodes(t *processor.OverviewTotals) {
+func (v *view) addNodes(t *report.OverviewTotals) {
 	for _, n := range v.nodes {
 		switch alive := isAlive(n, v.now); {
 		case len(n.Tags) == 0:
@@ -93,7 +94,7 @@ func (v *view) addNodes(t *processor.OverviewTotals) {
 			}
 		}
 	}
-	exact := processor.DueTasks{Precision: processor.Exact}
+	exact := report.DueTasks{Precision: report.Exact}
 	t.Executing, t.Overdue, t.DueNextMinute = exact, exact, exact
 	for tag, due := range v.due {
 		if v.sees(tag) {
@@ -102,16 +103,16 @@ func (v *view) addNodes(t *processor.OverviewTotals) {
 	}
 }
 
-func nodeRef(n row.Node) processor.NodeRef { return processor.NodeRef{Number: n.Number, Name: n.Name} }
+func nodeRef(n row.Node) report.NodeRef { return report.NodeRef{Number: n.Number, Name: n.Name} }
 
-func tasks(n int64, more bool) processor.DueTasks {
+func tasks(n int64, more bool) report.DueTasks {
 	if more {
-		return processor.DueTasks{Tasks: n, Precision: processor.AtLeast}
+		return report.DueTasks{Tasks: n, Precision: report.AtLeast}
 	}
-	return processor.DueTasks{Tasks: n, Precision: processor.Exact}
+	return report.DueTasks{Tasks: n, Precision: report.Exact}
 }
 
-func countOf(t *processor.TagOverview, status processor.Status) processor.DueTasks {
+func countOf(t *report.TagOverview, status delaytask.Status) report.DueTasks {
 	return tasks(t.Counts[status], slices.Contains(t.Capped, status))
 }
 
@@ -133,7 +134,7 @@ func (v *view) addTags() {
 			if t == nil {
 				continue
 			}
-			status := processor.Status(c.Status.String())
+			status := delaytask.Status(c.Status.String())
 			if t.Counts[status] += c.Count; c.Capped {
 				t.Capped = append(t.Capped, status)
 			}
@@ -147,14 +148,14 @@ func (v *view) addTags() {
 }
 
 // addForecast adds what falls due within the next hour. A forecast knows more of what is overdue than a capped count.
-func (v *view) addForecast(o *processor.Overview) {
+func (v *view) addForecast(o *report.Overview) {
 	f := v.forecast.found
 	if f == nil {
 		return
 	}
 	seen := *f
 	seen.Tags = nil
-	const steps = int(processor.OverviewStep / time.Minute)
+	const steps = int(report.OverviewStep / time.Minute)
 	for _, of := range f.Tags {
 		t := v.of(of.Tag)
 		if t == nil {
@@ -162,16 +163,16 @@ func (v *view) addForecast(o *processor.Overview) {
 		}
 		seen.Tags = append(seen.Tags, of)
 		for step := range slices.Chunk(of.Due, steps) {
-			t.Due = append(t.Due, processor.TagForecast{Due: step}.Sum())
+			t.Due = append(t.Due, report.TagForecast{Due: step}.Sum())
 		}
-		if t.Overdue.Precision == processor.AtLeast && of.Overdue.Tasks > t.Overdue.Tasks {
+		if t.Overdue.Precision == report.AtLeast && of.Overdue.Tasks > t.Overdue.Tasks {
 			t.Overdue = of.Overdue
 		}
 	}
 	o.Due, o.DueStart = seen.Total().Due, f.Start
 }
 
-func (v *view) addHistory(o *processor.Overview) {
+func (v *view) addHistory(o *report.Overview) {
 	h := v.history.found
 	if h == nil {
 		return
@@ -191,7 +192,7 @@ func (v *view) addHistory(o *processor.Overview) {
 	}
 	for _, t := range v.tags {
 		if t.LastHour == nil {
-			t.LastHour = make([]processor.HourStep, processor.OverviewSteps)
+			t.LastHour = make([]report.HourStep, report.OverviewSteps)
 		}
 	}
 	minutes := slices.DeleteFunc(slices.Clone(h.minutes), func(m row.Rollup) bool { return !v.sees(m.Tag) })

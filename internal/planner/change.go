@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // mostTries bounds how often a change is tried whose schedule others change at the same time.
@@ -41,7 +41,7 @@ func (p *Planner) Change(
 			return d.Schedule, err
 		}
 	}
-	return row.Schedule{}, processor.ErrContended
+	return row.Schedule{}, delaytask.ErrContended
 }
 
 // addHistory reads what was decided before a run that an operation may take back.
@@ -85,7 +85,7 @@ func retryable(err error) bool {
 func (p *Planner) applied(ctx context.Context, d *row.Decision) (bool, error) {
 	st, err := p.State(ctx, d.Schedule.Name)
 	switch {
-	case errors.Is(err, processor.ErrScheduleNotFound):
+	case errors.Is(err, delaytask.ErrScheduleNotFound):
 		return d.Write == row.WriteDelete, nil
 	case err != nil:
 		return false, err
@@ -97,8 +97,8 @@ func (p *Planner) applied(ctx context.Context, d *row.Decision) (bool, error) {
 	return st.Schedule.ID == d.Schedule.ID && st.Schedule.Version >= version, nil
 }
 
-// Get returns a schedule, also one that this program cannot decide about. It returns [processor.ErrScheduleNotFound]
-// and [processor.ErrBroken].
+// Get returns a schedule, also one that this program cannot decide about. It returns [delaytask.ErrScheduleNotFound]
+// and [delaytask.ErrBroken].
 func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
@@ -107,15 +107,15 @@ func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 	case err != nil:
 		return row.Schedule{}, err
 	case len(broken) > 0:
-		return row.Schedule{}, fmt.Errorf("%w: %s", processor.ErrBroken, broken[0].Reason)
+		return row.Schedule{}, fmt.Errorf("%w: %s", delaytask.ErrBroken, broken[0].Reason)
 	case len(found) == 0:
-		return row.Schedule{}, processor.ErrScheduleNotFound
+		return row.Schedule{}, delaytask.ErrScheduleNotFound
 	}
 	return found[0], guarded(ctx, &found[0])
 }
 
-// State reads what a decision about one schedule is made of. It returns [processor.ErrScheduleNotFound] when there is
-// none of the name, [processor.ErrBroken], and [ErrUnreadable].
+// State reads what a decision about one schedule is made of. It returns [delaytask.ErrScheduleNotFound] when there is
+// none of the name, [delaytask.ErrBroken], and [ErrUnreadable].
 func (p *Planner) State(ctx context.Context, name string) (schedule.State, error) {
 	found, err := p.Get(ctx, name)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/batch"
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
@@ -204,7 +204,7 @@ func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
 			continue // a backfill keeps all, and finding out that nothing is beyond takes longer with each run
 		}
 		for _, run := range decisions[i].New {
-			if cluster.Mix(s.ID+int64(run.Tick))%trimOnceIn != 0 {
+			if ids.Mix(s.ID+int64(run.Tick))%trimOnceIn != 0 {
 				continue
 			}
 			call, cancel := p.CallIn(ctx)

@@ -4,26 +4,26 @@ import (
 	"context"
 	"errors"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Save stores a schedule of the name, or gives the one that exists this definition. It returns what is stored then.
-// Nothing is written when the definition is stored already. It returns [processor.ErrScheduleOwned] for a schedule of
-// another owner, and a [*processor.SpecError] when no tick is to come.
+// Nothing is written when the definition is stored already. It returns [delaytask.ErrScheduleOwned] for a schedule of
+// another owner, and a [*delaytask.SpecError] when no tick is to come.
 func (p *Planner) Save(ctx context.Context, to row.Schedule, sp *spec.Spec) (row.Schedule, error) {
 	to = Define(to, sp)
 	if now, ok := p.Now(); ok && sp.Next(now.Std()).IsZero() {
-		return row.Schedule{}, &processor.SpecError{Reason: "no tick is to come"}
+		return row.Schedule{}, &delaytask.SpecError{Reason: "no tick is to come"}
 	}
 	for {
 		stored, err := p.Change(ctx, to.Name, func(st schedule.State) (row.Decision, error) {
 			switch s := &st.Schedule; {
 			case s.Owner != to.Owner:
-				return row.Decision{}, processor.ErrScheduleOwned
+				return row.Decision{}, delaytask.ErrScheduleOwned
 			case s.Hash == to.Hash && s.State != row.ScheduleEnded && !s.State.Retired():
 				return row.Decision{}, errSame
 			}
@@ -33,7 +33,7 @@ func (p *Planner) Save(ctx context.Context, to row.Schedule, sp *spec.Spec) (row
 		case errors.Is(err, errSame):
 			st, err := p.State(ctx, to.Name)
 			return st.Schedule, err
-		case !errors.Is(err, processor.ErrScheduleNotFound):
+		case !errors.Is(err, delaytask.ErrScheduleNotFound):
 			return stored, err
 		}
 		d, err := p.create(ctx, to, sp)
@@ -69,9 +69,9 @@ func (p *Planner) create(ctx context.Context, to row.Schedule, sp *spec.Spec) (r
 		case done || err != nil:
 			return d, err
 		case n == mostTries:
-			return d, processor.ErrContended
+			return d, delaytask.ErrContended
 		}
-		if _, err := p.State(ctx, to.Name); !errors.Is(err, processor.ErrScheduleNotFound) {
+		if _, err := p.State(ctx, to.Name); !errors.Is(err, delaytask.ErrScheduleNotFound) {
 			return d, errors.Join(errTaken, err)
 		}
 	}
@@ -85,7 +85,7 @@ func (p *Planner) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	for _, child := range children {
-		if err := p.delete(ctx, child.Name); err != nil && !errors.Is(err, processor.ErrScheduleNotFound) {
+		if err := p.delete(ctx, child.Name); err != nil && !errors.Is(err, delaytask.ErrScheduleNotFound) {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ const listed = 1000
 func (p *Planner) delete(ctx context.Context, name string) error {
 	_, err := p.Change(ctx, name, func(st schedule.State) (row.Decision, error) {
 		if st.Schedule.Owner != "" && !st.Schedule.State.Retired() {
-			return row.Decision{}, processor.ErrScheduleOwned
+			return row.Decision{}, delaytask.ErrScheduleOwned
 		}
 		d, err := schedule.Retire(st, "deleted")
 		d.Write, d.Ended, d.Undone = row.WriteDelete, nil, nil // the history goes with it
@@ -122,7 +122,7 @@ func (p *Planner) Backfill(ctx context.Context, name string, from, to row.Time, 
 			return d.Schedule.Name, err
 		}
 	}
-	return "", processor.ErrContended
+	return "", delaytask.ErrContended
 }
 
 // List returns the schedules that match, by name. Those that cannot be read are left out, and logged.

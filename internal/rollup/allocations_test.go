@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 func TestCountingAllocatesNothing(t *testing.T) {
 	c := NewCounts()
 	count := func() {
 		c.Late("a", time.Millisecond)
-		c.Event("a", processor.EventCompleted)
+		c.Event("a", delaytask.EventCompleted)
 	}
 	count()
 	if n := testing.AllocsPerRun(100, count); n > 0 {

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // MaxTags is how many tags a process counts apart. The others share [row.OtherTags].
@@ -40,15 +40,15 @@ func NewCounts() *Counts {
 }
 
 // Event counts what has become of a task of the tag. Kinds that are not shown over time are left out.
-func (c *Counts) Event(tag string, kind processor.EventKind) {
+func (c *Counts) Event(tag string, kind delaytask.EventKind) {
 	switch kind {
-	case processor.EventCompleted:
+	case delaytask.EventCompleted:
 		c.of(tag).completed.Add(1)
-	case processor.EventRetried:
+	case delaytask.EventRetried:
 		c.of(tag).retried.Add(1)
-	case processor.EventFailed:
+	case delaytask.EventFailed:
 		c.of(tag).failed.Add(1)
-	case processor.EventRescued:
+	case delaytask.EventRescued:
 		c.of(tag).lost.Add(1)
 	}
 }
@@ -82,7 +82,7 @@ func (c *Counts) add(tag string) *counters {
 		c.full.Store(true)
 		return &c.other
 	}
-	if !processor.ValidTag(tag) { // of a row that was written by hand
+	if !delaytask.ValidTag(tag) { // of a row that was written by hand
 		return &c.other
 	}
 	byTag = maps.Clone(byTag)

@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,8 +24,8 @@ func TestNothingIsCountedTwiceOrLost(t *testing.T) {
 			for i := range each {
 				tag := fmt.Sprint("t", i%5)
 				c.Late(tag, time.Duration(w*each+i)*time.Microsecond)
-				c.Event(tag, []processor.EventKind{processor.EventCompleted, processor.EventRetried,
-					processor.EventFailed, processor.EventRescued, processor.EventSaved}[i%5])
+				c.Event(tag, []delaytask.EventKind{delaytask.EventCompleted, delaytask.EventRetried,
+					delaytask.EventFailed, delaytask.EventRescued, delaytask.EventSaved}[i%5])
 			}
 		})
 	}
@@ -58,9 +58,9 @@ func TestNothingIsCountedTwiceOrLost(t *testing.T) {
 func TestTagsBeyondTheBoundShareOneRow(t *testing.T) {
 	c := NewCounts()
 	for i := range MaxTags + 50 {
-		c.Event(fmt.Sprint("t", i), processor.EventCompleted)
+		c.Event(fmt.Sprint("t", i), delaytask.EventCompleted)
 	}
-	c.Event("of no processor!", processor.EventFailed)
+	c.Event("of no processor!", delaytask.EventFailed)
 	other := func(completed, failed int64, rows int) {
 		t.Helper()
 		taken := c.Take()
@@ -72,7 +72,7 @@ func TestTagsBeyondTheBoundShareOneRow(t *testing.T) {
 	other(50, 1, MaxTags+1)
 	c.Keep(func(tag string) bool { return tag != "t7" })
 	for _, tag := range []string{"new", "newer"} {
-		c.Event(tag, processor.EventCompleted)
+		c.Event(tag, delaytask.EventCompleted)
 	}
 	other(1, 0, 2)
 }
@@ -83,7 +83,7 @@ func BenchmarkCount(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for late := time.Duration(0); pb.Next(); late += time.Microsecond {
 			c.Late("order.close", late%time.Second)
-			c.Event("order.close", processor.EventCompleted)
+			c.Event("order.close", delaytask.EventCompleted)
 		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Merge adds up the rows of all processes by the time that they are about. Rows come in its order. Times without rows
@@ -79,16 +79,16 @@ func Pauses(marks []row.Rollup) map[string]Pause {
 }
 
 // Series returns merged rows as points, and marks, in their orders. It leaves out the span and the times.
-func Series(merged, marks []row.Rollup) (s processor.Series) {
+func Series(merged, marks []row.Rollup) (s report.Series) {
 	for _, r := range merged {
-		s.Points = append(s.Points, processor.SeriesPoint{
+		s.Points = append(s.Points, report.SeriesPoint{
 			Start: r.Begin.Std(), Completed: r.Completed, Retried: r.Retried, Failed: r.Failed, Lost: r.Lost,
 			Started: r.Late.Count(), P50: r.Late.Quantile(0.5, r.Max), P99: r.Late.Quantile(0.99, r.Max), Max: r.Max,
 		})
 	}
 	for _, r := range marks {
-		s.Marks = append(s.Marks, processor.SeriesMark{
-			Time: r.Begin.Std(), Kind: processor.MarkKind(r.Mark.Kind), Name: r.Mark.Name, Tag: r.Tag,
+		s.Marks = append(s.Marks, report.SeriesMark{
+			Time: r.Begin.Std(), Kind: report.MarkKind(r.Mark.Kind), Name: r.Mark.Name, Tag: r.Tag,
 		})
 	}
 	return s

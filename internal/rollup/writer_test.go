@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // start is when bubbles begin to count: 30 s before the end of an hour.
@@ -60,7 +60,7 @@ func onBench(t *testing.T, f func(b *bench)) {
 // complete counts tasks, and lets a time pass.
 func (b *bench) complete(n int, tag string, wait time.Duration) {
 	for range n {
-		b.counts.Event(tag, processor.EventCompleted)
+		b.counts.Event(tag, delaytask.EventCompleted)
 	}
 	time.Sleep(wait)
 	synctest.Wait()

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // SaveAll stores many tasks, as many at a time as one statement takes: each such chunk is stored as a whole or not at
 // all. The results stand in the order of the tasks. With an error there are none, and nothing is stored; it is a
-// [processor.BatchError] when it is about one of the tasks.
-func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
+// [delaytask.BatchError] when it is about one of the tasks.
+func (s *Saver) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delaytask.SaveResult, error) {
 	rows := make([]newRow, len(tasks))
 	for i, task := range tasks {
 		var err error
 		if rows[i], err = s.prepare(ctx, task); err != nil {
-			if errors.Is(err, processor.ErrDelayTooLong) {
-				err = &processor.BatchError{Index: i, Err: err}
+			if errors.Is(err, delaytask.ErrDelayTooLong) {
+				err = &delaytask.BatchError{Index: i, Err: err}
 			}
 			return nil, KeepUnknown(task.ID, err)
 		}
@@ -31,14 +31,14 @@ func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processo
 		}
 		left[i] = s.add(s.bulk, c)
 	}
-	results := make([]processor.SaveResult, 0, len(tasks))
+	results := make([]delaytask.SaveResult, 0, len(tasks))
 	for i, c := range chunks {
 		if left[i] == nil {
 			left[i] = c.wait(ctx)
 		}
 		for n := range c.rows {
 			id, err := s.result(c, &c.rows[n], left[i])
-			results = append(results, processor.SaveResult{ID: id, Err: err, Chunk: i})
+			results = append(results, delaytask.SaveResult{ID: id, Err: err, Chunk: i})
 		}
 	}
 	return results, nil
@@ -73,7 +73,7 @@ func (r *request) findDuplicates() (conflict int) {
 			continue
 		}
 		if n.duplicateOf = ids[n.row.ID]; n.duplicateOf != nil && !n.isStoredAs(&n.duplicateOf.row) {
-			n.duplicateOf, n.err = nil, processor.ErrConflict
+			n.duplicateOf, n.err = nil, delaytask.ErrConflict
 			return i
 		}
 		if n.row.Key != "" && n.duplicateOf == nil {

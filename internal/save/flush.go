@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func (s *Saver) flush(requests []*request) {
@@ -73,7 +73,7 @@ func (s *Saver) answerDuplicates(requests []*request) (rest []*request) {
 // duplicate is the answer to a row whose key an unfinished task has.
 func (s *Saver) duplicate(n *newRow, holder int64) {
 	s.collided.Store(new(time.Now()))
-	n.met, n.err = true, &processor.DuplicateError{ID: holder}
+	n.met, n.err = true, &delaytask.DuplicateError{ID: holder}
 }
 
 func idsByKey(rows []row.Row) map[row.TagKey]int64 {
@@ -89,7 +89,7 @@ func idsByKey(rows []row.Row) map[row.TagKey]int64 {
 func (s *Saver) store(requests []*request) {
 	for n := 0; len(requests) > 0; {
 		if s.Life.Err() != nil {
-			answerAll(requests, processor.ErrClosed)
+			answerAll(requests, delaytask.ErrClosed)
 			return
 		}
 		if requests = s.holdBackLocked(requests); len(requests) == 0 {
@@ -289,7 +289,7 @@ func (s *Saver) retrySlowly(requests []*request) {
 		lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestBackoff)))
 		s.slow <- struct{}{}
 		if s.Life.Err() != nil {
-			answerAll(requests, processor.ErrClosed)
+			answerAll(requests, delaytask.ErrClosed)
 			requests = nil
 		} else if requests = stillWanted(requests); len(requests) > 0 {
 			requests = s.insert(requests)

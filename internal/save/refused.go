@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // halve finds the request that the database refuses.
@@ -89,7 +89,7 @@ func (s *Saver) readBack(requests []*request, refusal error) (again []*request) 
 	}
 	if requests[0].refusals++; requests[0].refusals > maxRefusals {
 		if len(keys) > 0 { // each time another task may have had the key, and have ended before it was read
-			refusal = fmt.Errorf("%w: %w", processor.ErrContended, refusal)
+			refusal = fmt.Errorf("%w: %w", delaytask.ErrContended, refusal)
 		}
 		requests[0].answer(refusal)
 		return nil
@@ -126,7 +126,7 @@ func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 				r.freeKey(n)
 			}
 		case taken && !n.drawn && (!met || holder != n.row.ID || !n.reschedules):
-			n.err = processor.ErrConflict
+			n.err = delaytask.ErrConflict
 			if conflict < 0 {
 				conflict = i
 			}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // request is what one caller wants stored: a row, or a chunk of rows that are stored together or not at all. One
@@ -141,7 +141,7 @@ func (r *request) outcome(n *newRow, left error) error {
 	case answered:
 		return n.err
 	case abandoned:
-		return &processor.OutcomeUnknownError{ID: n.row.ID, Err: left}
+		return &delaytask.OutcomeUnknownError{ID: n.row.ID, Err: left}
 	default:
 		return left
 	}
@@ -169,7 +169,7 @@ func (r *request) answer(err error) {
 		n := &r.rows[i]
 		switch first := n.duplicateOf; {
 		case n.met || n.err != nil:
-		case first != nil && (first.err == nil || errors.Is(first.err, processor.ErrDuplicate)):
+		case first != nil && (first.err == nil || errors.Is(first.err, delaytask.ErrDuplicate)):
 			n.err = n.asDuplicate()
 		default:
 			n.err = r.certain(n, err)
@@ -188,9 +188,9 @@ func (r *request) doubtDuplicates() {
 	}
 	for i := range r.rows {
 		n := &r.rows[i]
-		if taken, ok := errors.AsType[*processor.DuplicateError](n.err); ok {
+		if taken, ok := errors.AsType[*delaytask.DuplicateError](n.err); ok {
 			// Not wrapped: no caller may take it for a duplicate.
-			n.err = &processor.OutcomeUnknownError{ID: n.row.ID, Err: fmt.Errorf("task %d has the key now, and a "+
+			n.err = &delaytask.OutcomeUnknownError{ID: n.row.ID, Err: fmt.Errorf("task %d has the key now, and a "+
 				"statement of this save may be applied when that one has finished: save again with the id", taken.ID)}
 		}
 	}
@@ -199,13 +199,13 @@ func (r *request) doubtDuplicates() {
 // certain returns what the error of the last statement says about a row that an earlier one may have stored.
 func (r *request) certain(n *newRow, err error) error {
 	cause := err
-	if chunk, ok := errors.AsType[*processor.ChunkError](err); ok {
+	if chunk, ok := errors.AsType[*delaytask.ChunkError](err); ok {
 		cause = chunk.Err
 	}
-	if err == nil || !r.unsure || errors.Is(cause, processor.ErrConflict) {
+	if err == nil || !r.unsure || errors.Is(cause, delaytask.ErrConflict) {
 		return err
 	}
-	return &processor.OutcomeUnknownError{ID: n.row.ID, Err: err}
+	return &delaytask.OutcomeUnknownError{ID: n.row.ID, Err: err}
 }
 
 // asDuplicate is the answer to a row whose first one is stored, or has met the task that carries the key.
@@ -213,10 +213,10 @@ func (n *newRow) asDuplicate() error {
 	if first := n.duplicateOf; first.err != nil || n.row.ID == first.row.ID {
 		return first.err
 	}
-	return &processor.DuplicateError{ID: n.duplicateOf.row.ID}
+	return &delaytask.DuplicateError{ID: n.duplicateOf.row.ID}
 }
 
 // refuse answers with the error of one of the rows: because of it, the others that are not in the table are not stored.
 func (r *request) refuse(place int) {
-	r.answer(&processor.ChunkError{Index: r.first + place, Err: r.rows[place].err})
+	r.answer(&delaytask.ChunkError{Index: r.first + place, Err: r.rows[place].err})
 }

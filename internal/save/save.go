@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -36,10 +37,10 @@ import (
 // Store is what a save needs of the store.
 type Store interface {
 	Now(ctx context.Context) (row.Reading, error)
-	InTransaction(ctx context.Context, tx processor.Tx) (bool, error)
-	Insert(ctx context.Context, tx processor.Tx, rows []row.Row) error
-	Get(ctx context.Context, tx processor.Tx, ids []int64) (rows []row.Row, broken []row.Broken, err error)
-	FindActive(ctx context.Context, tx processor.Tx, keys []row.TagKey) ([]row.Row, error)
+	InTransaction(ctx context.Context, tx delaytask.Tx) (bool, error)
+	Insert(ctx context.Context, tx delaytask.Tx, rows []row.Row) error
+	Get(ctx context.Context, tx delaytask.Tx, ids []int64) (rows []row.Row, broken []row.Broken, err error)
+	FindActive(ctx context.Context, tx delaytask.Tx, keys []row.TagKey) ([]row.Row, error)
 }
 
 // Config is what a [Saver] works with. Every field is set.
@@ -97,7 +98,7 @@ func New(life *lifecycle.Lifecycle, c Config) *Saver {
 	return s
 }
 
-// Close stores what is queued and refuses further saves with [processor.ErrClosed].
+// Close stores what is queued and refuses further saves with [delaytask.ErrClosed].
 func (s *Saver) Close(ctx context.Context) error {
 	return errors.Join(s.plain.Close(ctx), s.keyed.Close(ctx), s.bulk.Close(ctx))
 }
@@ -105,7 +106,7 @@ func (s *Saver) Close(ctx context.Context) error {
 // Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that
 // the database sets. The row is nil where it may be one of an earlier save: with an error, and where a row with the id
 // that the caller has chosen was met.
-func (s *Saver) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
+func (s *Saver) Save(ctx context.Context, task delaytask.Save) (int64, *row.Row, error) {
 	n, err := s.prepare(ctx, task)
 	if err != nil {
 		return 0, nil, KeepUnknown(task.ID, err)
@@ -124,7 +125,7 @@ func (s *Saver) Save(ctx context.Context, task processor.Save) (int64, *row.Row,
 	return id, stored, nil
 }
 
-var errManySaves = fmt.Errorf("%w: too many saves are waiting for the database", processor.ErrOverloaded)
+var errManySaves = fmt.Errorf("%w: too many saves are waiting for the database", delaytask.ErrOverloaded)
 
 // add queues the request in the lane, or in that of rows with keys where another row may have its key or its id.
 func (s *Saver) add(lane *batch.Coalescer[*request], r *request) error {
@@ -140,7 +141,7 @@ func (s *Saver) add(lane *batch.Coalescer[*request], r *request) error {
 	case errors.Is(err, batch.ErrFull):
 		return errManySaves
 	case errors.Is(err, batch.ErrClosed):
-		return processor.ErrClosed
+		return delaytask.ErrClosed
 	default:
 		return err
 	}
@@ -164,8 +165,8 @@ func (s *Saver) result(r *request, n *newRow, left error) (int64, error) {
 // saves.
 func KeepUnknown(id int64, err error) error {
 	telling := []error{
-		processor.ErrDuplicate, processor.ErrNotPending, processor.ErrConflict, processor.ErrChunkRefused,
-		processor.ErrDelayTooLong, processor.ErrOutcomeUnknown,
+		delaytask.ErrDuplicate, delaytask.ErrNotPending, delaytask.ErrConflict, delaytask.ErrChunkRefused,
+		delaytask.ErrDelayTooLong, delaytask.ErrOutcomeUnknown,
 	}
 	switch {
 	case id == 0, err == nil, row.ClassOf(err) == row.ClassCaller:
@@ -173,13 +174,13 @@ func KeepUnknown(id int64, err error) error {
 	case slices.ContainsFunc(telling, func(known error) bool { return errors.Is(err, known) }):
 		return err
 	default:
-		return &processor.OutcomeUnknownError{ID: id, Err: err}
+		return &delaytask.OutcomeUnknownError{ID: id, Err: err}
 	}
 }
 
 // existingID is the id of the task whose key the row has, 0 for any other error.
 func existingID(err error) int64 {
-	if duplicate, ok := errors.AsType[*processor.DuplicateError](err); ok {
+	if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok {
 		return duplicate.ID
 	}
 	return 0
@@ -190,13 +191,13 @@ func resultName(err error) string {
 	switch {
 	case err == nil:
 		return metrics.SaveStored
-	case errors.Is(err, processor.ErrDuplicate):
+	case errors.Is(err, delaytask.ErrDuplicate):
 		return metrics.SaveDuplicate
-	case errors.Is(err, processor.ErrOutcomeUnknown):
+	case errors.Is(err, delaytask.ErrOutcomeUnknown):
 		return metrics.SaveUnknown
-	case errors.Is(err, processor.ErrConflict):
+	case errors.Is(err, delaytask.ErrConflict):
 		return metrics.SaveConflict
-	case errors.Is(err, processor.ErrOverloaded), errors.Is(err, processor.ErrChunkRefused),
+	case errors.Is(err, delaytask.ErrOverloaded), errors.Is(err, delaytask.ErrChunkRefused),
 		row.ClassOf(err) == row.ClassCaller:
 		return metrics.SaveRefused
 	default:
@@ -206,7 +207,7 @@ func resultName(err error) string {
 
 // prepare makes the row. The delay counts from a moment that the database's clock has not passed yet, so a task is
 // never due sooner than was asked for.
-func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error) {
+func (s *Saver) prepare(ctx context.Context, task delaytask.Save) (newRow, error) {
 	if err := context.Cause(ctx); err != nil {
 		return newRow{}, err
 	}
@@ -215,7 +216,7 @@ func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error
 		return newRow{}, err
 	}
 	r := row.Row{
-		ID: task.ID, Tag: task.Tag, Key: row.ScopedKey(task.Headers[processor.AppHeader], task.Key), Body: task.Body,
+		ID: task.ID, Tag: task.Tag, Key: row.ScopedKey(task.Headers[delaytask.AppHeader], task.Key), Body: task.Body,
 		Priority: task.Priority, MaxLate: task.MaxLate, LatePolicy: row.LatePolicy(task.LatePolicy),
 		TTR: task.TTR, MaxAttempts: task.MaxAttempts, Headers: encodeHeaders(task.Headers), Created: now, Updated: now,
 	}
@@ -225,7 +226,7 @@ func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error
 	}
 	r.Delay = RoundUp(r.Expected.Sub(now))
 	if r.Expected >= row.MaxTime {
-		return newRow{}, processor.ErrDelayTooLong
+		return newRow{}, delaytask.ErrDelayTooLong
 	}
 	r.Due = r.Expected
 	s.setDefaults(&r, task.Unlimited)
@@ -244,7 +245,7 @@ func Expected(now row.Time, delay time.Duration, at time.Time) row.Time {
 }
 
 // RunOf returns what is stored of a task that a schedule saves again and again, without its times and its key.
-func (s *Saver) RunOf(task *processor.Save) row.Row {
+func (s *Saver) RunOf(task *delaytask.Save) row.Row {
 	r := row.Row{
 		Tag: task.Tag, Body: task.Body, Priority: task.Priority, TTR: task.TTR, MaxAttempts: task.MaxAttempts,
 		Headers: encodeHeaders(task.Headers),
@@ -265,7 +266,7 @@ func (s *Saver) setDefaults(r *row.Row, unlimited bool) {
 }
 
 // AtMost returns a moment that the database's clock has not passed yet. It waits while that clock is not known. It
-// returns the cause of ctx, or [processor.ErrClosed] when the life ends.
+// returns the cause of ctx, or [delaytask.ErrClosed] when the life ends.
 func (s *Saver) AtMost(ctx context.Context) (row.Time, error) {
 	for {
 		if now, ok := s.Clock.AtMost(); ok {
@@ -276,7 +277,7 @@ func (s *Saver) AtMost(ctx context.Context) (row.Time, error) {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		case <-s.Life.Done():
-			return 0, processor.ErrClosed
+			return 0, delaytask.ErrClosed
 		}
 	}
 }

@@ -3,14 +3,14 @@ package save
 import (
 	"context"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // SaveTx stores one task inside the caller's transaction. Nothing is retried there: the caller retries its whole
 // transaction.
-func (s *Saver) SaveTx(ctx context.Context, tx processor.Tx, task processor.Save) (int64, error) {
+func (s *Saver) SaveTx(ctx context.Context, tx delaytask.Tx, task delaytask.Save) (int64, error) {
 	n, err := s.prepare(ctx, task)
 	if err != nil {
 		return 0, err
@@ -32,11 +32,11 @@ func (s *Saver) SaveTx(ctx context.Context, tx processor.Tx, task processor.Save
 
 // collidedInTx decides what a row has met inside the transaction. A refused statement has changed nothing, so an id
 // that a plain INSERT has taken is simply replaced.
-func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, refusal error) error {
+func (s *Saver) collidedInTx(ctx context.Context, tx delaytask.Tx, n *newRow, refusal error) error {
 	if n.drawn && n.reschedules {
 		// The caller locks the task that carries the key. A read of the snapshot before that would let MariaDB with
 		// innodb_snapshot_isolation refuse to lock a row that has changed since.
-		return &processor.DuplicateError{}
+		return &delaytask.DuplicateError{}
 	}
 	rows, broken, err := s.Store.Get(ctx, tx, []int64{n.row.ID})
 	if err != nil {
@@ -52,14 +52,14 @@ func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, re
 			return err
 		}
 		if len(active) == 1 && (n.drawn || !taken || active[0].ID == n.row.ID) {
-			return &processor.DuplicateError{ID: active[0].ID}
+			return &delaytask.DuplicateError{ID: active[0].ID}
 		}
 	}
 	if taken && !n.drawn {
-		return processor.ErrConflict
+		return delaytask.ErrConflict
 	}
 	if !taken && n.row.Key != "" && (n.drawn || n.reschedules) {
-		return &processor.DuplicateError{} // committed after this transaction's snapshot, which does not show it
+		return &delaytask.DuplicateError{} // committed after this transaction's snapshot, which does not show it
 	}
 	if !taken {
 		return refusal

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/processor"
 )
 
 const (
@@ -28,16 +28,16 @@ func BackfillName(parent string, id int64) string {
 func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decision, error) {
 	s := parent.Schedule
 	if s.Parent != "" {
-		return row.Decision{}, fmt.Errorf("%w: it is a backfill itself", processor.ErrScheduleState)
+		return row.Decision{}, fmt.Errorf("%w: it is a backfill itself", delaytask.ErrScheduleState)
 	}
 	def := parent.Spec.Definition()
 	def.Start, def.End = later(def.Start, from.Std()), earlier(def.End, to.Std())
 	sp, err := spec.Parse(def)
 	switch {
 	case from > to:
-		return row.Decision{}, fmt.Errorf("%w: it ends before it begins", processor.ErrInvalidRange)
+		return row.Decision{}, fmt.Errorf("%w: it ends before it begins", delaytask.ErrInvalidRange)
 	case err != nil: // the definition alone is valid
-		return row.Decision{}, fmt.Errorf("%w: no tick was found in it", processor.ErrInvalidRange)
+		return row.Decision{}, fmt.Errorf("%w: no tick was found in it", delaytask.ErrInvalidRange)
 	}
 	child := row.Schedule{
 		ID: id, Name: BackfillName(s.Name, id), Parent: s.Name, Grammar: s.Grammar, Spec: sp.String(),
@@ -54,12 +54,12 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 	n := p.count(first, last)
 	switch {
 	case n == 0 || first > last:
-		return row.Decision{}, fmt.Errorf("%w: no tick was found in it", processor.ErrInvalidRange)
+		return row.Decision{}, fmt.Errorf("%w: no tick was found in it", delaytask.ErrInvalidRange)
 	case last > p.Now:
-		return row.Decision{}, fmt.Errorf("%w: the tick %s is to come", processor.ErrInvalidRange,
+		return row.Decision{}, fmt.Errorf("%w: the tick %s is to come", delaytask.ErrInvalidRange,
 			last.Std().Format(time.RFC3339))
 	case n > MostBackfilled:
-		return row.Decision{}, fmt.Errorf("%w: more than %d ticks", processor.ErrInvalidRange, MostBackfilled)
+		return row.Decision{}, fmt.Errorf("%w: more than %d ticks", delaytask.ErrInvalidRange, MostBackfilled)
 	}
 	p.to.Write = row.WriteNew
 	p.s.Next = first

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // refused says that the state of the schedule does not allow what was asked for.
 func (p *plan) refused(why string) error {
-	return fmt.Errorf("%w: it is %s", processor.ErrScheduleState, why)
+	return fmt.Errorf("%w: it is %s", delaytask.ErrScheduleState, why)
 }
 
 func (p *plan) refusedState() error { return p.refused(p.s.State.String()) }
@@ -110,7 +110,7 @@ func Trigger(st State, beside bool) (d row.Decision, run row.Row, err error) {
 	d, err = operation(st, func(p *plan) error {
 		p.withdraw()
 		if p.full() && !beside {
-			return processor.ErrScheduleBusy
+			return delaytask.ErrScheduleBusy
 		}
 		run = p.task(p.Now, row.CauseManual)
 		if beside {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/spec"
-	"github.com/delaytask/delaytask/processor"
 )
 
 const everyMinute = "* * * * *"
@@ -204,7 +204,7 @@ func TestTrigger(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until(58*time.Second).wants("00:00:00 completed", "00:00:55 open manual")
-	if err := trigger(false); !errors.Is(err, processor.ErrScheduleBusy) {
+	if err := trigger(false); !errors.Is(err, delaytask.ErrScheduleBusy) {
 		t.Errorf("beside a run that executes: %v", err)
 	}
 	if err := trigger(true); err != nil {
@@ -431,7 +431,7 @@ func TestBackfill(t *testing.T) {
 		5 * time.Minute: "the tick " + midnight.Add(5*time.Minute).Std().Format(time.RFC3339) + " is to come",
 	} {
 		_, err := Backfill(w.state(), 7, midnight.Add(-50*time.Second), midnight.Add(to), 1)
-		if !errors.Is(err, processor.ErrInvalidRange) || !strings.HasSuffix(err.Error(), want) {
+		if !errors.Is(err, delaytask.ErrInvalidRange) || !strings.HasSuffix(err.Error(), want) {
 			t.Error(to, err)
 		}
 	}
@@ -443,7 +443,7 @@ func TestAnOperationDoesNotForgetTheLeaseOfAReplacedRun(t *testing.T) {
 	w.until(50 * time.Second)
 	w.tasks[w.s.RunID].Due = midnight.Add(70 * time.Second) // its executor has moved the lease
 	w.until(65 * time.Second)
-	if _, _, err := Trigger(w.state(), false); !errors.Is(err, processor.ErrScheduleBusy) {
+	if _, _, err := Trigger(w.state(), false); !errors.Is(err, delaytask.ErrScheduleBusy) {
 		t.Error(err)
 	}
 	waits := w.s.RunID

@@ -16,8 +16,8 @@ func TestEveryCodeHasAForm(t *testing.T) {
 		before         Code
 	}{
 		{"english.go", `Code = "([a-z_.]+)"`, ""},
-		{"../../processor/late.go", `LateReason = "(\w+)"`, Late},
-		{"../../processor/schedule.go", `ScheduleState = "(\w+)"`, State},
+		{"../../late.go", `LateReason = "(\w+)"`, Late},
+		{"../../schedule.go", `ScheduleState = "(\w+)"`, State},
 	} {
 		source, err := os.ReadFile(s.file)
 		if err != nil {

@@ -6,12 +6,12 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/signin"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // dashboard makes the pages, behind a login where tokens are asked for.
@@ -39,7 +39,7 @@ func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 
 // pages makes those of package dashboard, for callers whom the login has found.
 func (p *parts) pages() Pages {
-	return func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
+	return func(s *scheduler.Scheduler, readOnly bool) (http.Handler, error) {
 		o := dashboard.Options{
 			Who: userOf, ReadOnly: readOnly, Redact: p.redactor.Text, RedactBeginning: p.redactor.Beginning,
 			Down: p.client.Down, Log: p.log, NoAudit: p.cfg.Server.Audit == string(audit.Off),

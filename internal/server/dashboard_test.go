@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/signin"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // withPages serves pages that name their caller. /boom panics.
@@ -26,7 +26,7 @@ func withPages(t *testing.T, c config.Config) *running {
 	return &running{servertest.Client{TB: t, URL: s.URL()}, s, logged, servertest.Run(t, s)}
 }
 
-func stub(_ *delaytask.Scheduler, readOnly bool) (http.Handler, error) {
+func stub(_ *scheduler.Scheduler, readOnly bool) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/boom" {
 			panic("boom")
@@ -166,7 +166,7 @@ func TestWhatIsWrongWithTheDashboardIsSaidAtTheStart(t *testing.T) {
 	for _, change := range []func(*config.Config) Pages{
 		func(c *config.Config) Pages { c.Server.TrustedProxies = []string{"proxy"}; return stub },
 		func(*config.Config) Pages {
-			return func(*delaytask.Scheduler, bool) (http.Handler, error) { return nil, errors.New("proxy") }
+			return func(*scheduler.Scheduler, bool) (http.Handler, error) { return nil, errors.New("proxy") }
 		},
 	} {
 		c := sqlite(t)

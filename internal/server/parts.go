@@ -28,6 +28,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // parts are what the service is made of, in the order in which they are made.
@@ -37,7 +38,7 @@ type parts struct {
 	redactor  *redact.Redactor // nil: secrets are shown
 	registry  *prometheus.Registry
 	spans     *spans
-	scheduler *delaytask.Scheduler
+	scheduler *scheduler.Scheduler
 	store     *sqlstore.Store
 	tokens    *access.Tokens // nil: none is ever required
 	asked     bool           // for tokens, from the start
@@ -65,7 +66,7 @@ func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url stri
 	}
 	c := schedulerConfig(cfg, p.log, measured, url)
 	c.TracerProvider = p.spans.provider()
-	if p.scheduler, err = delaytask.Open(ctx, cfg.DSN, c); err != nil {
+	if p.scheduler, err = scheduler.Open(ctx, cfg.DSN, c); err != nil {
 		p.spans.close(ctx)
 		return nil, err
 	}

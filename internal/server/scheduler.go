@@ -4,15 +4,15 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // schedulerConfig translates every setting: what is 0 in a file, to say "none", is negative in a Config, where 0 means
 // the default.
-func schedulerConfig(c config.Config, log *slog.Logger, metrics delaytask.Metrics, address string) delaytask.Config {
-	return delaytask.Config{
+func schedulerConfig(c config.Config, log *slog.Logger, metrics scheduler.Metrics, address string) scheduler.Config {
+	return scheduler.Config{
 		Logger:      log,
 		Metrics:     metrics,
 		Concurrency: c.Concurrency,
@@ -29,7 +29,7 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics delaytask.Metric
 		Address:     address,
 		Wake:        c.Wake.Listen,
 		Quarantine:  c.Quarantine,
-		Retention: delaytask.Retention{
+		Retention: scheduler.Retention{
 			Completed: orNone(c.Retention.Completed),
 			Cancelled: orNone(c.Retention.Cancelled),
 			Failed:    orNone(c.Retention.Failed),

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/traces"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -53,7 +53,7 @@ func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to }
 
 // Pages makes the handler of the dashboard. Its requests carry a caller, and their paths are below /ui. readOnly says
 // that no caller may change anything.
-type Pages func(s *delaytask.Scheduler, readOnly bool) (http.Handler, error)
+type Pages func(s *scheduler.Scheduler, readOnly bool) (http.Handler, error)
 
 // Dashboard serves these pages at /ui/ instead of those of package dashboard.
 func Dashboard(pages Pages) Option { return func(s *Service) { s.pages = pages } }

@@ -8,12 +8,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/traces"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // spans makes the spans of the service. It is nil where none are sent, and its methods then change nothing.
@@ -40,7 +40,7 @@ func newSpans(
 		return nil, err
 	}
 	exporter, err := otlp.New(ctx, otlp.Config{
-		Settings: to, Service: "delaytask", Version: delaytask.Version, Log: log,
+		Settings: to, Service: "delaytask", Version: scheduler.Version, Log: log,
 		Count: func(result string, n int) { counted.WithLabelValues(result).Add(float64(n)) },
 		Mask:  func(text string) string { return masks.Text("", text) },
 	})
@@ -48,7 +48,7 @@ func newSpans(
 		return nil, err
 	}
 	tracer := exporter.Provider().Tracer("github.com/delaytask/delaytask/service",
-		trace.WithInstrumentationVersion(delaytask.Version))
+		trace.WithInstrumentationVersion(scheduler.Version))
 	return &spans{exporter, tracer}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/ids"
 )
 
 // judged lists the variables that judgeServer reads.
@@ -98,7 +98,7 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 func (s *Store) checkCounter(ctx context.Context) ([]Warning, error) {
 	var warnings []Warning
 	_ = scan(ctx, s.db, s.dialect.counter, nil, func(c *counter) error {
-		if c.next() > cluster.Last {
+		if c.next() > ids.Last {
 			warnings = append(warnings, Warning{"counter", "each plain INSERT gets an id beyond the last one",
 				"it is late or refused", "run: " + s.dialect.countOn})
 		}

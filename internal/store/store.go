@@ -5,12 +5,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Tx is a caller's open transaction.
-type Tx = processor.Tx
+type Tx = delaytask.Tx
 
 // Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore
 // (SQL) and internal/memstore (in memory, for simulation and tests).

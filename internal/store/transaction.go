@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 // What the methods of a type show. None is required: GORM, bun, sqlc and ent hand out interfaces that show less.
@@ -17,7 +17,7 @@ type (
 	wrappedPool interface{ GetDBConn() (*sql.DB, error) } // GORM's, and with an end GORM's transaction
 )
 
-// InTransaction returns [processor.ErrNoTransaction] for what commits each statement by itself, as a pool does. The
+// InTransaction returns [delaytask.ErrNoTransaction] for what commits each statement by itself, as a pool does. The
 // store is asked only if the type does not show it.
 func InTransaction(ctx context.Context, s Asker, tx Tx) error {
 	_, ends := tx.(ender)
@@ -27,11 +27,11 @@ func InTransaction(ctx context.Context, s Asker, tx Tx) error {
 	case ends && !pools:
 		return nil
 	case !ends && (pools || wraps):
-		return processor.ErrNoTransaction
+		return delaytask.ErrNoTransaction
 	}
 	inside, err := s.InTransaction(ctx, tx)
 	if err == nil && !inside {
-		err = processor.ErrNoTransaction
+		err = delaytask.ErrNoTransaction
 	}
 	return err
 }

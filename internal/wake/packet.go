@@ -9,8 +9,8 @@ import (
 	"errors"
 	"math"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // A datagram is a header, notices, and the beginning of the HMAC-SHA256 of both:
@@ -105,7 +105,7 @@ func readNotice(b []byte) (n Notice, rest []byte, ok bool) {
 	}
 	n.From = min(max(n.From, row.MinTime), row.MaxTime)
 	n.To = min(n.From+row.Time(binary.BigEndian.Uint32(b[13:])), row.MaxTime)
-	return n, b[size:], processor.ValidTag(n.Tag)
+	return n, b[size:], delaytask.ValidTag(n.Tag)
 }
 
 // sign appends the code of b.

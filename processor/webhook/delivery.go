@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -38,7 +39,7 @@ type Answer struct {
 //   - a [processor.PermanentError] when the status is one of Config.Permanent,
 //   - [StatusError], [MismatchError] or [CallError], which the three above wrap,
 //   - [ErrInvalidURL], [ErrBlockedURL], [ErrInvalidHeader] or [ErrInvalidRequest] when the call cannot be made at all.
-func (c *Client) Deliver(ctx context.Context, task *processor.Task, call Call) (Answer, error) {
+func (c *Client) Deliver(ctx context.Context, task *delaytask.Task, call Call) (Answer, error) {
 	t, err := c.guard.check(call.URL)
 	if err != nil {
 		return Answer{}, err
@@ -158,7 +159,7 @@ func hostResult(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*CallError](err); !ok {
 		return nil // an answer, whatever the rule thinks of it
 	}
-	givenUp := errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), processor.ErrTimeout)
+	givenUp := errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), delaytask.ErrTimeout)
 	if givenUp || errors.Is(err, ErrBlockedURL) {
 		return errNotCalled
 	}

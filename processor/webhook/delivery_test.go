@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -41,7 +42,7 @@ func TestCallCarriesTheTask(t *testing.T) {
 	})
 	task := someTask()
 	task.Headers = map[string]string{"traceparent": trace, "tracestate": "a=b\r\nX-Evil: 1"}
-	task.Schedule = &processor.ScheduledRun{
+	task.Schedule = &delaytask.ScheduledRun{
 		Name: "report/daily", Tick: time.Date(2026, 5, 6, 9, 0, 0, 0, time.FixedZone("", 7200)),
 	}
 	client := newClient(t, func(cfg *Config) {
@@ -253,7 +254,7 @@ func TestConfigIsChecked(t *testing.T) {
 // lease counts how often its attempt has started.
 type lease struct{ started atomic.Int32 }
 
-func (*lease) CompleteTx(context.Context, processor.Tx) error { return nil }
+func (*lease) CompleteTx(context.Context, delaytask.Tx) error { return nil }
 func (l *lease) Started()                                     { l.started.Add(1) }
 
 func TestAttemptStartsWhenItsRequestIsSent(t *testing.T) {
@@ -307,8 +308,8 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-func someTask() *processor.Task {
-	return &processor.Task{ID: 42, Tag: "order.close", Attempt: 3, Version: 7,
+func someTask() *delaytask.Task {
+	return &delaytask.Task{ID: 42, Tag: "order.close", Attempt: 3, Version: 7,
 		Expected: time.Date(2026, 5, 6, 7, 8, 9, 120_000_000, time.UTC)}
 }
 

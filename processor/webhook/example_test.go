@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -24,7 +25,7 @@ func ExampleClient_HTTP() {
 	defer client.Close()
 
 	patient := func(next processor.Processor) processor.Processor {
-		return processor.Func(func(ctx context.Context, task *processor.Task) error {
+		return processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 			err := next.Process(ctx, task)
 			if errors.Is(err, webhook.ErrMismatch) {
 				return processor.RetryAfter(err, time.Minute)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -178,10 +179,10 @@ func TestVerdictBlamesTheHostForSilenceAlone(t *testing.T) {
 	f(t.Context(), silent, silent)
 	f(t.Context(), blocked, errNotCalled)
 	f(t.Context(), &MismatchError{}, nil)
-	f(ended(processor.ErrLeaseLost), silent, errNotCalled)
-	f(ended(processor.ErrCancelled), silent, errNotCalled)
-	f(ended(processor.ErrTimeout), silent, silent)
-	f(ended(processor.ErrLeaseLost), &StatusError{Status: 200}, nil)
+	f(ended(delaytask.ErrLeaseLost), silent, errNotCalled)
+	f(ended(delaytask.ErrCancelled), silent, errNotCalled)
+	f(ended(delaytask.ErrTimeout), silent, silent)
+	f(ended(delaytask.ErrLeaseLost), &StatusError{Status: 200}, nil)
 	for status, down := range map[int]bool{301: false, 404: false, 429: false, 500: false, 502: true, 503: true,
 		504: true} {
 		refusal := processor.RetryAfter(&StatusError{Status: status}, time.Second)

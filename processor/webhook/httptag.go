@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -76,7 +77,7 @@ func ParseRequest(text []byte) (Call, error) {
 // there are secrets. A body or URL that cannot be called fails the task at once. The task starts when its request has
 // been sent: register what is returned as it is.
 func (c *Client) HTTP(secrets ...Secret) processor.Processor {
-	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Forward(processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		call, err := ParseRequest(task.Body)
 		if err != nil {
 			return processor.Permanent(err)

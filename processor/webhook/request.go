@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 const (
@@ -36,7 +36,7 @@ type Call struct {
 	Statuses []int    // the statuses that mean done; none: 200–299
 }
 
-func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call, t target) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, task *delaytask.Task, call Call, t target) (*http.Request, error) {
 	if err := checkHeader(call.Header); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call
 }
 
 // signAndTrace adds the trace and the signature, which depend on when the call is made.
-func (c *Client) signAndTrace(req *http.Request, task *processor.Task, call Call) {
+func (c *Client) signAndTrace(req *http.Request, task *delaytask.Task, call Call) {
 	c.inject(req.Context(), req.Header)
 	if req.Header.Get("traceparent") == "" {
 		continueTrace(req.Header, task)
@@ -75,7 +75,7 @@ func (c *Client) signAndTrace(req *http.Request, task *processor.Task, call Call
 	sign(req.Header, task.ID, time.Now(), call.Body, call.Secrets)
 }
 
-func setTaskHeaders(header http.Header, task *processor.Task) {
+func setTaskHeaders(header http.Header, task *delaytask.Task) {
 	id := strconv.FormatInt(task.ID, 10)
 	header.Set(headerTaskID, id)
 	header.Set(headerTag, task.Tag)
@@ -88,7 +88,7 @@ func setTaskHeaders(header http.Header, task *processor.Task) {
 	}
 }
 
-func continueTrace(header http.Header, task *processor.Task) {
+func continueTrace(header http.Header, task *delaytask.Task) {
 	for _, name := range []string{"traceparent", "tracestate"} {
 		if value := task.Headers[name]; value != "" && validValue(value) && header.Get(name) == "" {
 			header.Set(name, value)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 type traceKey struct{}
@@ -75,7 +75,7 @@ func TestOneTraceIsPassedOnAndNeverTwo(t *testing.T) {
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		got = slices.Concat(r.Header["Traceparent"], r.Header["Tracestate"])
 	})
-	f := func(inject string, task *processor.Task, header http.Header, want ...string) {
+	f := func(inject string, task *delaytask.Task, header http.Header, want ...string) {
 		t.Helper()
 		client := newClient(t, func(cfg *Config) {
 			cfg.Inject = func(_ context.Context, header http.Header) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/internal/request"
 )
 
 func TestTracingThatIsOffAllocatesNothing(t *testing.T) { // not in parallel: allocations of others would count
@@ -23,7 +23,7 @@ func TestTracingThatIsOffAllocatesNothing(t *testing.T) { // not in parallel: al
 	}
 	// A save that is refused for its arguments allocates what their check does.
 	all := fewest(func() { _, _ = s.SaveDelayTask(ctx, "t", "body", 0, header, id) })
-	checked := fewest(func() { _, _ = processor.NewSave("t", "body", 0, processor.Limits{}, header, id) })
+	checked := fewest(func() { _, _ = request.NewSave("t", "body", 0, request.Limits{}, header, id) })
 	if all != checked {
 		t.Errorf("%v allocations, want %v", all, checked)
 	}

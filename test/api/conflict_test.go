@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Each mode meets a key without a task, with a pending, an executing, and a finished one. Its times lie before and
@@ -14,31 +14,31 @@ import (
 func TestModeOfASaveMeetsATaskWithItsKey(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		for _, c := range []struct {
-			mode          processor.ConflictMode
+			mode          delaytask.ConflictMode
 			earlier, body bool // whether an earlier time, and the body, are taken
 			later         bool
 		}{
-			{mode: processor.KeepExisting},
-			{mode: processor.ReplaceTime, earlier: true, later: true},
-			{mode: processor.ReplaceTimeAndBody, earlier: true, later: true, body: true},
-			{mode: processor.OnlyEarlier, earlier: true},
-			{mode: processor.OnlyLater, later: true},
+			{mode: delaytask.KeepExisting},
+			{mode: delaytask.ReplaceTime, earlier: true, later: true},
+			{mode: delaytask.ReplaceTimeAndBody, earlier: true, later: true, body: true},
+			{mode: delaytask.OnlyEarlier, earlier: true},
+			{mode: delaytask.OnlyLater, later: true},
 		} {
 			t.Run(string(c.mode), func(t *testing.T) {
 				tag := string(c.mode)
 				save := func(body string, delay time.Duration) (int64, error) {
-					return s.SaveDelayTask(t.Context(), tag, body, delay, processor.WithKey("k"),
-						processor.WithOnConflict(c.mode))
+					return s.SaveDelayTask(t.Context(), tag, body, delay, delaytask.WithKey("k"),
+						delaytask.WithOnConflict(c.mode))
 				}
 				for delay, taken := range map[time.Duration]bool{time.Minute: c.earlier, 2 * time.Hour: c.later} {
 					existing, err := save(`"old"`, time.Hour)
 					servertest.OK(t, err)
 					id, err := save(`"new"`, delay)
-					duplicate, _ := errors.AsType[*processor.DuplicateError](err)
+					duplicate, _ := errors.AsType[*delaytask.DuplicateError](err)
 					if id != existing || taken != (err == nil) || !taken && (duplicate == nil || duplicate.ID != id) {
 						t.Errorf("%v: saved as %d, %v, want %d", delay, id, err, existing)
 					}
-					want := processor.TaskRow{Delay: time.Hour, Body: []byte(`"old"`)}
+					want := delaytask.TaskRow{Delay: time.Hour, Body: []byte(`"old"`)}
 					if taken {
 						want.Delay, want.Version = delay, 1
 					}
@@ -50,23 +50,23 @@ func TestModeOfASaveMeetsATaskWithItsKey(t *testing.T) {
 						got.Due.Sub(got.Created).Round(time.Minute) != want.Delay {
 						t.Errorf("%v: the task is %+v", delay, got)
 					}
-					_, err = s.Cancel(t.Context(), processor.ID(id))
+					_, err = s.Cancel(t.Context(), delaytask.ID(id))
 					servertest.OK(t, err)
 				}
 
 				existing, err := save(`"old"`, 0) // beside finished tasks
 				servertest.OK(t, err)
 				start(t, s, tag+"/unused", nothing)
-				popped, err := s.Pop(t.Context(), tag, processor.PopWait(10*time.Second))
+				popped, err := s.Pop(t.Context(), tag, delaytask.PopWait(10*time.Second))
 				servertest.OK(t, err)
 				if len(popped) != 1 || popped[0].ID != existing {
 					t.Fatalf("popped %+v, want task %d", popped, existing)
 				}
 				id, err := save(`"new"`, time.Minute)
-				busy, _ := errors.AsType[*processor.NotPendingError](err)
-				if c.mode == processor.KeepExisting {
-					wantError(t, "while it is executing", err, processor.ErrDuplicate)
-				} else if !errors.Is(err, processor.ErrNotPending) || busy == nil || busy.ID != existing {
+				busy, _ := errors.AsType[*delaytask.NotPendingError](err)
+				if c.mode == delaytask.KeepExisting {
+					wantError(t, "while it is executing", err, delaytask.ErrDuplicate)
+				} else if !errors.Is(err, delaytask.ErrNotPending) || busy == nil || busy.ID != existing {
 					t.Errorf("while it is executing: %v", err)
 				}
 				if got := get(t, s, id); id != existing || string(got.Body) != `"old"` || got.Version != 1 {
@@ -83,27 +83,27 @@ func TestModeOfASaveMeetsATaskWithItsKey(t *testing.T) {
 
 func TestBatchReschedulesInTheOrderOfItsItems(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		pending := save(t, s, "t", time.Hour, processor.WithKey("pending"))
-		busy := save(t, s, "t", 0, processor.WithKey("busy"))
+		pending := save(t, s, "t", time.Hour, delaytask.WithKey("pending"))
+		busy := save(t, s, "t", 0, delaytask.WithKey("busy"))
 		start(t, s, "unused", nothing)
-		popped, err := s.Pop(t.Context(), "t", processor.PopWait(10*time.Second))
+		popped, err := s.Pop(t.Context(), "t", delaytask.PopWait(10*time.Second))
 		if err != nil || len(popped) != 1 || popped[0].ID != busy {
 			t.Fatalf("popped %+v, %v", popped, err)
 		}
-		item := func(key string, mode processor.ConflictMode, delay time.Duration, body int) processor.Item {
-			return processor.Item{Tag: "t", Body: body, Delay: delay, Options: []processor.Option{
-				processor.WithKey(key), processor.WithOnConflict(mode)}}
+		item := func(key string, mode delaytask.ConflictMode, delay time.Duration, body int) delaytask.Item {
+			return delaytask.Item{Tag: "t", Body: body, Delay: delay, Options: []delaytask.Option{
+				delaytask.WithKey(key), delaytask.WithOnConflict(mode)}}
 		}
-		results, err := s.SaveDelayTasks(t.Context(), []processor.Item{
-			item("pending", processor.OnlyEarlier, time.Minute, 10),
-			item("pending", processor.OnlyEarlier, time.Hour, 11),
-			item("new", processor.ReplaceTimeAndBody, time.Hour, 12),
-			item("new", processor.ReplaceTimeAndBody, 3*time.Hour, 13),
-			item("new", processor.OnlyLater, 2*time.Hour, 14),
-			item("busy", processor.ReplaceTime, time.Hour, 15),
-			item("other", processor.KeepExisting, time.Hour, 16),
+		results, err := s.SaveDelayTasks(t.Context(), []delaytask.Item{
+			item("pending", delaytask.OnlyEarlier, time.Minute, 10),
+			item("pending", delaytask.OnlyEarlier, time.Hour, 11),
+			item("new", delaytask.ReplaceTimeAndBody, time.Hour, 12),
+			item("new", delaytask.ReplaceTimeAndBody, 3*time.Hour, 13),
+			item("new", delaytask.OnlyLater, 2*time.Hour, 14),
+			item("busy", delaytask.ReplaceTime, time.Hour, 15),
+			item("other", delaytask.KeepExisting, time.Hour, 16),
 		})
-		wantError(t, "the batch", err, processor.ErrNotPending)
+		wantError(t, "the batch", err, delaytask.ErrNotPending)
 		if len(results) != 7 {
 			t.Fatalf("%d results", len(results))
 		}
@@ -113,9 +113,9 @@ func TestBatchReschedulesInTheOrderOfItsItems(t *testing.T) {
 			rescheduled bool
 			err         error
 		}{
-			{pending, true, nil}, {pending, false, processor.ErrDuplicate},
-			{fresh, false, nil}, {fresh, true, nil}, {fresh, false, processor.ErrDuplicate},
-			{busy, false, processor.ErrNotPending}, {results[6].ID, false, nil},
+			{pending, true, nil}, {pending, false, delaytask.ErrDuplicate},
+			{fresh, false, nil}, {fresh, true, nil}, {fresh, false, delaytask.ErrDuplicate},
+			{busy, false, delaytask.ErrNotPending}, {results[6].ID, false, nil},
 		} {
 			if r := results[i]; r.ID != want.id || r.Rescheduled != want.rescheduled || !errors.Is(r.Err, want.err) {
 				t.Errorf("item %d: %+v, want %+v", i, r, want)
@@ -134,19 +134,19 @@ func TestBatchReschedulesInTheOrderOfItsItems(t *testing.T) {
 
 func TestOptionsOnConflictAreChecked(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		key, replace := processor.WithKey("k"), processor.WithOnConflict(processor.ReplaceTime)
-		for name, opts := range map[string][]processor.Option{
+		key, replace := delaytask.WithKey("k"), delaytask.WithOnConflict(delaytask.ReplaceTime)
+		for name, opts := range map[string][]delaytask.Option{
 			"no key":             {replace},
-			"an empty key":       {processor.WithKey(""), replace},
-			"an unknown mode":    {key, processor.WithOnConflict("replace")},
-			"a wait and no mode": {key, processor.WithMaxWait(time.Hour)},
-			"a wait and to keep": {key, processor.WithMaxWait(1), processor.WithOnConflict(processor.KeepExisting)},
-			"a negative wait":    {key, replace, processor.WithMaxWait(-1)},
+			"an empty key":       {delaytask.WithKey(""), replace},
+			"an unknown mode":    {key, delaytask.WithOnConflict("replace")},
+			"a wait and no mode": {key, delaytask.WithMaxWait(time.Hour)},
+			"a wait and to keep": {key, delaytask.WithMaxWait(1), delaytask.WithOnConflict(delaytask.KeepExisting)},
+			"a negative wait":    {key, replace, delaytask.WithMaxWait(-1)},
 		} {
 			_, err := s.SaveDelayTask(t.Context(), "t", 1, time.Hour, opts...)
-			wantError(t, name, err, processor.ErrInvalidOption)
+			wantError(t, name, err, delaytask.ErrInvalidOption)
 		}
-		id := save(t, s, "t", time.Hour, key, replace, processor.WithMaxWait(time.Minute))
+		id := save(t, s, "t", time.Hour, key, replace, delaytask.WithMaxWait(time.Minute))
 		if got := get(t, s, id); got.Delay != time.Minute {
 			t.Errorf("with a max wait of 1m it is due after %v", got.Delay)
 		}

@@ -22,7 +22,7 @@ func TestExplainSaysWhyATickDidNotRun(t *testing.T) {
 	}
 	s := delaytasktest.New(t, delaytasktest.StartAt(at(3, 25, 12, 0)))
 	fail := false
-	servertest.OK(t, s.Register("books", processor.Func(func(context.Context, *processor.Task) error {
+	servertest.OK(t, s.Register("books", processor.Func(func(context.Context, *delaytask.Task) error {
 		if fail {
 			return processor.Permanent(errors.New("the ledger is locked"))
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestOneKeySavedByManyIsOneTask(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		schedulers := []*delaytask.Scheduler{open(t, d), open(t, d)}
+		schedulers := []*scheduler.Scheduler{open(t, d), open(t, d)}
 		var mu sync.Mutex
 		stored, ids := 0, map[int64]bool{}
 		var wg sync.WaitGroup
@@ -47,7 +47,7 @@ func TestOneKeySavedByManyIsOneTask(t *testing.T) {
 func TestTwoClientsWithTheSameBatchGetTheSameTasks(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		clients := []*delaytask.Scheduler{open(t, d), open(t, d)}
+		clients := []*scheduler.Scheduler{open(t, d), open(t, d)}
 		items := make([]delaytask.Item, 1510) // three chunks, and a rest
 		for i := range items {
 			key := delaytask.WithKey(fmt.Sprint("k", i))
@@ -86,15 +86,15 @@ func TestTwoClientsWithTheSameBatchGetTheSameTasks(t *testing.T) {
 
 func TestKeyIsFreeAgainWhenItsTaskIsFinished(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		first := save(t, s, "t", time.Hour, processor.WithKey("k"))
-		id, err := s.SaveDelayTask(t.Context(), "t", 2, time.Hour, processor.WithKey("k"))
-		if named, _ := errors.AsType[*processor.DuplicateError](err); id != first || named == nil || named.ID != first {
+		first := save(t, s, "t", time.Hour, delaytask.WithKey("k"))
+		id, err := s.SaveDelayTask(t.Context(), "t", 2, time.Hour, delaytask.WithKey("k"))
+		if named, _ := errors.AsType[*delaytask.DuplicateError](err); id != first || named == nil || named.ID != first {
 			t.Errorf("while unfinished: %d, %v, want %d", id, err, first)
 		}
-		if met, err := s.Cancel(t.Context(), processor.Key("t", "k")); met != processor.Pending || err != nil {
+		if met, err := s.Cancel(t.Context(), delaytask.Key("t", "k")); met != delaytask.Pending || err != nil {
 			t.Fatalf("cancel by key: %v, %v", met, err)
 		}
-		if id := save(t, s, "t", time.Hour, processor.WithKey("k")); id == first {
+		if id := save(t, s, "t", time.Hour, delaytask.WithKey("k")); id == first {
 			t.Errorf("when finished: %d again, want a new task", id)
 		}
 	})
@@ -167,17 +167,17 @@ func TestNoKeyMeetsThatOfAnotherApp(t *testing.T) {
 // Each call by key names an application, and changes no task of another.
 func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		ctx, key := t.Context(), processor.Key("t", "order-1")
+		ctx, key := t.Context(), delaytask.Key("t", "order-1")
 		ids := map[string]int64{}
 		for _, app := range []string{"shop", "mall", ""} {
-			ids[app] = save(t, s, "t", time.Hour, processor.WithKey("order-1"), processor.WithApp(app))
+			ids[app] = save(t, s, "t", time.Hour, delaytask.WithKey("order-1"), delaytask.WithApp(app))
 		}
-		again, err := s.SaveDelayTasks(ctx, []processor.Item{
-			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("mall")}},
-			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("zoo")},
+		again, err := s.SaveDelayTasks(ctx, []delaytask.Item{
+			{Tag: "t", Options: []delaytask.Option{delaytask.WithKey("order-1"), delaytask.WithApp("mall")}},
+			{Tag: "t", Options: []delaytask.Option{delaytask.WithKey("order-1"), delaytask.WithApp("zoo")},
 				Delay: time.Hour},
 		})
-		if err != nil || again[0].ID != ids["mall"] || !errors.Is(again[0].Err, processor.ErrDuplicate) ||
+		if err != nil || again[0].ID != ids["mall"] || !errors.Is(again[0].Err, delaytask.ErrDuplicate) ||
 			again[1].Err != nil {
 			t.Errorf("a batch: %+v, %v", again, err)
 		}
@@ -186,7 +186,7 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 			if err != nil || task.ID != id || task.Key != "order-1" || task.App() != app {
 				t.Errorf("in the app %q: %+v, %v", app, task, err)
 			}
-			page, err := s.List(ctx, processor.Filter{Tag: "t", Key: "order-1", App: app})
+			page, err := s.List(ctx, delaytask.Filter{Tag: "t", Key: "order-1", App: app})
 			if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != id || page.Tasks[0].Key != "order-1" {
 				t.Errorf("the list of the app %q: %+v, %v", app, page, err)
 			}
@@ -197,13 +197,13 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 		}
 		_, body := s.SetBody(ctx, mall, 7)
 		_, move := s.Reschedule(ctx, mall, 2*time.Hour)
-		wantError(t, "Retry", s.Retry(ctx, mall), processor.ErrNotFailed)
-		_, cancel := s.Cancel(ctx, mall, processor.OnlyPending())
+		wantError(t, "Retry", s.Retry(ctx, mall), delaytask.ErrNotFailed)
+		_, cancel := s.Cancel(ctx, mall, delaytask.OnlyPending())
 		wantError(t, "the changes", errors.Join(body, move, cancel), nil)
 		_, gone := s.Get(ctx, mall)
-		wantError(t, "a cancelled one", gone, processor.ErrNotFound)
+		wantError(t, "a cancelled one", gone, delaytask.ErrNotFound)
 		for _, app := range []string{"shop", ""} {
-			if task, err := s.Get(ctx, key.InApp(app)); err != nil || task.Status != processor.Pending ||
+			if task, err := s.Get(ctx, key.InApp(app)); err != nil || task.Status != delaytask.Pending ||
 				task.Version != 0 {
 				t.Errorf("the app %q was changed: %+v, %v", app, task, err)
 			}
@@ -211,15 +211,15 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 
 		// Pops and processors get the app, and the key as it was given.
 		ran := make(chan string, 1)
-		start(t, s, "run", func(_ context.Context, task *processor.Task) error {
+		start(t, s, "run", func(_ context.Context, task *delaytask.Task) error {
 			ran <- task.App() + " " + task.Key
 			return nil
 		})
-		save(t, s, "run", 0, processor.WithKey("k"), processor.WithApp("shop"))
+		save(t, s, "run", 0, delaytask.WithKey("k"), delaytask.WithApp("shop"))
 		if got := wait(t, ran); got != "shop k" {
 			t.Errorf("the processor was handed %q", got)
 		}
-		save(t, s, "pop", 0, processor.WithKey("k"), processor.WithApp("shop"))
+		save(t, s, "pop", 0, delaytask.WithKey("k"), delaytask.WithApp("shop"))
 		popped, err := s.Pop(ctx, "pop")
 		if err != nil || len(popped) != 1 || popped[0].App() != "shop" || popped[0].Key != "k" {
 			t.Errorf("popped %+v, %v", popped, err)

@@ -17,39 +17,41 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // calls makes every call that takes a context.
 func calls(ctx context.Context, s form) map[string]error {
-	errs, token := map[string]error{}, processor.Token{ID: 1, Version: 1}
-	ref := processor.ID(1)
+	errs, token := map[string]error{}, delaytask.Token{ID: 1, Version: 1}
+	ref := delaytask.ID(1)
 	_, errs["SaveDelayTask"] = s.SaveDelayTask(ctx, "t", 1, 0)
-	_, errs["SaveDelayTasks"] = s.SaveDelayTasks(ctx, []processor.Item{{Tag: "t"}})
+	_, errs["SaveDelayTasks"] = s.SaveDelayTasks(ctx, []delaytask.Item{{Tag: "t"}})
 	_, errs["Cancel"] = s.Cancel(ctx, ref)
 	_, errs["Reschedule"] = s.Reschedule(ctx, ref, 0)
 	_, errs["SetBody"] = s.SetBody(ctx, ref, 1)
 	_, errs["Get"] = s.Get(ctx, ref)
-	_, errs["List"] = s.List(ctx, processor.Filter{})
+	_, errs["List"] = s.List(ctx, delaytask.Filter{})
 	_, errs["Explain"] = s.Explain(ctx, ref)
 	_, errs["Stats"] = s.Stats(ctx)
-	_, errs["Forecast"] = s.Forecast(ctx, processor.ForecastFilter{})
-	_, errs["Series"] = s.Series(ctx, processor.SeriesFilter{})
+	_, errs["Forecast"] = s.Forecast(ctx, report.ForecastFilter{})
+	_, errs["Series"] = s.Series(ctx, report.SeriesFilter{})
 	_, errs["Overview"] = s.Overview(ctx)
 	_, errs["Tags"] = s.Tags(ctx)
 	_, errs["Nodes"] = s.Nodes(ctx)
 	_, errs["Pop"] = s.Pop(ctx, "t")
-	_, errs["FinishAll"] = s.FinishAll(ctx, []processor.Token{token})
-	errs["Retry"], errs["Retry by key"] = s.Retry(ctx, ref), s.Retry(ctx, processor.Key("t", "k"))
+	_, errs["FinishAll"] = s.FinishAll(ctx, []delaytask.Token{token})
+	errs["Retry"], errs["Retry by key"] = s.Retry(ctx, ref), s.Retry(ctx, delaytask.Key("t", "k"))
 	errs["Pause"], errs["Resume"], errs["Start"] = s.Pause(ctx, "t"), s.Resume(ctx, "t"), s.Start(ctx)
 	errs["Finish"], errs["Release"] = s.Finish(ctx, token), s.Release(ctx, token)
 	errs["Fail"], errs["Touch"] = s.Fail(ctx, token, errors.New("boom")), s.Touch(ctx, token, time.Second)
-	if library, ok := s.Scheduler.(*delaytask.Scheduler); ok {
+	if library, ok := s.Scheduler.(*scheduler.Scheduler); ok {
 		tx := new(sql.Tx)
 		_, errs["SaveDelayTaskTx"] = library.SaveDelayTaskTx(ctx, tx, "t", nil, 0)
 		_, errs["CancelTx"] = library.CancelTx(ctx, tx, ref)
 		_, errs["RescheduleTx"] = library.RescheduleTx(ctx, tx, ref, 0)
-		_, errs["CancelAll"] = library.CancelAll(ctx, delaytask.Bulk{})
-		_, errs["RetryAll"] = library.RetryAll(ctx, delaytask.Bulk{})
+		_, errs["CancelAll"] = library.CancelAll(ctx, scheduler.Bulk{})
+		_, errs["RetryAll"] = library.RetryAll(ctx, scheduler.Bulk{})
 		_, errs["Lateness"] = library.Lateness(ctx, "t", time.Hour)
 		errs["Ready"] = library.Ready(ctx)
 	}
@@ -67,13 +69,13 @@ func TestNoCallIsMadeWithoutAContextOrAfterAStop(t *testing.T) {
 				wantError(t, name+" with "+what, err, want)
 			}
 		}
-		check("a nil context", nil, processor.ErrNilContext)
+		check("a nil context", nil, delaytask.ErrNilContext)
 		check("an ended context", ended, cause)
-		wantError(t, "Stop with a nil context", s.Stop(nil), processor.ErrNilContext) //nolint:staticcheck // the case
-		if library, ok := s.Scheduler.(*delaytask.Scheduler); ok {
+		wantError(t, "Stop with a nil context", s.Stop(nil), delaytask.ErrNilContext) //nolint:staticcheck // the case
+		if library, ok := s.Scheduler.(*scheduler.Scheduler); ok {
 			wantError(t, "Ready before Start", library.Ready(t.Context()), nil)
 			_, err := library.Pop(t.Context(), "t")
-			wantError(t, "Pop before Start", err, processor.ErrNotStarted)
+			wantError(t, "Pop before Start", err, delaytask.ErrNotStarted)
 		}
 		for range 2 {
 			wantError(t, "Start", s.Start(t.Context()), nil)
@@ -81,8 +83,8 @@ func TestNoCallIsMadeWithoutAContextOrAfterAStop(t *testing.T) {
 		for range 2 {
 			wantError(t, "Stop", s.Stop(t.Context()), nil)
 		}
-		check("a stopped scheduler", t.Context(), processor.ErrClosed)
-		wantError(t, "Register", s.Register("t", processor.Func(nothing)), processor.ErrClosed)
+		check("a stopped scheduler", t.Context(), delaytask.ErrClosed)
+		wantError(t, "Register", s.Register("t", processor.Func(nothing)), delaytask.ErrClosed)
 		if n := total(t, s.another()); n != 0 {
 			t.Errorf("%d tasks are stored, want none", n)
 		}
@@ -93,7 +95,7 @@ func TestProcessorSavesWhatFollowsWhileTheSchedulerStops(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t)
 	running, stopping, saved := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	start(t, s, "t", func(ctx context.Context, _ *processor.Task) error {
+	start(t, s, "t", func(ctx context.Context, _ *delaytask.Task) error {
 		close(running)
 		<-stopping
 		_, err := s.SaveDelayTask(ctx, "next", nil, time.Hour)
@@ -135,14 +137,14 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 		plain, err := sql.Open(driver, dsn)
 		servertest.OK(t, err)
 		t.Cleanup(func() { _ = plain.Close() })
-		_, err = delaytask.New(t.Context(), plain, delaytask.Config{Logger: silent})
+		_, err = scheduler.New(t.Context(), plain, scheduler.Config{Logger: silent})
 		if err == nil || !strings.Contains(err.Error(), "migrate") {
 			t.Errorf("without tables: got %v, want an error that says how to migrate", err)
 		}
 		hidden := sql.OpenDB(wrapped{plain.Driver(), dsn})
 		t.Cleanup(func() { _ = hidden.Close() })
 		for _, db := range []*sql.DB{plain, hidden} {
-			s, err := delaytask.New(t.Context(), db, delaytask.Config{Migrate: true, Logger: silent})
+			s, err := scheduler.New(t.Context(), db, scheduler.Config{Migrate: true, Logger: silent})
 			servertest.OK(t, err)
 			save(t, s, "t", 0)
 			stop(t, s)
@@ -151,7 +153,7 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 			}
 		}
 		servertest.Exec(t, d.DSN, "DROP TABLE delay_task_audit")
-		_, err = delaytask.New(t.Context(), plain, delaytask.Config{Logger: silent})
+		_, err = scheduler.New(t.Context(), plain, scheduler.Config{Logger: silent})
 		const says = "table delay_task_audit is missing (run: delaytask migrate up)"
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("without one of the tables: got %v, want %s", err, says)
@@ -161,35 +163,35 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 
 func TestInvalidConfigsAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*delaytask.Config){
-		"negative concurrency":         func(c *delaytask.Config) { c.Concurrency = -1 },
-		"a TTR below a second":         func(c *delaytask.Config) { c.TTR = time.Millisecond },
-		"negative max attempts":        func(c *delaytask.Config) { c.MaxAttempts = -1 },
-		"a look-ahead of a minute":     func(c *delaytask.Config) { c.LookAhead = time.Minute + 1 },
-		"a tiny heap":                  func(c *delaytask.Config) { c.HeapCap = 1 },
-		"a negative body limit":        func(c *delaytask.Config) { c.BodyLimit = -1 },
-		"no room for errors":           func(c *delaytask.Config) { c.ErrorLimit = 1 },
-		"a quarantine after one crash": func(c *delaytask.Config) { c.Quarantine = 1 },
+	for name, change := range map[string]func(*scheduler.Config){
+		"negative concurrency":         func(c *scheduler.Config) { c.Concurrency = -1 },
+		"a TTR below a second":         func(c *scheduler.Config) { c.TTR = time.Millisecond },
+		"negative max attempts":        func(c *scheduler.Config) { c.MaxAttempts = -1 },
+		"a look-ahead of a minute":     func(c *scheduler.Config) { c.LookAhead = time.Minute + 1 },
+		"a tiny heap":                  func(c *scheduler.Config) { c.HeapCap = 1 },
+		"a negative body limit":        func(c *scheduler.Config) { c.BodyLimit = -1 },
+		"no room for errors":           func(c *scheduler.Config) { c.ErrorLimit = 1 },
+		"a quarantine after one crash": func(c *scheduler.Config) { c.Quarantine = 1 },
 	} {
-		cfg := delaytask.Config{}
+		cfg := scheduler.Config{}
 		change(&cfg)
-		_, err := delaytask.Open(t.Context(), "sqlite:"+t.TempDir()+"/x.db", cfg)
-		wantError(t, name, err, delaytask.ErrInvalidConfig)
+		_, err := scheduler.Open(t.Context(), "sqlite:"+t.TempDir()+"/x.db", cfg)
+		wantError(t, name, err, scheduler.ErrInvalidConfig)
 	}
-	_, err := delaytask.Open(t.Context(), "postgres://u:secret@h/db", delaytask.Config{})
+	_, err := scheduler.Open(t.Context(), "postgres://u:secret@h/db", scheduler.Config{})
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("another kind of database: %v", err)
 	}
-	_, err = delaytask.New(t.Context(), nil, delaytask.Config{})
-	wantError(t, "no pool", err, delaytask.ErrInvalidConfig)
-	_, err = delaytask.Open(nil, "sqlite:x.db", delaytask.Config{}) //nolint:staticcheck // a nil context is the case
+	_, err = scheduler.New(t.Context(), nil, scheduler.Config{})
+	wantError(t, "no pool", err, scheduler.ErrInvalidConfig)
+	_, err = scheduler.Open(nil, "sqlite:x.db", scheduler.Config{}) //nolint:staticcheck // a nil context is the case
 	wantError(t, "no context", err, delaytask.ErrNilContext)
 }
 
 func TestMetricsCountSaves(t *testing.T) {
 	t.Parallel()
 	measured := metrics.New()
-	s, _ := embedded(t, func(c *delaytask.Config) { c.Metrics = measured })
+	s, _ := embedded(t, func(c *scheduler.Config) { c.Metrics = measured })
 	save(t, s, "t", time.Hour)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(measured)

@@ -13,16 +13,17 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 func TestListsComePageByPage(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		items := slices.Repeat([]processor.Item{{Tag: "a", Body: 1, Delay: time.Hour}}, 7)
-		results, err := s.SaveDelayTasks(t.Context(), append(items, processor.Item{Tag: "b", Delay: time.Hour}))
+		items := slices.Repeat([]delaytask.Item{{Tag: "a", Body: 1, Delay: time.Hour}}, 7)
+		results, err := s.SaveDelayTasks(t.Context(), append(items, delaytask.Item{Tag: "b", Delay: time.Hour}))
 		servertest.OK(t, err)
 		for _, bodies := range []bool{false, true} {
-			filter := processor.Filter{
-				Tag: "a", Status: processor.Pending, DueBefore: time.Now().Add(2 * time.Hour), Limit: 3, Bodies: bodies,
+			filter := delaytask.Filter{
+				Tag: "a", Status: delaytask.Pending, DueBefore: time.Now().Add(2 * time.Hour), Limit: 3, Bodies: bodies,
 			}
 			var ids []int64
 			for pages := 0; pages == 0 || filter.After != ""; pages++ {
@@ -50,7 +51,7 @@ func TestListsComePageByPage(t *testing.T) {
 func TestFailuresAreGroupedAndListedByGroup(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		ended := make(chan struct{}, 3)
-		start(t, s, "a", func(_ context.Context, task *processor.Task) error {
+		start(t, s, "a", func(_ context.Context, task *delaytask.Task) error {
 			defer func() { ended <- struct{}{} }()
 			return processor.Permanent(fmt.Errorf("order %d is %s", task.ID, task.Body))
 		})
@@ -61,7 +62,7 @@ func TestFailuresAreGroupedAndListedByGroup(t *testing.T) {
 		for range 3 {
 			wait(t, ended)
 		}
-		var found processor.Failures
+		var found report.Failures
 		for found.Tasks < 3 { // the results are stored in a moment
 			var err error
 			found, err = s.Failures(t.Context(), "a")
@@ -71,7 +72,7 @@ func TestFailuresAreGroupedAndListedByGroup(t *testing.T) {
 			found.Groups[0].ExampleID == 0 || found.More {
 			t.Fatalf("got %+v", found)
 		}
-		page, err := s.List(t.Context(), processor.Filter{Tag: "a", Group: found.Groups[1].ID})
+		page, err := s.List(t.Context(), delaytask.Filter{Tag: "a", Group: found.Groups[1].ID})
 		if err != nil || len(page.Tasks) != 1 || !strings.Contains(page.Tasks[0].ErrorStack, "gone") {
 			t.Errorf("of the second group there are %+v, %v", page.Tasks, err)
 		}
@@ -79,7 +80,7 @@ func TestFailuresAreGroupedAndListedByGroup(t *testing.T) {
 			t.Errorf("another tag: %+v, %v", none, err)
 		}
 		_, err = s.Failures(t.Context(), "a b")
-		wantError(t, "a bad tag", err, processor.ErrInvalidTag)
+		wantError(t, "a bad tag", err, delaytask.ErrInvalidTag)
 	})
 }
 
@@ -139,7 +140,7 @@ func TestRowsThatWereWrittenByHandAreShown(t *testing.T) {
 			t.Errorf("task %d of the list is %+v", i, task)
 		}
 	}
-	if why, err := s.Explain(t.Context(), delaytask.ID(broken)); err != nil || why.Reason != delaytask.ReasonBroken {
+	if why, err := s.Explain(t.Context(), delaytask.ID(broken)); err != nil || why.Reason != report.ReasonBroken {
 		t.Errorf("explained as %+v, %v", why, err)
 	}
 	_, err = s.SetBody(t.Context(), delaytask.ID(broken), nil)

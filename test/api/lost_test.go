@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
@@ -40,13 +41,13 @@ func TestLostAnswersOfTheRealService(t *testing.T) {
 	if _, err := c.SaveDelayTask(ctx, "a", 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	items := []processor.Item{{Tag: "a", Body: 1}, {Tag: "a", Body: 2}, {Tag: "a", Body: 3}, {Tag: "a", Body: 4}}
+	items := []delaytask.Item{{Tag: "a", Body: 1}, {Tag: "a", Body: 2}, {Tag: "a", Body: 3}, {Tag: "a", Body: 4}}
 	if results, err := c.SaveDelayTasks(ctx, items); err != nil || len(results) != 4 {
 		t.Fatalf("got %v, %v", results, err)
 	}
-	var popped []*processor.Popped
+	var popped []*delaytask.Popped
 	for len(popped) < 5 {
-		more, err := c.Pop(ctx, "a", processor.PopMax(10), processor.PopTTR(time.Minute))
+		more, err := c.Pop(ctx, "a", delaytask.PopMax(10), delaytask.PopTTR(time.Minute))
 		servertest.OK(t, err)
 		popped = append(popped, more...)
 	}
@@ -55,16 +56,16 @@ func TestLostAnswersOfTheRealService(t *testing.T) {
 	}
 	wantError(t, "Touch", popped[0].Touch(ctx, time.Hour), nil)
 	wantError(t, "Finish", popped[0].Finish(ctx), nil)
-	if answers, err := c.FinishAll(ctx, []processor.Token{popped[1].Token(), popped[2].Token()}); err != nil ||
+	if answers, err := c.FinishAll(ctx, []delaytask.Token{popped[1].Token(), popped[2].Token()}); err != nil ||
 		errors.Join(answers...) != nil {
 		t.Errorf("FinishAll: %v, %v", answers, err)
 	}
 	// These changes are made, and the error says that they may have been.
-	_, cancel := c.Cancel(ctx, processor.ID(popped[4].ID))
+	_, cancel := c.Cancel(ctx, delaytask.ID(popped[4].ID))
 	wantError(t, "Cancel", cancel, client.ErrNoAnswer)
 	wantError(t, "Fail", popped[3].Fail(ctx, processor.Permanent(io.EOF)), client.ErrNoAnswer)
-	want := []processor.Status{
-		processor.Completed, processor.Completed, processor.Completed, processor.Failed, processor.Cancelled,
+	want := []delaytask.Status{
+		delaytask.Completed, delaytask.Completed, delaytask.Completed, delaytask.Failed, delaytask.Cancelled,
 	}
 	for i, p := range popped {
 		if task := settled(t, c, p.ID); task.Status != want[i] || task.Attempt != 1 {

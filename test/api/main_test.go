@@ -19,6 +19,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -49,15 +50,15 @@ func both(t *testing.T, f func(t *testing.T, s form)) {
 }
 
 // embedded is the library on a SQLite file of its own.
-func embedded(t *testing.T, change ...func(*delaytask.Config)) (*delaytask.Scheduler, dbtest.Database) {
+func embedded(t *testing.T, change ...func(*scheduler.Config)) (*scheduler.Scheduler, dbtest.Database) {
 	t.Helper()
 	d := dbtest.New(t, dbtest.SQLite)
 	return open(t, d, change...), d
 }
 
-func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *delaytask.Scheduler {
+func open(t *testing.T, d dbtest.Database, change ...func(*scheduler.Config)) *scheduler.Scheduler {
 	t.Helper()
-	cfg := delaytask.Config{NodeName: "blue"}
+	cfg := scheduler.Config{NodeName: "blue"}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -122,18 +123,18 @@ func start(t *testing.T, w worker, tag string, p processor.Func, opts ...process
 	servertest.OK(t, w.Start(t.Context()))
 }
 
-func nothing(context.Context, *processor.Task) error { return nil }
+func nothing(context.Context, *delaytask.Task) error { return nil }
 
-func save(t *testing.T, s processor.Scheduler, tag string, delay time.Duration, opts ...processor.Option) int64 {
+func save(t *testing.T, s processor.Scheduler, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
 	t.Helper()
 	id, err := s.SaveDelayTask(t.Context(), tag, 1, delay, opts...)
 	servertest.OK(t, err)
 	return id
 }
 
-func get(t *testing.T, s processor.Scheduler, id int64) processor.TaskRow {
+func get(t *testing.T, s processor.Scheduler, id int64) delaytask.TaskRow {
 	t.Helper()
-	task, err := s.Get(t.Context(), processor.ID(id))
+	task, err := s.Get(t.Context(), delaytask.ID(id))
 	servertest.OK(t, err)
 	return task
 }
@@ -152,7 +153,7 @@ func total(t *testing.T, s processor.Scheduler) (n int64) {
 }
 
 // settled waits until the task is in a final status.
-func settled(t *testing.T, s processor.Scheduler, id int64) (task processor.TaskRow) {
+func settled(t *testing.T, s processor.Scheduler, id int64) (task delaytask.TaskRow) {
 	t.Helper()
 	servertest.Eventually(t, "the task is settled", func() bool {
 		task = get(t, s, id)

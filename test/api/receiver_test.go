@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // listening is a receiver behind an address of its own.
@@ -44,7 +46,7 @@ func TestTwoReceiversOfOneTagShareItAndOneOutlivesTheOther(t *testing.T) {
 	c := dial(t, serve(t))
 	ran := make(chan string, 100)
 	note := func(name string) processor.Func {
-		return func(context.Context, *processor.Task) error { ran <- name; return nil }
+		return func(context.Context, *delaytask.Task) error { ran <- name; return nil }
 	}
 	first, _ := receive(t, c, note("first")), receive(t, c, note("second"))
 	for names := map[string]bool{}; len(names) < 2; {
@@ -56,7 +58,7 @@ func TestTwoReceiversOfOneTagShareItAndOneOutlivesTheOther(t *testing.T) {
 	first.server.CloseClientConnections() // as if its process were killed: no answer
 	first.server.Close()
 	for range 6 {
-		if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed || task.Attempt != 1 {
+		if task := settled(t, c, save(t, c, "t", 0)); task.Status != delaytask.Completed || task.Attempt != 1 {
 			t.Errorf("%s in attempt %d: %s", task.Status, task.Attempt, task.LastError())
 		}
 		if name := wait(t, ran); name != "second" {
@@ -70,7 +72,7 @@ func TestATaskWhoseReceiverDiesRunsAtAnother(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t))
 	began, die := make(chan string, 1), make(chan struct{})
-	dying := receive(t, c, func(ctx context.Context, _ *processor.Task) error {
+	dying := receive(t, c, func(ctx context.Context, _ *delaytask.Task) error {
 		began <- "it"
 		<-ctx.Done()
 		<-die
@@ -80,7 +82,7 @@ func TestATaskWhoseReceiverDiesRunsAtAnother(t *testing.T) {
 	wait(t, began)
 	receive(t, c, nothing)
 	dying.server.CloseClientConnections()
-	if task := settled(t, c, id); task.Status != processor.Completed || task.CrashCount != 0 {
+	if task := settled(t, c, id); task.Status != delaytask.Completed || task.CrashCount != 0 {
 		t.Errorf("it is %+v", task)
 	}
 	close(die)
@@ -90,7 +92,7 @@ func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t))
 	began, goOn := make(chan string, 1), make(chan struct{})
-	r := receive(t, c, func(context.Context, *processor.Task) error {
+	r := receive(t, c, func(context.Context, *delaytask.Task) error {
 		began <- "it"
 		<-goOn
 		return nil
@@ -100,13 +102,13 @@ func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.Stop(context.Background()) }()
 	for tick := time.Tick(5 * time.Millisecond); ; <-tick { // until it has unregistered, which it does first
-		e, err := c.Explain(t.Context(), processor.ID(save(t, c, "t", 0, processor.WithKey("k"),
-			processor.WithApp("shop"))))
+		e, err := c.Explain(t.Context(), delaytask.ID(save(t, c, "t", 0, delaytask.WithKey("k"),
+			delaytask.WithApp("shop"))))
 		servertest.OK(t, err)
-		if e.Reason == processor.ReasonUnserved {
+		if e.Reason == report.ReasonUnserved {
 			break
 		}
-		if _, err := c.Cancel(t.Context(), processor.ID(e.Task.ID)); err != nil {
+		if _, err := c.Cancel(t.Context(), delaytask.ID(e.Task.ID)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +116,7 @@ func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	if task := settled(t, c, id); task.Status != processor.Completed || task.Attempt != 1 {
+	if task := settled(t, c, id); task.Status != delaytask.Completed || task.Attempt != 1 {
 		t.Errorf("%s in attempt %d", task.Status, task.Attempt)
 	}
 }
@@ -128,11 +130,11 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 	registered := servertest.Ask[wire.ReceiverList](&h, http.StatusOK, "GET", "/v1/receivers", "").Receivers[0]
 	// As if it had expired long ago.
 	h.Want(http.StatusNoContent, "", "DELETE", "/v1/receivers/"+registered.ID.String(), "")
-	if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed {
+	if task := settled(t, c, save(t, c, "t", 0)); task.Status != delaytask.Completed {
 		t.Errorf("after it was forgotten: %s", task.LastError())
 	}
 	servertest.OK(t, r.Register("u", processor.Func(nothing), processor.Concurrency(1)))
-	if task := settled(t, c, save(t, c, "u", 0, processor.WithApp("shop"))); task.Status != processor.Completed {
+	if task := settled(t, c, save(t, c, "u", 0, delaytask.WithApp("shop"))); task.Status != delaytask.Completed {
 		t.Errorf("of a tag that was added: %s", task.LastError())
 	}
 	stop(t, r)
@@ -149,15 +151,15 @@ func TestAReceiverThatCannotBeRegisteredIsRefused(t *testing.T) {
 		{client.ReceiverSecret("whsec_x")}, {client.ReceiverTTL(time.Second)}, {client.ReceiverWindow(0)}, {nil},
 	} {
 		_, err := c.Receiver("shop", "http://127.0.0.1/", opts...)
-		wantError(t, "an option", err, processor.ErrInvalidOption)
+		wantError(t, "an option", err, delaytask.ErrInvalidOption)
 	}
 	_, err := c.Receiver("a b", "http://127.0.0.1/")
-	wantError(t, "an app", err, processor.ErrInvalidOption)
+	wantError(t, "an app", err, delaytask.ErrInvalidOption)
 	r, err := c.Receiver("shop", "http://192.168.1.1/")
 	servertest.OK(t, err)
 	p := processor.Func(nothing)
-	wantError(t, "without a tag", r.Start(t.Context()), processor.ErrInvalidOption)
-	wantError(t, "with a TTR", r.Register("t", p, processor.TTR(time.Minute)), processor.ErrInvalidOption)
+	wantError(t, "without a tag", r.Start(t.Context()), delaytask.ErrInvalidOption)
+	wantError(t, "with a TTR", r.Register("t", p, processor.TTR(time.Minute)), delaytask.ErrInvalidOption)
 	wantError(t, "with a processor", r.Register("t", p), nil)
 	for range 2 {
 		err := r.Start(t.Context())

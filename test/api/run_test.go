@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -17,7 +18,7 @@ func TestTasksRun(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		type order struct{ Number int }
 		ran := make(chan string, 10)
-		closeOrder := processor.Typed(func(_ context.Context, task *processor.Task, o order) error {
+		closeOrder := processor.Typed(func(_ context.Context, task *delaytask.Task, o order) error {
 			ran <- fmt.Sprintln(o.Number, task.Key, task.Attempt, task.Headers, time.Now().Before(task.Expected))
 			if task.Attempt == 1 {
 				return processor.RetryAfter(errors.New("not yet"), 0)
@@ -25,8 +26,8 @@ func TestTasksRun(t *testing.T) {
 			return nil
 		})
 		start(t, s, "order.close", closeOrder.Process)
-		id, err := s.SaveDelayTask(t.Context(), "order.close", order{7}, 50*time.Millisecond, processor.WithKey("k"),
-			processor.WithHeader("a", "b"))
+		id, err := s.SaveDelayTask(t.Context(), "order.close", order{7}, 50*time.Millisecond, delaytask.WithKey("k"),
+			delaytask.WithHeader("a", "b"))
 		servertest.OK(t, err)
 		for _, want := range []string{"7 k 1 map[a:b] false\n", "7 k 2 map[a:b] false\n"} {
 			if got := wait(t, ran); got != want {
@@ -34,7 +35,7 @@ func TestTasksRun(t *testing.T) {
 			}
 		}
 		task := settled(t, s, id)
-		if task.Status != processor.Completed || task.Attempt != 2 || len(task.Errors) != 1 || task.LastError() == "" ||
+		if task.Status != delaytask.Completed || task.Attempt != 2 || len(task.Errors) != 1 || task.LastError() == "" ||
 			task.Started.Before(task.Expected) || string(task.Body) != `{"Number":7}` || task.Headers["a"] != "b" {
 			t.Errorf("got %+v", task)
 		}
@@ -55,28 +56,28 @@ func TestEveryOutcomeOfAProcessor(t *testing.T) {
 func everyOutcome(t *testing.T, s processor.Scheduler, w worker) {
 	permanent := func(text string) error { return processor.Permanent(errors.New(text)) }
 	for name, c := range map[string]struct {
-		first   func(*processor.Task) error // of the first call; later ones succeed
-		status  processor.Status
+		first   func(*delaytask.Task) error // of the first call; later ones succeed
+		status  delaytask.Status
 		attempt int
 		text    string
 		calls   int32
 	}{
-		"nil":    {func(*processor.Task) error { return nil }, processor.Completed, 1, "", 1},
-		"error":  {func(*processor.Task) error { return errors.New("not yet") }, processor.Completed, 2, "not yet", 2},
-		"snooze": {func(*processor.Task) error { return processor.Snooze(0) }, processor.Completed, 1, "", 2},
-		"again": {func(*processor.Task) error { return processor.RetryAfter(errors.New("soon"), 0) },
-			processor.Completed, 2, "soon (again after 0s)", 2},
-		"permanent": {func(*processor.Task) error { return permanent("no use") }, processor.Failed, 1, "no use", 1},
-		"empty":     {func(*processor.Task) error { return permanent("") }, processor.Failed, 1, "", 1},
-		"panic":     {func(*processor.Task) error { panic(permanent("oh")) }, processor.Failed, 1, "panic: oh", 1},
-		"later": {func(task *processor.Task) error {
-			token := processor.Token{ID: task.ID, Version: task.Version}
+		"nil":    {func(*delaytask.Task) error { return nil }, delaytask.Completed, 1, "", 1},
+		"error":  {func(*delaytask.Task) error { return errors.New("not yet") }, delaytask.Completed, 2, "not yet", 2},
+		"snooze": {func(*delaytask.Task) error { return processor.Snooze(0) }, delaytask.Completed, 1, "", 2},
+		"again": {func(*delaytask.Task) error { return processor.RetryAfter(errors.New("soon"), 0) },
+			delaytask.Completed, 2, "soon (again after 0s)", 2},
+		"permanent": {func(*delaytask.Task) error { return permanent("no use") }, delaytask.Failed, 1, "no use", 1},
+		"empty":     {func(*delaytask.Task) error { return permanent("") }, delaytask.Failed, 1, "", 1},
+		"panic":     {func(*delaytask.Task) error { panic(permanent("oh")) }, delaytask.Failed, 1, "panic: oh", 1},
+		"later": {func(task *delaytask.Task) error {
+			token := delaytask.Token{ID: task.ID, Version: task.Version}
 			time.AfterFunc(0, func() { _ = s.Finish(context.Background(), token) })
 			return processor.HandOver(time.Minute)
-		}, processor.Completed, 1, "", 1},
+		}, delaytask.Completed, 1, "", 1},
 	} {
 		var calls atomic.Int32
-		start(t, w, name, func(_ context.Context, task *processor.Task) error {
+		start(t, w, name, func(_ context.Context, task *delaytask.Task) error {
 			if calls.Add(1) == 1 {
 				return c.first(task)
 			}
@@ -94,12 +95,12 @@ func TestATagIsUnregisteredAndTakenUpAgain(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		ran := make(chan string, 1)
 		say := func(text string) processor.Func {
-			return func(context.Context, *processor.Task) error { ran <- text; return nil }
+			return func(context.Context, *delaytask.Task) error { ran <- text; return nil }
 		}
 		start(t, s, "a", say("first"))
 		save(t, s, "a", 0)
 		wait(t, ran)
-		wantError(t, "a second processor", s.Register("a", say("second")), processor.ErrTagRegistered)
+		wantError(t, "a second processor", s.Register("a", say("second")), delaytask.ErrTagRegistered)
 		if !s.Unregister("a") || s.Unregister("a") || s.Unregister("b") {
 			t.Error("it does not tell whether the tag had a processor")
 		}

@@ -15,16 +15,17 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // plan is one of the two forms of a scheduler on a database that a library runs the tasks of.
 type plan struct {
 	*testing.T
 	processor.Scheduler
-	runs  *delaytask.Scheduler
+	runs  *scheduler.Scheduler
 	dsn   string
 	name  string // begins all names
-	began chan *processor.Task
+	began chan *delaytask.Task
 	end   chan struct{} // lets runs of the tag "hold" end
 }
 
@@ -36,12 +37,12 @@ func (p *plan) must(err error) {
 // TestSchedules runs what both forms do with schedules, on each database.
 func TestSchedules(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
-		p := plan{runs: open(t, db), dsn: db.DSN, began: make(chan *processor.Task, 100), end: make(chan struct{})}
-		servertest.OK(t, p.runs.Register("work", processor.Func(func(_ context.Context, task *processor.Task) error {
+		p := plan{runs: open(t, db), dsn: db.DSN, began: make(chan *delaytask.Task, 100), end: make(chan struct{})}
+		servertest.OK(t, p.runs.Register("work", processor.Func(func(_ context.Context, task *delaytask.Task) error {
 			p.began <- task
 			return nil
 		})))
-		start(t, p.runs, "hold", func(ctx context.Context, task *processor.Task) error {
+		start(t, p.runs, "hold", func(ctx context.Context, task *delaytask.Task) error {
 			p.began <- task
 			select {
 			case <-p.end:
@@ -74,12 +75,12 @@ func yearly() delaytask.Spec {
 func (p *plan) definesAndLists() {
 	ctx, name := p.Context(), p.name+"daily"
 	options := []delaytask.Option{
-		processor.WithOverlap(processor.OverlapAllow), processor.WithMaxOpen(3),
-		processor.WithMissed(processor.MissedAll),
-		processor.WithStartWithin(time.Hour), processor.WithJitter(time.Minute), processor.WithPauseAfter(4),
-		processor.WithMaxRuns(5), processor.WithKeepRuns(6), processor.WithRetryPastNext(),
-		processor.WithTTR(20 * time.Second), processor.WithMaxAttempts(7), processor.WithPriority(8),
-		processor.WithHeader("trace", "x"), processor.WithApp("shop"),
+		delaytask.WithOverlap(delaytask.OverlapAllow), delaytask.WithMaxOpen(3),
+		delaytask.WithMissed(delaytask.MissedAll),
+		delaytask.WithStartWithin(time.Hour), delaytask.WithJitter(time.Minute), delaytask.WithPauseAfter(4),
+		delaytask.WithMaxRuns(5), delaytask.WithKeepRuns(6), delaytask.WithRetryPastNext(),
+		delaytask.WithTTR(20 * time.Second), delaytask.WithMaxAttempts(7), delaytask.WithPriority(8),
+		delaytask.WithHeader("trace", "x"), delaytask.WithApp("shop"),
 	}
 	saved, err := p.SaveSchedule(ctx, name, yearly(), "work", map[string]int{"n": 1}, options...)
 	p.must(err)
@@ -87,7 +88,7 @@ func (p *plan) definesAndLists() {
 	p.must(err)
 	inside, err := p.runs.GetSchedule(ctx, name)
 	p.must(err)
-	for _, s := range []*processor.Schedule{&inside, &read} { // the service tells times to the millisecond
+	for _, s := range []*delaytask.Schedule{&inside, &read} { // the service tells times to the millisecond
 		for _, at := range []*time.Time{&s.Created, &s.Updated, &s.NextDue} {
 			*at = at.Truncate(time.Millisecond)
 		}
@@ -95,11 +96,11 @@ func (p *plan) definesAndLists() {
 	if !reflect.DeepEqual(read, inside) || saved.ID != read.ID || saved.NextTick != read.NextTick {
 		p.Errorf("\nsaved %+v\nread  %+v\nis    %+v", saved, read, inside)
 	}
-	if read.Overlap != processor.OverlapAllow || read.MaxOpen != 3 || read.Missed != processor.MissedAll ||
+	if read.Overlap != delaytask.OverlapAllow || read.MaxOpen != 3 || read.Missed != delaytask.MissedAll ||
 		read.StartWithin != time.Hour || read.Jitter != time.Minute || read.PauseAfter != 4 || read.MaxRuns != 5 ||
 		read.KeepRuns != 6 || !read.RetryPastNext || read.TTR != 20*time.Second || read.MaxAttempts != 7 ||
 		read.Priority != 8 || !maps.Equal(read.Headers, map[string]string{"trace": "x", "delaytask-app": "shop"}) ||
-		string(read.Body) != `{"n":1}` || read.State != processor.ScheduleActive || read.Spec.Zone != "Europe/Berlin" ||
+		string(read.Body) != `{"n":1}` || read.State != delaytask.ScheduleActive || read.Spec.Zone != "Europe/Berlin" ||
 		len(read.Spec.Lines) != 2 || read.Spec.Start.IsZero() || read.NextDue.Before(read.NextTick) {
 		p.Errorf("got %+v", read)
 	}
@@ -109,7 +110,7 @@ func (p *plan) definesAndLists() {
 	}
 	again, err = p.SaveSchedule(ctx, name, yearly(), "hold", "other")
 	if p.must(err); again.Version != saved.Version+1 || again.Tag != "hold" ||
-		again.KeepRuns != processor.DefaultKeepRuns {
+		again.KeepRuns != delaytask.DefaultKeepRuns {
 		p.Errorf("another definition made %+v", again)
 	}
 	for _, more := range []string{"a", "z"} {
@@ -117,7 +118,7 @@ func (p *plan) definesAndLists() {
 		p.must(err)
 	}
 	var names []string
-	for f := (processor.ScheduleFilter{Prefix: p.name, Limit: 2}); ; {
+	for f := (delaytask.ScheduleFilter{Prefix: p.name, Limit: 2}); ; {
 		page, err := p.ListSchedules(ctx, f)
 		p.must(err)
 		for _, s := range page.Schedules {
@@ -133,7 +134,7 @@ func (p *plan) definesAndLists() {
 	p.must(p.DeleteSchedule(ctx, p.name+"z"))
 	_, err = p.GetSchedule(ctx, p.name+"z")
 	wantError(p.T, "a deleted schedule", err, delaytask.ErrScheduleNotFound)
-	page, err := p.ListSchedules(ctx, processor.ScheduleFilter{Owner: "none"})
+	page, err := p.ListSchedules(ctx, delaytask.ScheduleFilter{Owner: "none"})
 	if err != nil || page.Schedules == nil || len(page.Schedules) != 0 {
 		p.Errorf("of no owner: %+v, %v", page, err)
 	}
@@ -141,7 +142,7 @@ func (p *plan) definesAndLists() {
 
 func (p *plan) operates() {
 	ctx, name := p.Context(), p.name+"a"
-	is := func(what string, state processor.ScheduleState, reason string) (s processor.Schedule) {
+	is := func(what string, state delaytask.ScheduleState, reason string) (s delaytask.Schedule) {
 		p.Helper()
 		s, err := p.GetSchedule(ctx, name)
 		if p.must(err); s.State != state || s.Reason != reason {
@@ -151,17 +152,17 @@ func (p *plan) operates() {
 	}
 	p.must(p.PauseSchedule(ctx, name, "moving"))
 	p.must(p.PauseSchedule(ctx, name, "moved"))
-	is("paused", processor.SchedulePaused, "moved")
+	is("paused", delaytask.SchedulePaused, "moved")
 	p.must(p.ResumeSchedule(ctx, name))
-	before := is("resumed", processor.ScheduleActive, "")
+	before := is("resumed", delaytask.ScheduleActive, "")
 	wantError(p.T, "resume twice", p.ResumeSchedule(ctx, name), delaytask.ErrScheduleState)
 	tick, err := p.SkipTick(ctx, name)
-	after := is("skipped", processor.ScheduleActive, "")
+	after := is("skipped", delaytask.ScheduleActive, "")
 	if err != nil || !tick.Equal(before.NextTick) || !after.NextTick.After(tick) || !after.LastTick.Equal(tick) {
 		p.Errorf("skipped %v, %v: from %+v to %+v", tick, err, before, after)
 	}
 	ticks, err := p.ScheduleTicks(ctx, name, time.Time{}, 0)
-	if err != nil || len(ticks) != 1 || ticks[0].Outcome != processor.OutcomeSkipped || !ticks[0].Tick.Equal(tick) ||
+	if err != nil || len(ticks) != 1 || ticks[0].Outcome != delaytask.OutcomeSkipped || !ticks[0].Tick.Equal(tick) ||
 		ticks[0].Ticks != 1 || ticks[0].Note == "" {
 		p.Errorf("history %+v, %v", ticks, err)
 	}
@@ -176,7 +177,7 @@ func (p *plan) operates() {
 		p.Errorf("%q and %+v, %v", stands.Text, why, err)
 	}
 	p.must(p.ResetSchedule(ctx, name))
-	if reset := is("reset", processor.ScheduleActive, ""); !reset.NextTick.Equal(before.NextTick) {
+	if reset := is("reset", delaytask.ScheduleActive, ""); !reset.NextTick.Equal(before.NextTick) {
 		p.Errorf("reset to %v, want %v", reset.NextTick, before.NextTick)
 	}
 }
@@ -186,7 +187,7 @@ func (p *plan) triggers() {
 	id, err := p.TriggerSchedule(ctx, name, false)
 	p.must(err)
 	seen := wait(p.T, p.began)
-	if s := seen.Schedule; seen.ID != id || s == nil || s.Name != name || s.Cause != processor.CauseManual {
+	if s := seen.Schedule; seen.ID != id || s == nil || s.Name != name || s.Cause != delaytask.CauseManual {
 		p.Errorf("run %d is %+v", id, s)
 	}
 	stored, inside := get(p.T, p.Scheduler, id), get(p.T, p.runs, id)
@@ -203,15 +204,15 @@ func (p *plan) triggers() {
 		p.end <- struct{}{}
 	}
 	for _, run := range []int64{id, second} {
-		if task := settled(p.T, p.Scheduler, run); task.Status != processor.Completed {
+		if task := settled(p.T, p.Scheduler, run); task.Status != delaytask.Completed {
 			p.Errorf("run %d is %s", run, task.Status)
 		}
 	}
 	servertest.Eventually(p.T, "the history knows the ends", func() bool {
 		ticks, err := p.ScheduleTicks(ctx, name, time.Time{}, 10)
 		p.must(err)
-		return len(ticks) == 2 && !slices.ContainsFunc(ticks, func(t processor.ScheduleTick) bool {
-			return t.Outcome != processor.OutcomeCompleted || t.TaskID != id && t.TaskID != second || t.Start.IsZero()
+		return len(ticks) == 2 && !slices.ContainsFunc(ticks, func(t delaytask.ScheduleTick) bool {
+			return t.Outcome != delaytask.OutcomeCompleted || t.TaskID != id && t.TaskID != second || t.Start.IsZero()
 		})
 	})
 }
@@ -223,7 +224,7 @@ func (p *plan) pops() {
 	p.must(err)
 	popped, err := p.Pop(ctx, name)
 	p.must(err)
-	if s := popped[0].Schedule; popped[0].ID != id || s == nil || s.Name != name || s.Cause != processor.CauseManual ||
+	if s := popped[0].Schedule; popped[0].ID != id || s == nil || s.Name != name || s.Cause != delaytask.CauseManual ||
 		s.Next.IsZero() {
 		p.Errorf("popped %+v", s)
 	}
@@ -237,7 +238,7 @@ func (p *plan) backfills() {
 	p.must(err)
 	for year := range 5 {
 		run := wait(p.T, p.began)
-		if s := run.Schedule; s == nil || s.Name != child || s.Cause != processor.CauseBackfill ||
+		if s := run.Schedule; s == nil || s.Name != child || s.Cause != delaytask.CauseBackfill ||
 			!s.Tick.Equal(from.AddDate(year, 0, 0)) {
 			p.Errorf("run %d is %+v", year, s)
 		}
@@ -245,7 +246,7 @@ func (p *plan) backfills() {
 	servertest.Eventually(p.T, "the backfill ends", func() bool {
 		s, err := p.GetSchedule(ctx, child)
 		p.must(err)
-		return s.State == processor.ScheduleEnded && s.Parent == name
+		return s.State == delaytask.ScheduleEnded && s.Parent == name
 	})
 	ticks, err := p.ScheduleTicks(ctx, child, time.Time{}, 10)
 	if err != nil || len(ticks) != 5 {
@@ -285,13 +286,13 @@ func (p *plan) refuses() {
 			p.saving("x", delaytask.Cron("@daily", "Local"), "work"),
 		},
 		delaytask.ErrInvalidTag:     {p.saving("x", yearly(), ""), p.saving("x", yearly(), "a b")},
-		delaytask.ErrInvalidTTR:     {p.saving("x", yearly(), "work", processor.WithTTR(-1))},
-		delaytask.ErrInvalidHeaders: {p.saving("x", yearly(), "work", processor.WithHeader("\xff", ""))},
+		delaytask.ErrInvalidTTR:     {p.saving("x", yearly(), "work", delaytask.WithTTR(-1))},
+		delaytask.ErrInvalidHeaders: {p.saving("x", yearly(), "work", delaytask.WithHeader("\xff", ""))},
 		delaytask.ErrInvalidOption: {
-			p.saving("x", yearly(), "work", processor.WithOverlap("x")),
-			p.saving("x", yearly(), "work", processor.WithKey("k")),
-			p.saving("x", yearly(), "work", processor.WithMaxOpen(2)), p.saving("x", yearly(), "work", nil),
-			p.saving("x", yearly(), "work", processor.WithTime(time.Now())),
+			p.saving("x", yearly(), "work", delaytask.WithOverlap("x")),
+			p.saving("x", yearly(), "work", delaytask.WithKey("k")),
+			p.saving("x", yearly(), "work", delaytask.WithMaxOpen(2)), p.saving("x", yearly(), "work", nil),
+			p.saving("x", yearly(), "work", delaytask.WithTime(time.Now())),
 		},
 	} {
 		for i, save := range saves {
@@ -314,7 +315,7 @@ func (p *plan) refuses() {
 			wantError(p.T, fmt.Sprintf("%q, call %d", name, i), err, delaytask.ErrScheduleNotFound)
 		}
 	}
-	_, lists := p.ListSchedules(ctx, processor.ScheduleFilter{Limit: -1})
+	_, lists := p.ListSchedules(ctx, delaytask.ScheduleFilter{Limit: -1})
 	_, reads := p.ScheduleTicks(ctx, p.name+"a", time.Time{}, -1)
 	wantError(p.T, "list", lists, delaytask.ErrInvalidOption)
 	wantError(p.T, "ticks", reads, delaytask.ErrInvalidOption)

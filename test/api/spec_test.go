@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 type preview = func(delaytask.Spec, time.Time, int) ([]delaytask.Tick, []string, error)
 
 func TestSpecsAndWhatIsWrongWithThem(t *testing.T) {
 	t.Parallel()
-	t.Run("library", func(t *testing.T) { specs(t, delaytask.Preview) })
+	t.Run("library", func(t *testing.T) { specs(t, scheduler.Preview) })
 	t.Run("client", func(t *testing.T) {
 		c := dial(t, serve(t))
 		specs(t, func(s delaytask.Spec, after time.Time, n int) ([]delaytask.Tick, []string, error) {

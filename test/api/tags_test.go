@@ -14,6 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestTagsArePaused(t *testing.T) {
@@ -21,36 +23,36 @@ func TestTagsArePaused(t *testing.T) {
 		ctx := t.Context()
 		ran := make(chan string, 1)
 		servertest.OK(t, s.Pause(ctx, "a"))
-		start(t, s, "a", func(context.Context, *processor.Task) error { ran <- "it"; return nil })
+		start(t, s, "a", func(context.Context, *delaytask.Task) error { ran <- "it"; return nil })
 		id := save(t, s, "a", 0)
-		if e, err := s.Explain(ctx, processor.ID(id)); err != nil || e.Reason != processor.ReasonPaused {
+		if e, err := s.Explain(ctx, delaytask.ID(id)); err != nil || e.Reason != report.ReasonPaused {
 			t.Errorf("got %+v, %v", e, err)
 		}
 		stats, err := s.Stats(ctx)
-		if i := slices.IndexFunc(stats, func(s processor.TagStats) bool { return s.Tag == "a" }); err != nil || i < 0 ||
-			!stats[i].Paused || stats[i].Counts[processor.Pending] != 1 || stats[i].OldestPending.IsZero() {
+		if i := slices.IndexFunc(stats, func(s report.TagStats) bool { return s.Tag == "a" }); err != nil || i < 0 ||
+			!stats[i].Paused || stats[i].Counts[delaytask.Pending] != 1 || stats[i].OldestPending.IsZero() {
 			t.Errorf("got %+v, %v", stats, err)
 		}
 		tags, err := s.Tags(ctx)
-		if !slices.ContainsFunc(tags, func(s processor.TagState) bool { return s.Tag == "a" && s.Paused }) ||
+		if !slices.ContainsFunc(tags, func(s report.TagState) bool { return s.Tag == "a" && s.Paused }) ||
 			err != nil {
 			t.Errorf("got %+v, %v", tags, err)
 		}
 		servertest.OK(t, s.Resume(ctx, "a"))
 		wait(t, ran)
-		if task := settled(t, s, id); task.Status != processor.Completed {
+		if task := settled(t, s, id); task.Status != delaytask.Completed {
 			t.Errorf("got %+v", task)
 		}
 		if n := serving(t, s, "a"); n.Name != "blue" || !n.Alive || n.Leaving || n.PID == 0 || n.Heartbeat.IsZero() ||
 			len(n.Shares) != len(n.Tags) || !slices.Contains(n.Shares,
-			processor.Share{Tag: "a", Position: 1, Total: 1}) {
+			report.Share{Tag: "a", Position: 1, Total: 1}) {
 			t.Errorf("got %+v", n)
 		}
 	})
 }
 
 // serving waits until the node has announced in the background that it serves the tag.
-func serving(t *testing.T, s processor.Scheduler, tag string) processor.Node {
+func serving(t *testing.T, s processor.Scheduler, tag string) report.Node {
 	t.Helper()
 	for {
 		nodes, err := s.Nodes(t.Context())
@@ -91,7 +93,7 @@ func TestTagsAndStatsShowWhatIsServedPausedOrHasTasks(t *testing.T) {
 	}
 	s.Advance(time.Minute)
 	tags, err := s.Tags(t.Context())
-	want := []delaytask.TagState{
+	want := []report.TagState{
 		{Tag: "both", Served: true, Paused: true}, {Tag: "paused", Paused: true}, {Tag: "served", Served: true},
 	}
 	if !slices.Equal(tags, want) || err != nil {
@@ -130,12 +132,12 @@ func TestLatenessOfAWindow(t *testing.T) {
 	s.Advance(55*time.Minute + 200*time.Minute)
 	servertest.OK(t, s.Resume(t.Context(), "t"))
 	s.Advance(0)
-	late := delaytask.Lateness{
+	late := report.Lateness{
 		Samples: 200, P50: 100 * time.Minute, P95: 190 * time.Minute, P99: 198 * time.Minute, Max: 200 * time.Minute,
 	}
 	all := late
 	all.Samples++
-	for window, want := range map[time.Duration]delaytask.Lateness{
+	for window, want := range map[time.Duration]report.Lateness{
 		time.Minute: late, 260*time.Minute - time.Microsecond: late, 260 * time.Minute: all, math.MaxInt64: all,
 	} {
 		if got, err := s.Lateness(t.Context(), "t", window); got != want || err != nil {
@@ -143,7 +145,7 @@ func TestLatenessOfAWindow(t *testing.T) {
 		}
 	}
 	s.Advance(10 * time.Minute)
-	if got, err := s.Lateness(t.Context(), "t", 9*time.Minute); got != (delaytask.Lateness{}) || err != nil {
+	if got, err := s.Lateness(t.Context(), "t", 9*time.Minute); got != (report.Lateness{}) || err != nil {
 		t.Errorf("of a window without tasks: got %+v, %v", got, err)
 	}
 	for _, bad := range []struct {
@@ -158,7 +160,7 @@ func TestLatenessOfAWindow(t *testing.T) {
 }
 
 // explained fails the test unless the explanation of the task has the reason, and a sentence that contains the text.
-func explained(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Reason, text string) {
+func explained(t *testing.T, s *scheduler.Scheduler, id int64, want report.Reason, text string) {
 	t.Helper()
 	got, err := s.Explain(t.Context(), delaytask.ID(id))
 	if err != nil || got.Reason != want || !strings.Contains(got.Text, text) || got.Task.ID != id {
@@ -170,34 +172,34 @@ func TestExplainNamesTheFirstHurdle(t *testing.T) {
 	t.Parallel()
 	s := byHand(t)
 	var leased int64
-	err := s.Register("t", processor.Func(func(_ context.Context, task *processor.Task) error {
+	err := s.Register("t", processor.Func(func(_ context.Context, task *delaytask.Task) error {
 		leased = task.ID
-		explained(t, s.Scheduler, task.ID, delaytask.ReasonLeased, "until 2026-05-04T12:01:15.000Z")
+		explained(t, s.Scheduler, task.ID, report.ReasonLeased, "until 2026-05-04T12:01:15.000Z")
 		return errors.New("no answer")
 	}))
 	servertest.OK(t, err)
 	id := save(t, s, "t", time.Minute)
 	s.Advance(0)
-	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "It is due at 2026-05-04T12:01:00.000Z")
+	explained(t, s.Scheduler, id, report.ReasonNotDue, "It is due at 2026-05-04T12:01:00.000Z")
 	servertest.OK(t, s.Pause(t.Context(), "t"))
-	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "The tag t is paused.")
+	explained(t, s.Scheduler, id, report.ReasonNotDue, "The tag t is paused.")
 	if runs := s.Advance(time.Minute); len(runs) != 0 {
 		t.Errorf("a paused tag ran: %v", runs)
 	}
-	explained(t, s.Scheduler, id, delaytask.ReasonPaused, "paused")
+	explained(t, s.Scheduler, id, report.ReasonPaused, "paused")
 	servertest.OK(t, s.Resume(t.Context(), "t"))
-	explained(t, s.Scheduler, id, delaytask.ReasonWaiting, "due since 2026-05-04T12:01:00.000Z")
+	explained(t, s.Scheduler, id, report.ReasonWaiting, "due since 2026-05-04T12:01:00.000Z")
 	s.Advance(0)
 	if leased != id {
 		t.Fatal("the task did not run")
 	}
-	explained(t, s.Scheduler, id, delaytask.ReasonRetry, "Attempt 1 failed (no answer)")
+	explained(t, s.Scheduler, id, report.ReasonRetry, "Attempt 1 failed (no answer)")
 }
 
 func TestExplainSaysWhatBecameOfATask(t *testing.T) {
 	t.Parallel()
 	s := byHand(t, "ok")
-	fail := func(context.Context, *processor.Task) error {
+	fail := func(context.Context, *delaytask.Task) error {
 		return processor.Permanent(errors.New("no such account"))
 	}
 	servertest.OK(t, s.Register("bad", processor.Func(fail)))
@@ -209,11 +211,11 @@ func TestExplainSaysWhatBecameOfATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Advance(0)
-	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished,
+	explained(t, s.Scheduler, ids["ok"], report.ReasonFinished,
 		"completed at 2026-05-04T12:00:00.000Z, in attempt 1")
-	explained(t, s.Scheduler, ids["bad"], delaytask.ReasonFinished, "no such account")
-	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04T12:00:00.000Z")
-	explained(t, s.Scheduler, ids["orphan"], delaytask.ReasonUnserved, "No live node serves the tag orphan.")
+	explained(t, s.Scheduler, ids["bad"], report.ReasonFinished, "no such account")
+	explained(t, s.Scheduler, ids["cancelled"], report.ReasonFinished, "cancelled at 2026-05-04T12:00:00.000Z")
+	explained(t, s.Scheduler, ids["orphan"], report.ReasonUnserved, "No live node serves the tag orphan.")
 }
 
 func TestExplainSaysThatALeaseIsOver(t *testing.T) {
@@ -222,7 +224,7 @@ func TestExplainSaysThatALeaseIsOver(t *testing.T) {
 	id := save(t, s, "t", 0)
 	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1',"+
 		" due_time = '2026-01-02 03:04:05.000000' WHERE id = ?", id)
-	explained(t, s, id, delaytask.ReasonLeaseOver, "The lease of web-1:17:a:1 ended at 2026-01-02T03:04:05.000Z")
+	explained(t, s, id, report.ReasonLeaseOver, "The lease of web-1:17:a:1 ended at 2026-01-02T03:04:05.000Z")
 }
 
 func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
@@ -238,8 +240,8 @@ func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
 		tx := begin(t, d)
 		_, err := tx.ExecContext(t.Context(), "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id)
 		servertest.OK(t, err)
-		explained(t, s, id, delaytask.ReasonPaused, "The tag t is paused. Its row is locked by another transaction.")
+		explained(t, s, id, report.ReasonPaused, "The tag t is paused. Its row is locked by another transaction.")
 		servertest.OK(t, s.Resume(t.Context(), "t"))
-		explained(t, s, id, delaytask.ReasonLocked, "Its row is locked by another transaction.")
+		explained(t, s, id, report.ReasonLocked, "Its row is locked by another transaction.")
 	})
 }

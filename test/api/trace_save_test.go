@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // traceparent is the header of a sampled span.
@@ -86,7 +87,7 @@ func TestBulkSaveHasOneSpanWhoseContextGoesIntoEveryTask(t *testing.T) {
 func TestSaveInATransactionIsTraced(t *testing.T) {
 	t.Parallel()
 	recorder, provider := record()
-	s, d := embedded(t, func(c *delaytask.Config) { c.TracerProvider = provider })
+	s, d := embedded(t, func(c *scheduler.Config) { c.TracerProvider = provider })
 	tx := begin(t, d)
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "mail", nil, time.Hour)
 	servertest.OK(t, errors.Join(err, tx.Commit()))
@@ -105,7 +106,7 @@ func TestSaveInATransactionIsTraced(t *testing.T) {
 func TestSaveThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	recorder, provider := record()
-	s, d := embedded(t, func(c *delaytask.Config) { c.TracerProvider = provider })
+	s, d := embedded(t, func(c *scheduler.Config) { c.TracerProvider = provider })
 	blocker := begin(t, d) // holds the file's only write lock
 	var unknown *delaytask.OutcomeUnknownError
 	var err error

@@ -21,6 +21,7 @@ import (
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // recorder keeps the spans that have ended.
@@ -59,10 +60,10 @@ type traced struct {
 	caller trace.SpanContext
 }
 
-func newTraced(t *testing.T, change ...func(*delaytask.Config)) traced {
+func newTraced(t *testing.T, change ...func(*scheduler.Config)) traced {
 	t.Helper()
 	recorder, provider := record()
-	cfg := delaytask.Config{TracerProvider: provider}
+	cfg := scheduler.Config{TracerProvider: provider}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -96,7 +97,7 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 	t.Parallel()
 	f := newTraced(t)
 	attempts := 0
-	f.register(t, "mail", func(context.Context, *processor.Task) error {
+	f.register(t, "mail", func(context.Context, *delaytask.Task) error {
 		if attempts++; attempts < 3 {
 			return errors.New("no answer")
 		}
@@ -144,7 +145,7 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 
 func TestSpansOfAttemptsSayWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
-	returns := func(err error) processor.Func { return func(context.Context, *processor.Task) error { return err } }
+	returns := func(err error) processor.Func { return func(context.Context, *delaytask.Task) error { return err } }
 	for name, tt := range map[string]struct {
 		p       processor.Func
 		failed  bool
@@ -157,14 +158,14 @@ func TestSpansOfAttemptsSayWhatBecameOfThem(t *testing.T) {
 		"typednil": {returns((*typed)(nil)), true, "*api.typed", nil},
 		"forgood":  {returns(processor.Permanent(errors.New("no"))), true, "*processor.PermanentError", nil},
 		"deadline": {returns(context.DeadlineExceeded), true, "deadline_exceeded", nil},
-		"timeout": {func(ctx context.Context, _ *processor.Task) error {
+		"timeout": {func(ctx context.Context, _ *delaytask.Task) error {
 			<-ctx.Done()
 			return errors.New("interrupted")
 		}, true, "timeout", nil},
 		"snooze":   {returns(processor.Snooze(48 * time.Hour)), false, nil, "snoozed"},
 		"handover": {returns(processor.HandOver(time.Hour)), false, nil, "handed_over"},
-		"panic":    {func(context.Context, *processor.Task) error { panic("out of order") }, true, "panic", nil},
-		"goexit": {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil },
+		"panic":    {func(context.Context, *delaytask.Task) error { panic("out of order") }, true, "panic", nil},
+		"goexit": {func(context.Context, *delaytask.Task) error { runtime.Goexit(); return nil },
 			true, "*errors.errorString", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +204,7 @@ func (e *typed) Error() string { return e.text }
 
 func TestAttemptsContinueTheTraceOfTheirSaveWhenAsked(t *testing.T) {
 	t.Parallel()
-	f := newTraced(t, func(c *delaytask.Config) { c.ContinueTraces = true })
+	f := newTraced(t, func(c *scheduler.Config) { c.ContinueTraces = true })
 	f.save(t, "mail", time.Minute)
 	f.Advance(time.Hour)
 	f.register(t, "mail", nothing) // an attempt also says how late it is
@@ -222,12 +223,12 @@ func TestSpanOfAnAttemptIsOutermostAndReachesWhatItSaves(t *testing.T) {
 	f := newTraced(t)
 	var outside trace.SpanContext
 	seeing := func(next processor.Processor) processor.Processor {
-		return processor.Func(func(ctx context.Context, task *processor.Task) error {
+		return processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 			outside = trace.SpanContextFromContext(ctx)
 			return next.Process(ctx, task)
 		})
 	}
-	f.register(t, "first", func(ctx context.Context, _ *processor.Task) error {
+	f.register(t, "first", func(ctx context.Context, _ *delaytask.Task) error {
 		_, err := f.SaveDelayTask(ctx, "second", nil, time.Hour)
 		return err
 	}, processor.Use(seeing))
@@ -242,13 +243,13 @@ func TestSpanOfAnAttemptIsOutermostAndReachesWhatItSaves(t *testing.T) {
 
 func TestBaggageTravelsWithAPropagatorThatTakesIt(t *testing.T) {
 	t.Parallel()
-	f := newTraced(t, func(c *delaytask.Config) {
+	f := newTraced(t, func(c *scheduler.Config) {
 		c.Propagator = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 	})
 	bag, err := baggage.Parse("tenant=7")
 	servertest.OK(t, err)
 	var got string
-	f.register(t, "mail", func(ctx context.Context, _ *processor.Task) error {
+	f.register(t, "mail", func(ctx context.Context, _ *delaytask.Task) error {
 		got = baggage.FromContext(ctx).Member("tenant").Value()
 		return nil
 	})

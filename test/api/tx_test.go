@@ -51,7 +51,7 @@ func TestTransactionsThatCannotBeUsed(t *testing.T) {
 	}
 
 	tx := new(sql.Tx)
-	wantError(t, "no context", delaytask.CompleteTx(nil, tx), delaytask.ErrNilContext) //nolint:staticcheck // the case
-	wantError(t, "no transaction", delaytask.CompleteTx(t.Context(), nil), delaytask.ErrNilTx)
-	wantError(t, "outside of any processor", delaytask.CompleteTx(t.Context(), tx), processor.ErrNoLease)
+	wantError(t, "no context", processor.CompleteTx(nil, tx), delaytask.ErrNilContext) //nolint:staticcheck // the case
+	wantError(t, "no transaction", processor.CompleteTx(t.Context(), nil), delaytask.ErrNilTx)
+	wantError(t, "outside of any processor", processor.CompleteTx(t.Context(), tx), processor.ErrNoLease)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -14,14 +15,14 @@ func TestMiddlewareOfAllTagsIsOutsideOfATagsOwn(t *testing.T) {
 		var order []string // of one task at a time
 		seen := func(name string) processor.Middleware {
 			return func(next processor.Processor) processor.Processor {
-				return processor.Func(func(ctx context.Context, task *processor.Task) error {
+				return processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 					order = append(order, name)
 					return next.Process(ctx, task)
 				})
 			}
 		}
 		ran := make(chan []string, 1)
-		p := processor.Func(func(context.Context, *processor.Task) error {
+		p := processor.Func(func(context.Context, *delaytask.Task) error {
 			ran <- order
 			order = nil
 			return nil
@@ -29,11 +30,11 @@ func TestMiddlewareOfAllTagsIsOutsideOfATagsOwn(t *testing.T) {
 		servertest.OK(t, s.Register("before", p, processor.Use(seen("own"))))
 		servertest.OK(t, s.Use(seen("first"), seen("second")))
 		servertest.OK(t, s.Use(seen("third")))
-		wantError(t, "nil middleware", s.Use(nil), processor.ErrInvalidOption)
+		wantError(t, "nil middleware", s.Use(nil), delaytask.ErrInvalidOption)
 		wantError(t, "middleware that returns nil",
-			s.Use(func(processor.Processor) processor.Processor { return nil }), processor.ErrNilProcessor)
+			s.Use(func(processor.Processor) processor.Processor { return nil }), delaytask.ErrNilProcessor)
 		servertest.OK(t, s.Start(t.Context()))
-		wantError(t, "after Start", s.Use(seen("late")), processor.ErrStarted)
+		wantError(t, "after Start", s.Use(seen("late")), delaytask.ErrStarted)
 		servertest.OK(t, s.Register("after", p, processor.Use(seen("own"))))
 		for _, tag := range []string{"before", "after"} {
 			_, err := s.SaveDelayTask(t.Context(), tag, "", 0)
@@ -43,6 +44,6 @@ func TestMiddlewareOfAllTagsIsOutsideOfATagsOwn(t *testing.T) {
 			}
 		}
 		servertest.OK(t, s.Stop(context.WithoutCancel(t.Context())))
-		wantError(t, "after Stop", s.Use(seen("late")), processor.ErrClosed)
+		wantError(t, "after Stop", s.Use(seen("late")), delaytask.ErrClosed)
 	})
 }

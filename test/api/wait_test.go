@@ -6,19 +6,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
 func TestWaitReturnsTheEndedTask(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		good := processor.Func(func(context.Context, *processor.Task) error { return nil })
+		good := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
 		servertest.OK(t, s.Register("good", good))
-		servertest.OK(t, s.Register("bad", processor.Func(func(context.Context, *processor.Task) error {
+		servertest.OK(t, s.Register("bad", processor.Func(func(context.Context, *delaytask.Task) error {
 			return processor.Permanent(errors.New("no such order"))
 		})))
 		servertest.OK(t, s.Start(t.Context()))
-		for tag, want := range map[string]processor.Status{"good": processor.Completed, "bad": processor.Failed} {
+		for tag, want := range map[string]delaytask.Status{"good": delaytask.Completed, "bad": delaytask.Failed} {
 			id := save(t, s, tag, 300*time.Millisecond)
 			for range 2 { // while it waits, and after its end
 				task, err := s.Wait(t.Context(), id)
@@ -34,9 +35,9 @@ func TestWaitReturnsTheEndedTask(t *testing.T) {
 func TestWaitEndsWithItsContextAndForATaskThatDoesNotExist(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		_, err := s.Wait(t.Context(), 42)
-		wantError(t, "a task that does not exist", err, processor.ErrNotFound)
+		wantError(t, "a task that does not exist", err, delaytask.ErrNotFound)
 		_, err = s.Wait(t.Context(), -1)
-		wantError(t, "an id that is none", err, processor.ErrInvalidID)
+		wantError(t, "an id that is none", err, delaytask.ErrInvalidID)
 		id := save(t, s, "t", time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

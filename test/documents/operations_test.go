@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestMetricsAreThoseOfAScheduler(t *testing.T) {
@@ -20,7 +21,7 @@ func TestMetricsAreThoseOfAScheduler(t *testing.T) {
 	ctx, dsn := t.Context(), embedded(t)
 	m := metrics.New() // github.com/delaytask/delaytask/metrics
 	prometheus.MustRegister(m)
-	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{Metrics: m})
+	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Metrics: m})
 	servertest.OK(t, err)
 	defer servertest.Stop(t, tasks)
 	save(t, tasks, "mail.send", "hello")
@@ -38,12 +39,12 @@ func TestSaveAndAttemptMakeSpans(t *testing.T) {
 	t.Parallel()
 	ctx, dsn, exporter, order := t.Context(), embedded(t), tracetest.NewInMemoryExporter(), order{Number: 42}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
-	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{TracerProvider: provider})
+	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{TracerProvider: provider})
 	servertest.OK(t, err)
 	defer servertest.Stop(t, tasks)
-	closeOrder := func(context.Context, *processor.Task) error { return nil }
+	closeOrder := func(context.Context, *delaytask.Task) error { return nil }
 	register := func() error {
-		err := tasks.Register("order.close", processor.Func(func(ctx context.Context, task *processor.Task) error {
+		err := tasks.Register("order.close", processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 			return closeOrder(ctx, task) // spans made of this ctx are children of "process order.close"
 		}))
 		return err

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // The picture is drawn by hand: a line that the demo prints otherwise is changed in it.
@@ -77,8 +77,8 @@ func TestThePictureOfATasksLifeNamesEachStatus(t *testing.T) {
 		Texts []string `xml:"text"`
 	}
 	servertest.OK(t, xml.Unmarshal([]byte(read(t, root+"/docs/images/life.svg")), &picture))
-	for _, status := range []processor.Status{processor.Pending, processor.Executing, processor.Completed,
-		processor.Failed, processor.Cancelled} {
+	for _, status := range []delaytask.Status{delaytask.Pending, delaytask.Executing, delaytask.Completed,
+		delaytask.Failed, delaytask.Cancelled} {
 		if !slices.Contains(picture.Texts, string(status)) {
 			t.Errorf("it lacks %s in %q", status, picture.Texts)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // mailer refuses an empty text, and keeps the others.
@@ -34,7 +35,7 @@ func TestProcessorIsAFunction(t *testing.T) {
 	var mail mailer
 	s := delaytasktest.New(t)
 	tasks := s.Scheduler
-	send := processor.Func(func(ctx context.Context, task *processor.Task) error {
+	send := processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		return mail.Send(ctx, string(task.Body))
 	})
 	err := tasks.Register("mail.send", send, processor.Concurrency(8), processor.Timeout(time.Minute))
@@ -44,7 +45,7 @@ func TestProcessorIsAFunction(t *testing.T) {
 	wantMails(t, mail, "hello")
 }
 
-func save(t *testing.T, tasks *delaytask.Scheduler, tag, body string) (id int64) {
+func save(t *testing.T, tasks *scheduler.Scheduler, tag, body string) (id int64) {
 	t.Helper()
 	id, err := tasks.SaveDelayTask(t.Context(), tag, body, 0)
 	servertest.OK(t, err)
@@ -70,9 +71,9 @@ func TestKindTiesATagToAType(t *testing.T) {
 	var orders closed
 	ctx, s := t.Context(), delaytasktest.New(t)
 	tasks := s.Scheduler
-	var CloseOrder = delaytask.NewKind[order]("order.close", delaytask.WithMaxAttempts(5))
+	var CloseOrder = processor.NewKind[order]("order.close", delaytask.WithMaxAttempts(5))
 
-	err := CloseOrder.Process(tasks, func(ctx context.Context, task *processor.Task, o order) error {
+	err := CloseOrder.Process(tasks, func(ctx context.Context, task *delaytask.Task, o order) error {
 		return orders.Close(ctx, o.Number)
 	})
 	servertest.OK(t, err)
@@ -98,7 +99,7 @@ func TestDebounceBuildsOnceAfterTheLastChange(t *testing.T) {
 		return err
 	}
 	var built []string
-	servertest.OK(t, tasks.Register("index.build", processor.Func(func(_ context.Context, task *processor.Task) error {
+	servertest.OK(t, tasks.Register("index.build", processor.Func(func(_ context.Context, task *delaytask.Task) error {
 		if built = append(built, task.Key); len(built) > 1 {
 			return nil
 		}
@@ -139,11 +140,11 @@ func TestMiddlewareGoesAroundAProcessor(t *testing.T) {
 	var mail mailer
 	var written bytes.Buffer
 	log, s := slog.New(slog.NewTextHandler(&written, nil)), delaytasktest.New(t)
-	tasks, send := s.Scheduler, processor.Func(func(ctx context.Context, task *processor.Task) error {
+	tasks, send := s.Scheduler, processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		return mail.Send(ctx, string(task.Body))
 	})
 	count := func(next processor.Processor) processor.Processor {
-		return processor.Func(func(ctx context.Context, task *processor.Task) error {
+		return processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 			err := next.Process(ctx, task)
 			attempts.Add(1)
 			return err
@@ -160,9 +161,9 @@ func TestMiddlewareGoesAroundAProcessor(t *testing.T) {
 
 func TestFailedTasksAreSeenByAWaitAndASubscription(t *testing.T) {
 	t.Parallel()
-	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), delaytask.Config{})
+	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{})
 	var mail mailer
-	servertest.OK(t, tasks.Register("mail.send", processor.Func(func(ctx context.Context, task *processor.Task) error {
+	servertest.OK(t, tasks.Register("mail.send", processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		return processor.Permanent(mail.Send(ctx, string(task.Body)))
 	})))
 	servertest.OK(t, tasks.Start(ctx))
@@ -201,7 +202,7 @@ func TestFailedTasksAreSeenByAWaitAndASubscription(t *testing.T) {
 
 func TestTasksAreTakenByHand(t *testing.T) {
 	t.Parallel()
-	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), delaytask.Config{})
+	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{})
 	servertest.OK(t, tasks.Start(ctx))
 	var mail mailer
 	take := func() error {
@@ -228,7 +229,7 @@ func TestTasksAreTakenByHand(t *testing.T) {
 }
 
 // statusOf returns the status and the attempt.
-func statusOf(t *testing.T, tasks *delaytask.Scheduler, id int64) string {
+func statusOf(t *testing.T, tasks *scheduler.Scheduler, id int64) string {
 	t.Helper()
 	task, err := tasks.Get(t.Context(), delaytask.ID(id))
 	servertest.OK(t, err)
@@ -237,7 +238,7 @@ func statusOf(t *testing.T, tasks *delaytask.Scheduler, id int64) string {
 
 func TestAnyProcessEndsATaskByItsToken(t *testing.T) {
 	t.Parallel()
-	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), delaytask.Config{})
+	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{})
 	servertest.OK(t, tasks.Start(ctx))
 	id := save(t, tasks, "mail.send", "hello")
 	popped, err := tasks.Pop(ctx, "mail.send", delaytask.PopWait(30*time.Second))
@@ -257,13 +258,13 @@ func TestAnyProcessEndsATaskByItsToken(t *testing.T) {
 
 // shop closes orders that are not paid within half an hour.
 type shop struct {
-	tasks  *delaytask.Scheduler
+	tasks  *scheduler.Scheduler
 	closed closed
 }
 
-func newShop(tasks *delaytask.Scheduler) *shop {
+func newShop(tasks *scheduler.Scheduler) *shop {
 	s := &shop{tasks: tasks}
-	_ = tasks.Register("order.close", processor.Typed(func(ctx context.Context, _ *processor.Task, number int) error {
+	_ = tasks.Register("order.close", processor.Typed(func(ctx context.Context, _ *delaytask.Task, number int) error {
 		return s.closed.Close(ctx, number)
 	}))
 	return s

@@ -11,14 +11,16 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 type order struct{ Number int }
 
 // CloseOrder is as in the first program.
-var CloseOrder = delaytask.NewKind[order]("order.close", delaytask.WithMaxAttempts(5))
+var CloseOrder = processor.NewKind[order]("order.close", delaytask.WithMaxAttempts(5))
 
-func placeOrder(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, o order) error {
+func placeOrder(ctx context.Context, db *sql.DB, tasks *scheduler.Scheduler, o order) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -37,7 +39,7 @@ func placeOrder(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, o o
 func TestOrderAndItsTaskAreStoredTogether(t *testing.T) {
 	t.Parallel()
 	dsn := embedded(t)
-	tasks := servertest.Open(t, dsn, delaytask.Config{})
+	tasks := servertest.Open(t, dsn, scheduler.Config{})
 	servertest.Exec(t, dsn, "CREATE TABLE orders (number INTEGER)")
 	db := servertest.SQL(t, dsn)
 	for _, want := range []error{nil, delaytask.ErrDuplicate} {

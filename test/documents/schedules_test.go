@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 type report struct{ Shop string }
@@ -31,12 +32,12 @@ func (r reports) Build(_ context.Context, shop string, after, until time.Time) e
 
 func TestANightlyReportIsDeclared(t *testing.T) {
 	t.Parallel()
-	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), delaytask.Config{Revision: time.Now()})
+	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{Revision: time.Now()})
 	reports := make(reports, 100)
 	declare := func() error {
-		var BuildReport = delaytask.NewKind[report]("report.build")
+		var BuildReport = processor.NewKind[report]("report.build")
 
-		err := BuildReport.Process(tasks, func(ctx context.Context, task *processor.Task, r report) error {
+		err := BuildReport.Process(tasks, func(ctx context.Context, task *delaytask.Task, r report) error {
 			return reports.Build(ctx, r.Shop, task.Schedule.LastSuccess, task.Schedule.Tick)
 		})
 		if err != nil {
@@ -103,7 +104,7 @@ func TestAnOutageIsSimulated(t *testing.T) {
 	start := time.Date(2027, 3, 27, 12, 0, 0, 0, berlin(t))
 	s := delaytasktest.New(t, delaytasktest.StartAt(start))
 	var ran []string
-	servertest.OK(t, s.Register("report.build", processor.Func(func(_ context.Context, task *processor.Task) error {
+	servertest.OK(t, s.Register("report.build", processor.Func(func(_ context.Context, task *delaytask.Task) error {
 		ran = append(ran, task.Schedule.Tick.In(berlin(t)).Format("02 15:04 ")+string(task.Schedule.Cause))
 		return nil
 	})))
@@ -133,7 +134,7 @@ func TestRecipesOfSchedules(t *testing.T) {
 		"12-22 00:05 12-22 00:10": poll, "12-31 18:00 01-31 18:00": monthEnd, "12-22 09:00 12-23 09:00": business,
 	} {
 		after := time.Date(2027, 12, 22, 0, 0, 0, 0, berlin(t))
-		ticks, warnings, err := delaytask.Preview(spec, after, 3)
+		ticks, warnings, err := scheduler.Preview(spec, after, 3)
 		if err != nil || len(ticks) != 3 || len(warnings) > 0 {
 			t.Fatal(ticks, warnings, err)
 		}
@@ -152,7 +153,7 @@ type tenant struct{ ID, Zone string }
 
 func TestEachTenantHasASchedule(t *testing.T) {
 	t.Parallel()
-	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), delaytask.Config{})
+	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{})
 	add := func(tenant tenant) error {
 		when := delaytask.Cron("0 6 1 * *", tenant.Zone)
 		_, err := tasks.SaveSchedule(ctx, "invoice/"+tenant.ID, when, "invoice.send", tenant.ID,

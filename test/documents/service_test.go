@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
@@ -25,7 +26,7 @@ func TestReceiverIsCalledWithItsTasks(t *testing.T) {
 		servertest.OK(t, err)
 	}
 	called := make(chan int, 1)
-	closeOrder := func(_ context.Context, _ *processor.Task, o order) error {
+	closeOrder := func(_ context.Context, _ *delaytask.Task, o order) error {
 		called <- o.Number
 		return nil
 	}
@@ -46,7 +47,7 @@ func TestReceiverIsCalledWithItsTasks(t *testing.T) {
 	}
 	task, err := tasks.Wait(ctx, id)
 	check(err)
-	if task.Status != processor.Completed {
+	if task.Status != delaytask.Completed {
 		t.Errorf("the task is %s", task.Status)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // exception is a command that no test can run.
@@ -107,8 +108,8 @@ type session struct {
 
 func newSession(t *testing.T) *session {
 	s := &session{t: t, dir: t.TempDir()}
-	db := servertest.Open(t, s.dsn(), delaytask.Config{})
-	servertest.OK(t, db.Register("mail.send", processor.Func(func(context.Context, *processor.Task) error {
+	db := servertest.Open(t, s.dsn(), scheduler.Config{})
+	servertest.OK(t, db.Register("mail.send", processor.Func(func(context.Context, *delaytask.Task) error {
 		return processor.Permanent(errors.New("no such user"))
 	})))
 	servertest.OK(t, db.Start(t.Context()))

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func TestInProcess(t *testing.T) {
@@ -76,7 +76,7 @@ func TestReceiver(t *testing.T) {
 	third := run(t, env, program)
 	third.Says("^hello late$")
 	// Perhaps after a call of the one that was killed.
-	if task := settled(t, c, late); task.Status != processor.Completed {
+	if task := settled(t, c, late); task.Status != delaytask.Completed {
 		t.Errorf("got %+v", task)
 	}
 	third.Stops()
@@ -114,8 +114,8 @@ func worker(t *testing.T, interpreter, file string) {
 	p.Says("^hello you$")
 	completed(t, c, id)
 
-	id = save(t, c, `{"fail":"no such user"}`, processor.WithMaxAttempts(1))
-	if task := settled(t, c, id); task.Status != processor.Failed ||
+	id = save(t, c, `{"fail":"no such user"}`, delaytask.WithMaxAttempts(1))
+	if task := settled(t, c, id); task.Status != delaytask.Failed ||
 		!strings.Contains(task.LastError(), "no such user") {
 		t.Errorf("got %+v", task)
 	}
@@ -123,8 +123,8 @@ func worker(t *testing.T, interpreter, file string) {
 	// Longer than its lease, and stopped while it runs.
 	id = save(t, c, `{"name":"long","seconds":4}`)
 	var lease time.Time
-	until(t, c, id, func(task *processor.TaskRow) bool {
-		if task.Status != processor.Executing {
+	until(t, c, id, func(task *delaytask.TaskRow) bool {
+		if task.Status != delaytask.Executing {
 			return false
 		}
 		if lease.IsZero() || task.Due.Before(lease) { // the pop's lease is shorter than the task's own
@@ -152,7 +152,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
-func save(t *testing.T, c *client.Client, body string, opts ...processor.Option) int64 {
+func save(t *testing.T, c *client.Client, body string, opts ...delaytask.Option) int64 {
 	t.Helper()
 	id, err := c.SaveDelayTask(t.Context(), "greet", body, 10*time.Millisecond, opts...)
 	servertest.OK(t, err)
@@ -162,21 +162,21 @@ func save(t *testing.T, c *client.Client, body string, opts ...processor.Option)
 // completed waits until the task is completed, after one run.
 func completed(t *testing.T, c *client.Client, id int64) {
 	t.Helper()
-	if task := settled(t, c, id); task.Status != processor.Completed || task.Attempt != 1 || task.CrashCount != 0 {
+	if task := settled(t, c, id); task.Status != delaytask.Completed || task.Attempt != 1 || task.CrashCount != 0 {
 		t.Errorf("got %+v", task)
 	}
 }
 
-func settled(t *testing.T, c *client.Client, id int64) processor.TaskRow {
+func settled(t *testing.T, c *client.Client, id int64) delaytask.TaskRow {
 	t.Helper()
-	return until(t, c, id, func(task *processor.TaskRow) bool { return task.Status.Final() })
+	return until(t, c, id, func(task *delaytask.TaskRow) bool { return task.Status.Final() })
 }
 
-func until(t *testing.T, c *client.Client, id int64, met func(*processor.TaskRow) bool) processor.TaskRow {
+func until(t *testing.T, c *client.Client, id int64, met func(*delaytask.TaskRow) bool) delaytask.TaskRow {
 	t.Helper()
 	late := time.After(time.Minute)
 	for tick := time.Tick(10 * time.Millisecond); ; {
-		task, err := c.Get(t.Context(), processor.ID(id))
+		task, err := c.Get(t.Context(), delaytask.ID(id))
 		servertest.OK(t, err)
 		if met(&task) {
 			return task
@@ -184,7 +184,7 @@ func until(t *testing.T, c *client.Client, id int64, met func(*processor.TaskRow
 		select {
 		case <-tick:
 		case <-late:
-			why, err := c.Explain(t.Context(), processor.ID(id))
+			why, err := c.Explain(t.Context(), delaytask.ID(id))
 			t.Fatalf("task %d is %s in attempt %d: %s (%v)", id, task.Status, task.Attempt, why.Text, err)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/golden"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -70,9 +70,9 @@ func workOnce(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, end := range []func(*processor.Popped) error{
-		func(p *processor.Popped) error { return p.Fail(t.Context(), errors.New("broken")) },
-		func(p *processor.Popped) error { return p.Finish(t.Context()) },
+	for _, end := range []func(*delaytask.Popped) error{
+		func(p *delaytask.Popped) error { return p.Fail(t.Context(), errors.New("broken")) },
+		func(p *delaytask.Popped) error { return p.Finish(t.Context()) },
 	} {
 		if _, err := tasks.SaveDelayTask(t.Context(), "golden", map[string]int{"order": 42}, 0); err != nil {
 			t.Fatal(err)

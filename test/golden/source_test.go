@@ -21,7 +21,7 @@ import (
 
 // public lists the packages that users import.
 var public = []string{
-	".", "processor", "processor/webhook", "scanner", "client", "delaytasktest", "migrations",
+	".", "scheduler", "report", "processor", "processor/webhook", "scanner", "client", "delaytasktest", "migrations",
 }
 
 // unlogged lists the folders whose log messages operators do not search for: tests, examples and measurements.

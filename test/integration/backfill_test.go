@@ -11,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Only the children run and plan. Each is killed amid runs, but for the last.
@@ -40,7 +39,7 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 			if until == ticks {
 				servertest.Eventually(t, "the backfill ends", func() bool {
 					b, err := s.GetSchedule(t.Context(), name)
-					return err == nil && b.State == processor.ScheduleEnded
+					return err == nil && b.State == delaytask.ScheduleEnded
 				})
 			}
 			c.signal(syscall.SIGKILL)
@@ -58,7 +57,7 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 		again := 0
 		for i, of := range history {
 			want := last.Add(-time.Duration(i) * time.Hour)
-			if !of.Tick.Equal(want) || of.Outcome != processor.OutcomeCompleted {
+			if !of.Tick.Equal(want) || of.Outcome != delaytask.OutcomeCompleted {
 				t.Errorf("the history has %+v, want %v completed", of, want)
 			}
 			// A run that executed when its process was killed runs again.

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // call is one save, and the answer that its caller got.
@@ -51,7 +52,7 @@ func (k *call) options() []delaytask.Option {
 // callers save continuously, each at its own pace, whatever the answers. Half of them are patient, the others soon give
 // up.
 type callers struct {
-	s    *delaytask.Scheduler
+	s    *scheduler.Scheduler
 	db   *sql.DB
 	ctx  context.Context
 	quit chan struct{}
@@ -71,7 +72,7 @@ const (
 	shortPatience = 300 * time.Millisecond
 )
 
-func beginCalls(t *testing.T, s *delaytask.Scheduler, d dbtest.Database) *callers {
+func beginCalls(t *testing.T, s *scheduler.Scheduler, d dbtest.Database) *callers {
 	t.Helper()
 	db := pool(t, d, "readTimeout=2s") // Commit takes no context, and would wait for as long as a server hangs
 	c := &callers{s: s, db: db, ctx: t.Context(), quit: make(chan struct{})}

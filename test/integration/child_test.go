@@ -21,6 +21,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // childDSN makes the test binary a child on that database.
@@ -62,21 +63,21 @@ func beChild(dsn string) (code int) {
 	return 0
 }
 
-func childScheduler(dsn string) (*delaytask.Scheduler, error) {
-	cfg := delaytask.Config{Migrate: true, TTR: time.Minute, Logger: slog.New(slog.DiscardHandler)}
+func childScheduler(dsn string) (*scheduler.Scheduler, error) {
+	cfg := scheduler.Config{Migrate: true, TTR: time.Minute, Logger: slog.New(slog.DiscardHandler)}
 	params := os.Getenv(childPool)
 	if params == "" {
-		return delaytask.Open(context.Background(), dsn, cfg)
+		return scheduler.Open(context.Background(), dsn, cfg)
 	}
 	dsn, _, _ = strings.Cut(dsn, "?")
 	db, err := sql.Open("mysql", dsn+"?"+params)
 	if err != nil {
 		return nil, err
 	}
-	return delaytask.New(context.Background(), db, cfg)
+	return scheduler.New(context.Background(), db, cfg)
 }
 
-func handle(s *delaytask.Scheduler, command []string) (reply string, err error) {
+func handle(s *scheduler.Scheduler, command []string) (reply string, err error) {
 	switch tag := command[1]; command[0] {
 	case "save":
 		ms, err := strconv.Atoi(command[2])
@@ -86,7 +87,7 @@ func handle(s *delaytask.Scheduler, command []string) (reply string, err error) 
 		id, err := s.SaveDelayTask(context.Background(), tag, nil, time.Duration(ms)*time.Millisecond)
 		return fmt.Sprint("saved ", id), err
 	case "serve":
-		err := s.Register(tag, processor.Func(func(ctx context.Context, task *processor.Task) error {
+		err := s.Register(tag, processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 			fmt.Println("run", task.ID, task.Attempt)
 			switch string(task.Body) {
 			case "hold":

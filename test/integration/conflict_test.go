@@ -16,7 +16,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Many savers put off and replace one task, while two nodes claim it over and over. Each saver writes numbers that
@@ -28,7 +28,7 @@ func TestSaversOfOneKeyRaceAgainstClaims(t *testing.T) {
 		var mu sync.Mutex
 		ran := map[int64]string{}       // the body that each task ran with
 		accepted := map[int64][]int64{} // the numbers that each task took, in the order in which the saves returned
-		note := func(_ context.Context, task *processor.Task) error {
+		note := func(_ context.Context, task *delaytask.Task) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if before, twice := ran[task.ID]; twice {
@@ -37,7 +37,7 @@ func TestSaversOfOneKeyRaceAgainstClaims(t *testing.T) {
 			ran[task.ID] = string(task.Body)
 			return nil
 		}
-		nodes := []*delaytask.Scheduler{open(t, d), open(t, d)}
+		nodes := []*scheduler.Scheduler{open(t, d), open(t, d)}
 		for _, s := range nodes {
 			serve(t, s, "t", note)
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // The first thing that the processor does is to read the database's clock. Tasks are claimed ahead of their due times,
@@ -32,7 +32,7 @@ func TestNoProcessorIsCalledBeforeTheDatabasesClockSaysSo(t *testing.T) {
 			}
 			return time.Parse("2006-01-02 15:04:05", strings.TrimSpace(text))
 		}
-		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+		serve(t, s, "t", func(ctx context.Context, task *delaytask.Task) error {
 			clock, err := read(ctx)
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -49,8 +50,8 @@ func servers(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
 }
 
 // config has short intervals.
-func config(t *testing.T, change ...func(*delaytask.Config)) delaytask.Config {
-	cfg := delaytask.Config{
+func config(t *testing.T, change ...func(*scheduler.Config)) scheduler.Config {
+	cfg := scheduler.Config{
 		Migrate: true,
 		Backoff: processor.Constant(0),
 		TTR:     time.Minute, // a lease must not end because the machine stalls
@@ -63,9 +64,9 @@ func config(t *testing.T, change ...func(*delaytask.Config)) delaytask.Config {
 }
 
 // open returns a scheduler on connections of its own. It is stopped when the test ends.
-func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *delaytask.Scheduler {
+func open(t *testing.T, d dbtest.Database, change ...func(*scheduler.Config)) *scheduler.Scheduler {
 	t.Helper()
-	s, err := delaytask.Open(t.Context(), d.DSN, config(t, change...))
+	s, err := scheduler.Open(t.Context(), d.DSN, config(t, change...))
 	servertest.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(context.Background()); err != nil { // the test's context has ended before its cleanup
@@ -76,7 +77,7 @@ func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *d
 }
 
 // serve registers the processor and starts the scheduler.
-func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, opts ...processor.RegisterOption) {
+func serve(t *testing.T, s *scheduler.Scheduler, tag string, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
 	servertest.OK(t, s.Register(tag, p, opts...))
 	servertest.OK(t, s.Start(t.Context()))
@@ -87,7 +88,7 @@ const armed = 90 * time.Millisecond
 
 // warm waits until the scheduler arms its own saves, which begins with its first reading of the nodes. Tasks that are
 // saved before are found a little later.
-func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
+func warm(t *testing.T, s *scheduler.Scheduler, tag string) {
 	t.Helper()
 	servertest.Eventually(t, "tasks are armed as they are saved", func() bool {
 		task := reaches(t, s, save(t, s, tag, 50*time.Millisecond), delaytask.Completed)
@@ -95,7 +96,7 @@ func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
 	})
 }
 
-func save(t *testing.T, s *delaytask.Scheduler, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
+func save(t *testing.T, s *scheduler.Scheduler, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
 	t.Helper()
 	id, err := s.SaveDelayTask(t.Context(), tag, "body", delay, opts...)
 	if err != nil {
@@ -104,7 +105,7 @@ func save(t *testing.T, s *delaytask.Scheduler, tag string, delay time.Duration,
 	return id
 }
 
-func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.TaskRow {
+func get(t *testing.T, s *scheduler.Scheduler, id int64) delaytask.TaskRow {
 	t.Helper()
 	task, err := s.Get(t.Context(), delaytask.ID(id))
 	servertest.OK(t, err)
@@ -112,7 +113,7 @@ func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.TaskRow {
 }
 
 // reaches waits until the task has the status.
-func reaches(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Status) delaytask.TaskRow {
+func reaches(t *testing.T, s *scheduler.Scheduler, id int64, want delaytask.Status) delaytask.TaskRow {
 	t.Helper()
 	var task delaytask.TaskRow
 	servertest.Eventually(t, "task is "+string(want), func() bool {
@@ -205,7 +206,7 @@ func columns(t *testing.T, db *sql.DB, id int64) map[string]string {
 	return found
 }
 
-func nothing(context.Context, *processor.Task) error { return nil }
+func nothing(context.Context, *delaytask.Task) error { return nil }
 
 func TestMain(m *testing.M) {
 	if dsn := os.Getenv(childDSN); dsn != "" {

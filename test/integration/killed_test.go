@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestServerKilledAmidSavesLosesNothingAccepted(t *testing.T) {
@@ -66,7 +67,7 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 	t.Helper()
 	var log servertest.Log
 	measured := metrics.New()
-	s := open(t, d, func(cfg *delaytask.Config) {
+	s := open(t, d, func(cfg *scheduler.Config) {
 		cfg.TTR, cfg.Metrics = outageTTR, measured
 		cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
@@ -105,7 +106,7 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 }
 
 // settleUnknown repeats saves of unknown outcome, as the error advises, twice.
-func settleUnknown(t *testing.T, s *delaytask.Scheduler, calls []call) {
+func settleUnknown(t *testing.T, s *scheduler.Scheduler, calls []call) {
 	t.Helper()
 	for i := range calls {
 		k := &calls[i]
@@ -311,7 +312,7 @@ type starts struct {
 }
 
 // process takes a moment, so that tasks are running at any time.
-func (s *starts) process(ctx context.Context, task *processor.Task) error {
+func (s *starts) process(ctx context.Context, task *delaytask.Task) error {
 	now := time.Now()
 	s.mu.Lock()
 	if s.at == nil {

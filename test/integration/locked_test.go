@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // A batch waits for another transaction at most once, and for at most a second. MySQL checks that limit once a second.
@@ -31,7 +32,7 @@ func lock(t *testing.T, db *sql.DB, id int64) *sql.Tx {
 const soon = 1500 * time.Millisecond
 
 // saveTogether saves tasks that are due at the same moment, so that they are in the same batches.
-func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, due time.Time, opts ...delaytask.Option) []int64 {
+func saveTogether(t *testing.T, s *scheduler.Scheduler, n int, due time.Time, opts ...delaytask.Option) []int64 {
 	t.Helper()
 	opts = append(opts, delaytask.WithTime(due))
 	items := slices.Repeat([]delaytask.Item{{Tag: "t", Options: opts}}, n)
@@ -75,7 +76,7 @@ func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 // saveAndLock saves tasks and locks one of them before they are due. It tries again with later ones where the machine
 // was too slow.
 func saveAndLock(
-	t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan int64,
+	t *testing.T, s *scheduler.Scheduler, db *sql.DB, ran <-chan int64,
 ) (tasks []int64, held int64, tx *sql.Tx) {
 	t.Helper()
 	for _, wait := range []time.Duration{soon, 4 * soon, 16 * soon} {
@@ -98,7 +99,7 @@ func saveAndLock(
 // holding returns a processor that reports its task and then waits until it may go on or loses its lease.
 func holding() (p processor.Func, running chan int64, letGo chan struct{}) {
 	running, letGo = make(chan int64, 1000), make(chan struct{})
-	return func(ctx context.Context, task *processor.Task) error {
+	return func(ctx context.Context, task *delaytask.Task) error {
 		running <- task.ID
 		select {
 		case <-letGo:

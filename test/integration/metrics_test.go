@@ -9,11 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // A process shows the tags that it serves and those that none serves, from the table of every kind of database.
@@ -31,7 +31,7 @@ func TestBacklogIsReadFromTheTable(t *testing.T) {
 		save(t, plain, "later", time.Hour)
 
 		measured := metrics.New()
-		s := open(t, d, func(c *delaytask.Config) { c.Metrics = measured })
+		s := open(t, d, func(c *scheduler.Config) { c.Metrics = measured })
 		servertest.OK(t, s.Register("idle", processor.Func(nothing)))
 		serve(t, s, "paused", nothing)
 		const want = `

@@ -71,8 +71,8 @@ func TestOnlyATransactionIsTakenForOne(t *testing.T) {
 			}
 		}
 		answer := make(chan error, 1)
-		serve(t, s, "complete", func(ctx context.Context, _ *processor.Task) error {
-			answer <- delaytask.CompleteTx(ctx, plain{db})
+		serve(t, s, "complete", func(ctx context.Context, _ *delaytask.Task) error {
+			answer <- processor.CompleteTx(ctx, plain{db})
 			return nil
 		})
 		id := save(t, s, "complete", 0)

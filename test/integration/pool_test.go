@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // hostile are the parameters of applications' pools.
@@ -50,7 +51,7 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 		for _, params := range hostile {
 			t.Run(params, func(t *testing.T) {
 				callers := pool(t, d, params)
-				s, err := delaytask.New(t.Context(), callers, config(t, quiet))
+				s, err := scheduler.New(t.Context(), callers, config(t, quiet))
 				servertest.OK(t, err)
 				defer servertest.Stop(t, s)
 				roundTrip(t, s, callers, truth)
@@ -60,15 +61,15 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 }
 
 // quiet drops the log: warnings about a lax sql_mode are tested elsewhere.
-func quiet(cfg *delaytask.Config) { cfg.Logger = slog.New(slog.DiscardHandler) }
+func quiet(cfg *scheduler.Config) { cfg.Logger = slog.New(slog.DiscardHandler) }
 
 // roundTrip saves through the pool, alone and in a transaction, reads the rows by another connection, and runs the
 // tasks.
-func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
+func roundTrip(t *testing.T, s *scheduler.Scheduler, callers, truth *sql.DB) {
 	const tag = "Order:close/1.0_a-B"
-	seen := make(chan *processor.Task, 10)
+	seen := make(chan *delaytask.Task, 10)
 	failed := map[int64]bool{}
-	serve(t, s, tag, func(_ context.Context, task *processor.Task) error {
+	serve(t, s, tag, func(_ context.Context, task *delaytask.Task) error {
 		if !failed[task.ID] {
 			failed[task.ID] = true
 			return fmt.Errorf("%s", nasty)
@@ -130,7 +131,7 @@ func TestPoolKeepsItsSettings(t *testing.T) {
 			"sql_mode=%27ANSI_QUOTES%27", "innodb_lock_wait_timeout=33", "time_zone=%27%2B09:00%27", "charset=latin1")
 		db.SetMaxOpenConns(size)
 		db.SetMaxIdleConns(3)
-		s, err := delaytask.New(t.Context(), db, config(t, quiet))
+		s, err := scheduler.New(t.Context(), db, config(t, quiet))
 		servertest.OK(t, err)
 		t.Cleanup(func() { servertest.Stop(t, s) })
 		wantOwnSessions(t, db, 1) // some of the others are reserved, or in use

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // A node that serves nothing watches, as an operator does.
@@ -26,7 +27,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 			})
 			within(t, 4*time.Second, begun, time.Now(), fmt.Sprint("shares ", want))
 		}
-		join := func() *delaytask.Scheduler {
+		join := func() *scheduler.Scheduler {
 			s := open(t, d)
 			serve(t, s, "t", nothing)
 			return s
@@ -46,7 +47,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 }
 
 // sharesOf returns the nodes' shares of the tag's tasks, in order.
-func sharesOf(t *testing.T, s *delaytask.Scheduler, tag string) (shares []string) {
+func sharesOf(t *testing.T, s *scheduler.Scheduler, tag string) (shares []string) {
 	t.Helper()
 	nodes, err := s.Nodes(t.Context())
 	servertest.OK(t, err)

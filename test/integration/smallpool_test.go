@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Everything at once on the smallest pool for a concurrency of four: saves with and without keys, one that waits for a
@@ -23,13 +24,13 @@ func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		small, others := pool(t, d), pool(t, d)
 		small.SetMaxOpenConns(6)
-		s, err := delaytask.New(t.Context(), small, config(t, func(cfg *delaytask.Config) { cfg.Concurrency = 4 }))
+		s, err := scheduler.New(t.Context(), small, config(t, func(cfg *scheduler.Config) { cfg.Concurrency = 4 }))
 		servertest.OK(t, err)
 		defer servertest.Stop(t, s)
 		slow, running, letGo := holding()
 		servertest.OK(t, s.Register("slow", slow))
 		p, ran := ids()
-		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+		serve(t, s, "t", func(ctx context.Context, task *delaytask.Task) error {
 			if task.Key == "" {
 				return p(ctx, task)
 			}
@@ -38,7 +39,7 @@ func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 				return err
 			}
 			defer tx.Rollback()
-			return errors.Join(delaytask.CompleteTx(ctx, tx), tx.Commit(), p(ctx, task))
+			return errors.Join(processor.CompleteTx(ctx, tx), tx.Commit(), p(ctx, task))
 		}, processor.Concurrency(2))
 		renewed := save(t, s, "slow", 0, delaytask.WithTTR(3*time.Second))
 		servertest.Receive(t, running, "slow task runs")

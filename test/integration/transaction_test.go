@@ -14,10 +14,11 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // saveTx saves a task in the transaction.
-func saveTx(t *testing.T, s *delaytask.Scheduler, tx *sql.Tx, delay time.Duration) int64 {
+func saveTx(t *testing.T, s *scheduler.Scheduler, tx *sql.Tx, delay time.Duration) int64 {
 	t.Helper()
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "t", "body", delay)
 	servertest.OK(t, err)
@@ -32,7 +33,7 @@ func commit(t *testing.T, tx *sql.Tx) {
 // ids returns a processor that reports its tasks, and the channel of their ids.
 func ids() (processor.Func, <-chan int64) {
 	ran := make(chan int64, 10_000)
-	return func(_ context.Context, task *processor.Task) error {
+	return func(_ context.Context, task *delaytask.Task) error {
 		ran <- task.ID
 		return nil
 	}, ran
@@ -131,7 +132,7 @@ func effects(t *testing.T, db *sql.DB) {
 }
 
 // effect writes the task's effect and completes the task in one transaction, and leaves its end to the caller.
-func effect(ctx context.Context, db *sql.DB, task *processor.Task, end func(*sql.Tx) error) error {
+func effect(ctx context.Context, db *sql.DB, task *delaytask.Task, end func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func effect(ctx context.Context, db *sql.DB, task *processor.Task, end func(*sql
 	if _, err := tx.ExecContext(ctx, "INSERT INTO effects VALUES (?, ?)", rand.Int64(), task.ID); err != nil {
 		return err
 	}
-	if err := delaytask.CompleteTx(ctx, tx); err != nil {
+	if err := processor.CompleteTx(ctx, tx); err != nil {
 		return err
 	}
 	return end(tx)
@@ -151,7 +152,7 @@ func TestEffectsInTheTransactionOfCompleteTxHappenExactlyOnce(t *testing.T) {
 		s, db := open(t, d), pool(t, d)
 		effects(t, db)
 		var want []int64
-		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+		serve(t, s, "t", func(ctx context.Context, task *delaytask.Task) error {
 			return effect(ctx, db, task, func(tx *sql.Tx) error {
 				switch {
 				case task.Attempt == 1 && task.ID%3 == 0:
@@ -194,7 +195,7 @@ func TestLateCompletionIsRefused(t *testing.T) {
 		s, db := open(t, d), pool(t, d)
 		effects(t, db)
 		answer := make(chan error, 1)
-		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+		serve(t, s, "t", func(ctx context.Context, task *delaytask.Task) error {
 			_, err := db.ExecContext(ctx, "UPDATE delay_task_message SET status = 0, version = version + 1,"+
 				" due_time = '2099-01-01 00:00:00.000000' WHERE id = ?", task.ID)
 			if err != nil {

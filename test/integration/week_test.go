@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // TestAWeekAfterTheLastProcessWasKilled moves all that is stored a week back, for no test can move a server's clock.
@@ -52,7 +52,7 @@ func TestAWeekAfterTheLastProcessWasKilled(t *testing.T) {
 		servertest.OK(t, c.cmd.Process.Kill())
 		moveBack(t, db, 7)
 
-		serve(t, s, "t", func(context.Context, *processor.Task) error { return nil })
+		serve(t, s, "t", func(context.Context, *delaytask.Task) error { return nil })
 		got := map[string]string{}
 		t.Cleanup(func() {
 			if t.Failed() {
@@ -69,7 +69,7 @@ func TestAWeekAfterTheLastProcessWasKilled(t *testing.T) {
 }
 
 // became tells the history of a schedule, the oldest first.
-func became(t *testing.T, s *delaytask.Scheduler, name string) string {
+func became(t *testing.T, s *scheduler.Scheduler, name string) string {
 	t.Helper()
 	rows, err := s.ScheduleTicks(t.Context(), name, time.Time{}, 1000)
 	servertest.OK(t, err)

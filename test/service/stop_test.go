@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // calls saves a task, and returns when its call runs. The call is answered when the test allows it.
@@ -42,7 +43,7 @@ func (s *server) stopping() {
 // stored reads a task from the table when no server is left.
 func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.TaskRow {
 	t.Helper()
-	task, err := servertest.Open(t, db.DSN, delaytask.Config{}).Get(t.Context(), delaytask.ID(int64(id)))
+	task, err := servertest.Open(t, db.DSN, scheduler.Config{}).Get(t.Context(), delaytask.ID(int64(id)))
 	servertest.OK(t, err)
 	return task
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Starts notes when tasks start. It is their processor, and only reads the clock.
@@ -33,7 +32,7 @@ func NewStarts(n int) *Starts {
 }
 
 // Process implements [processor.Processor].
-func (s *Starts) Process(_ context.Context, task *processor.Task) error {
+func (s *Starts) Process(_ context.Context, task *delaytask.Task) error {
 	s.Add(task.ID, time.Now())
 	return nil
 }

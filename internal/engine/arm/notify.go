@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -178,5 +179,5 @@ func (c *Count) owner(d row.Due) (cluster.Owner, bool) {
 	if len(others) == 0 {
 		return owner, false
 	}
-	return cluster.Owner{Number: others[cluster.Mix(d.ID)%uint64(len(others))], Of: 1}, true
+	return cluster.Owner{Number: others[ids.Mix(d.ID)%uint64(len(others))], Of: 1}, true
 }

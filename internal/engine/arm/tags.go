@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Tags knows which tags are open: their tasks may be claimed here now. These are the tags with a processor and those
@@ -53,7 +53,7 @@ const (
 )
 
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
-	"now; pop fewer different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
+	"now; pop fewer different tags, or from several processes", delaytask.ErrOverloaded, mostPopped, popServes)
 
 func newTags(c *deps, notify *Notifier) *Tags {
 	return &Tags{
@@ -151,7 +151,7 @@ func (t *Tags) Served() []string {
 }
 
 // Pop notes that the tags are popped here, and reports whether one of them is new. It returns
-// [processor.ErrOverloaded] when these are too many.
+// [delaytask.ErrOverloaded] when these are too many.
 func (t *Tags) Pop(tags []string) (fresh bool, err error) {
 	fresh, err = t.note(tags)
 	if fresh {

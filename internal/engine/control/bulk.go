@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Bulk is a change of all tasks that match a query, tag by tag and batch by batch in the order of their due times. It
@@ -41,7 +41,7 @@ func (e *Control) changeWhere(
 	q := b.Query
 	if q.Status != nil && *q.Status != from {
 		return 0, false, fmt.Errorf("%w: only %s tasks can be changed so, and the filter asks for %s ones",
-			processor.ErrInvalidOption, from, *q.Status)
+			delaytask.ErrInvalidOption, from, *q.Status)
 	}
 	q.Status, q.Limit, q.MaxBytes = &from, cmp.Or(q.Limit, bulkPage), bulkBytes
 	if q.Key == "" {
@@ -157,7 +157,7 @@ func (e *Control) tellCancelled(ctx context.Context, rows []row.Row, changes []r
 	for i := range rows {
 		s, c := states[rows[i].ID], &changes[i]
 		if applied == len(rows) || s.Status == row.Cancelled && s.Version == c.Version+1 && s.Due == c.Due {
-			e.Tell(processor.EventCancelled, &rows[i], nil)
+			e.Tell(delaytask.EventCancelled, &rows[i], nil)
 		}
 	}
 }

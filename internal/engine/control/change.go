@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // change applies one fenced transition to a row, and finds the row again when it has moved meanwhile. It returns the
@@ -45,7 +45,7 @@ func (e *Control) tryChange(
 			break
 		}
 		if e.Life.Err() != nil {
-			return met, after, processor.ErrClosed
+			return met, after, delaytask.ErrClosed
 		}
 		r, err := e.find(ctx, tx, ref)
 		if patient && table.MayPass(ctx, err) {
@@ -69,7 +69,7 @@ func (e *Control) tryChange(
 		}
 		c, err := decide(r, now)
 		if err == nil && ref.Version != nil && *ref.Version != r.Version {
-			err = processor.ErrVersionChanged
+			err = delaytask.ErrVersionChanged
 		}
 		if err != nil {
 			return *r, after, err
@@ -94,7 +94,7 @@ func (e *Control) tryChange(
 	if err := context.Cause(ctx); err != nil {
 		return met, after, err
 	}
-	return met, after, processor.ErrContended
+	return met, after, delaytask.ErrContended
 }
 
 // unsureError is that of a change of which it is not known whether an earlier statement has applied it.
@@ -155,7 +155,7 @@ func hasEffect(r *row.Row, c *row.Change) bool {
 	}
 }
 
-// keyTaken returns a [processor.DuplicateError] with the unfinished task that has the key of a retried one.
+// keyTaken returns a [delaytask.DuplicateError] with the unfinished task that has the key of a retried one.
 func (e *Control) keyTaken(ctx context.Context, r *row.Row, refusal error) error {
 	active, err := e.Store.FindActive(ctx, nil, []row.TagKey{{Tag: r.Tag, Key: r.Key}})
 	if err != nil {
@@ -164,7 +164,7 @@ func (e *Control) keyTaken(ctx context.Context, r *row.Row, refusal error) error
 	if len(active) == 0 {
 		return refusal
 	}
-	return &processor.DuplicateError{ID: active[0].ID}
+	return &delaytask.DuplicateError{ID: active[0].ID}
 }
 
 // armAfter arms a row that was changed, after the commit when that was in a caller's transaction. A row without a due

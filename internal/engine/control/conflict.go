@@ -7,11 +7,11 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // A save inserts its row. When an unfinished task carries the key, the insert is refused, and that task is changed by
@@ -23,8 +23,8 @@ import (
 const conflictRounds = 8
 
 // rescheduleLocked is rescheduleExisting in a transaction.
-func (e *Control) rescheduleLocked(ctx context.Context, tx store.Tx, task *processor.Save) (int64, error) {
-	key := row.TagKey{Tag: task.Tag, Key: row.ScopedKey(task.Headers[processor.AppHeader], task.Key)}
+func (e *Control) rescheduleLocked(ctx context.Context, tx store.Tx, task *delaytask.Save) (int64, error) {
+	key := row.TagKey{Tag: task.Tag, Key: row.ScopedKey(task.Headers[delaytask.AppHeader], task.Key)}
 	rows, broken, err := e.Store.LockActive(ctx, tx, key)
 	r, err := table.OnlyRow(rows, broken, err)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Control) rescheduleLocked(ctx context.Context, tx store.Tx, task *proce
 	if err == nil {
 		var applied int
 		if applied, err = e.Store.Update(ctx, tx, []row.Change{c}); err == nil && applied != 1 {
-			err = processor.ErrContended
+			err = delaytask.ErrContended
 		}
 	}
 	if err == nil {
@@ -50,7 +50,7 @@ func (e *Control) rescheduleLocked(ctx context.Context, tx store.Tx, task *proce
 // rescheduleTogether changes existing tasks in one statement, each by the mode of the save that has met it. It returns
 // the changes that it sent, and whether all of them are applied. What it leaves is changed task by task.
 func (e *Control) rescheduleTogether(
-	ctx context.Context, existing []int64, metBy func(id int64) *processor.Save,
+	ctx context.Context, existing []int64, metBy func(id int64) *delaytask.Save,
 ) (sent []row.Change, applied bool) {
 	now, err := e.saver.AtMost(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Control) rescheduleTogether(
 
 // onConflict ends a save that has met a task with its key. An earlier change for it may have been applied.
 func (e *Control) onConflict(
-	ctx context.Context, task *processor.Save, existing int64, unsure *row.Change,
+	ctx context.Context, task *delaytask.Save, existing int64, unsure *row.Change,
 ) (int64, Saved, error) {
 	for range conflictRounds {
 		id, err := e.rescheduleExisting(ctx, task, existing, unsure)
@@ -93,12 +93,12 @@ func (e *Control) onConflict(
 			return id, Saved{Rescheduled: err == nil}, err
 		}
 		id, stored, err := e.saver.Save(ctx, *task)
-		if !errors.Is(err, processor.ErrDuplicate) {
+		if !errors.Is(err, delaytask.ErrDuplicate) {
 			return id, Saved{Row: stored}, err
 		}
 		existing, unsure = id, nil
 	}
-	return 0, Saved{}, save.KeepUnknown(task.ID, processor.ErrContended)
+	return 0, Saved{}, save.KeepUnknown(task.ID, delaytask.ErrContended)
 }
 
 // How a save ends without a change of the existing task.
@@ -111,7 +111,7 @@ var (
 // rescheduleExisting changes the task that carries the key of a save by the mode of the save. It returns the id of that
 // task, or [errKeyFree].
 func (e *Control) rescheduleExisting(
-	ctx context.Context, task *processor.Save, existing int64, unsure *row.Change,
+	ctx context.Context, task *delaytask.Save, existing int64, unsure *row.Change,
 ) (int64, error) {
 	if err := e.turns.take(ctx, existing); err != nil {
 		return 0, e.unchanged(task, err, unsure != nil)
@@ -139,15 +139,15 @@ func (e *Control) rescheduleExisting(
 
 // unchanged is the error of a save that has not changed the existing task, as far as is known: where it is unsure, an
 // earlier change for it may be applied.
-func (e *Control) unchanged(task *processor.Save, err error, unsure bool) error {
+func (e *Control) unchanged(task *delaytask.Save, err error, unsure bool) error {
 	if unsure {
-		return &processor.OutcomeUnknownError{ID: cmp.Or(task.ID, e.running.NextID()), Err: err}
+		return &delaytask.OutcomeUnknownError{ID: cmp.Or(task.ID, e.running.NextID()), Err: err}
 	}
 	return save.KeepUnknown(task.ID, err)
 }
 
 // conflictChange is what the mode of a save does to the task that carries its key.
-func conflictChange(r *row.Row, task *processor.Save, now row.Time) (row.Change, error) {
+func conflictChange(r *row.Row, task *delaytask.Save, now row.Time) (row.Change, error) {
 	c, err := pendingOnly(r)
 	if err != nil {
 		return c, err
@@ -157,12 +157,12 @@ func conflictChange(r *row.Row, task *processor.Save, now row.Time) (row.Change,
 	if task.MaxWait > 0 && wanted > due {
 		wanted = max(due, min(wanted, r.Created.Add(task.MaxWait)))
 	}
-	if task.OnConflict == processor.ReplaceTimeAndBody && !bytes.Equal(r.Body, task.Body) {
+	if task.OnConflict == delaytask.ReplaceTimeAndBody && !bytes.Equal(r.Body, task.Body) {
 		c.Body, c.Attempt, c.CrashCount = task.Body, 0, 0
 	}
 	switch {
-	case task.OnConflict == processor.OnlyEarlier && wanted >= due,
-		task.OnConflict == processor.OnlyLater && wanted <= due:
+	case task.OnConflict == delaytask.OnlyEarlier && wanted >= due,
+		task.OnConflict == delaytask.OnlyLater && wanted <= due:
 		return c, errOtherTime
 	case wanted == due && c.Body == nil:
 		// Not written, or saves without end would keep claims from a task that has reached its max wait.
@@ -177,10 +177,10 @@ func conflictAnswer(existing int64, err error) (int64, error) {
 	case err == nil, errors.Is(err, errAsWanted):
 		return existing, nil
 	case errors.Is(err, errOtherTime):
-		return existing, &processor.DuplicateError{ID: existing}
-	case errors.Is(err, processor.ErrNotPending):
-		return existing, &processor.NotPendingError{ID: existing}
-	case errors.Is(err, processor.ErrFinished), errors.Is(err, processor.ErrNotFound):
+		return existing, &delaytask.DuplicateError{ID: existing}
+	case errors.Is(err, delaytask.ErrNotPending):
+		return existing, &delaytask.NotPendingError{ID: existing}
+	case errors.Is(err, delaytask.ErrFinished), errors.Is(err, delaytask.ErrNotFound):
 		return 0, errKeyFree
 	default:
 		return 0, err

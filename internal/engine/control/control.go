@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Ref names a task by its id, or by tag and key when the id is 0. A change of it is refused with
-// [processor.ErrVersionChanged] when the task has another version than Version, which is nil for any.
+// [delaytask.ErrVersionChanged] when the task has another version than Version, which is nil for any.
 type Ref struct {
 	ID       int64
 	Tag, Key string
@@ -25,9 +25,9 @@ func (e *Control) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending 
 	met, _, err := e.change(ctx, tx, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		switch {
 		case r.Status.Final():
-			return row.Change{}, processor.ErrFinished
+			return row.Change{}, delaytask.ErrFinished
 		case onlyPending && r.Status != row.Pending:
-			return row.Change{}, processor.ErrNotPending
+			return row.Change{}, delaytask.ErrNotPending
 		}
 		return cancelOf(r, now), nil
 	})
@@ -35,7 +35,7 @@ func (e *Control) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending 
 		if met.Status == row.Executing {
 			e.running.Stopped(met.ID)
 		}
-		e.Tell(processor.EventCancelled, &met, nil)
+		e.Tell(delaytask.EventCancelled, &met, nil)
 	}
 	return met.Status, err
 }
@@ -76,7 +76,7 @@ func (e *Control) Reschedule(
 // moveTo makes the change give its task another expected time.
 func moveTo(c *row.Change, expected, now row.Time) error {
 	if expected >= row.MaxTime {
-		return processor.ErrDelayTooLong
+		return delaytask.ErrDelayTooLong
 	}
 	c.Expected, c.Due, c.Delay, c.Execution = expected, expected, save.RoundUp(expected.Sub(now)), 0
 	return nil
@@ -99,21 +99,21 @@ func (e *Control) SetBody(ctx context.Context, ref Ref, body []byte) (row.Status
 func pendingOnly(r *row.Row) (row.Change, error) {
 	switch {
 	case r.Status.Final():
-		return row.Change{}, processor.ErrFinished
+		return row.Change{}, delaytask.ErrFinished
 	case r.Status != row.Pending:
-		return row.Change{}, processor.ErrNotPending
+		return row.Change{}, delaytask.ErrNotPending
 	}
 	c := table.ChangeOf(r, row.Pending)
 	c.From = row.Pending
 	return c, nil
 }
 
-// Complete ends a pending task whose work was done without a lease. It returns [processor.ErrLeaseLost] and changes
+// Complete ends a pending task whose work was done without a lease. It returns [delaytask.ErrLeaseLost] and changes
 // nothing when the task is not pending at that version.
 func (e *Control) Complete(ctx context.Context, id, version int64) error {
 	met, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Pending || r.Version != version {
-			return row.Change{}, processor.ErrLeaseLost
+			return row.Change{}, delaytask.ErrLeaseLost
 		}
 		c := table.ChangeOf(r, row.Completed)
 		c.From = row.Pending
@@ -121,7 +121,7 @@ func (e *Control) Complete(ctx context.Context, id, version int64) error {
 		return c, nil
 	})
 	if err == nil {
-		e.Tell(processor.EventCompleted, &met, nil)
+		e.Tell(delaytask.EventCompleted, &met, nil)
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func (e *Control) Complete(ctx context.Context, id, version int64) error {
 func (e *Control) Retry(ctx context.Context, ref Ref) error {
 	_, after, err := e.change(ctx, nil, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Failed {
-			return row.Change{}, processor.ErrNotFailed
+			return row.Change{}, delaytask.ErrNotFailed
 		}
 		return retryOf(r, now), nil
 	})

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
@@ -51,12 +52,12 @@ func New(ev *events.Events, running Running, cfg Config) *Control {
 	c.saver = save.New(ev.Lifecycle, save.Config{
 		Store: ev.Store, Clock: ev.Bounds, NextID: running.NextID, Registry: cfg.Registry,
 		TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts, Committed: running.Written, InTx: running.Committing,
-		Stored: func(r *row.Row) { ev.Tell(processor.EventSaved, r, nil) }, Ended: ev.Health.Saved,
+		Stored: func(r *row.Row) { ev.Tell(delaytask.EventSaved, r, nil) }, Ended: ev.Health.Saved,
 	})
 	return c
 }
 
-// CloseSaves stores what is queued and refuses further saves with [processor.ErrClosed].
+// CloseSaves stores what is queued and refuses further saves with [delaytask.ErrClosed].
 func (e *Control) CloseSaves(ctx context.Context) error { return e.saver.Close(ctx) }
 
 // Saved is what became of a save that succeeded.
@@ -70,9 +71,9 @@ type Saved struct {
 
 // Save stores one task and returns its id when it is committed. When an unfinished task carries the key, the id is that
 // task's, and the mode of the save says whether it is rescheduled.
-func (e *Control) Save(ctx context.Context, task processor.Save) (int64, Saved, error) {
+func (e *Control) Save(ctx context.Context, task delaytask.Save) (int64, Saved, error) {
 	id, stored, err := e.saver.Save(ctx, task)
-	if task.OnConflict == "" || !errors.Is(err, processor.ErrDuplicate) {
+	if task.OnConflict == "" || !errors.Is(err, delaytask.ErrDuplicate) {
 		return id, Saved{Row: stored}, err
 	}
 	return e.onConflict(ctx, &task, id, nil)
@@ -80,31 +81,31 @@ func (e *Control) Save(ctx context.Context, task processor.Save) (int64, Saved, 
 
 // SaveTx is Save inside the caller's transaction. An existing task that it meets is locked until the end of that, so
 // one look decides. Nothing is retried but the save itself, when the existing task has ended meanwhile.
-func (e *Control) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (int64, error) {
+func (e *Control) SaveTx(ctx context.Context, tx store.Tx, task delaytask.Save) (int64, error) {
 	for range conflictRounds {
 		id, err := e.saver.SaveTx(ctx, tx, task)
-		if task.OnConflict == "" || !errors.Is(err, processor.ErrDuplicate) {
+		if task.OnConflict == "" || !errors.Is(err, delaytask.ErrDuplicate) {
 			return id, err
 		}
 		if id, err = e.rescheduleLocked(ctx, tx, &task); !errors.Is(err, errKeyFree) {
 			return id, err
 		}
 	}
-	return 0, processor.ErrContended
+	return 0, delaytask.ErrContended
 }
 
 // conflictCallers is how many existing tasks a bulk save changes at a time, apart from those that it changes together.
 const conflictCallers = 8
 
 // SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none,
-// and nothing is stored; it is a [processor.BatchError] when it is about one of them. Existing tasks are rescheduled
+// and nothing is stored; it is a [delaytask.BatchError] when it is about one of them. Existing tasks are rescheduled
 // once all chunks are stored, so an item may also meet an earlier one with its key.
-func (e *Control) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
+func (e *Control) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delaytask.SaveResult, error) {
 	results, err := e.saver.SaveAll(ctx, tasks)
 	var existing []int64
 	met := map[int64][]int{} // the items that have met a task, in their order
 	for i, r := range results {
-		if tasks[i].OnConflict != "" && errors.Is(r.Err, processor.ErrDuplicate) {
+		if tasks[i].OnConflict != "" && errors.Is(r.Err, delaytask.ErrDuplicate) {
 			if met[r.ID] == nil {
 				existing = append(existing, r.ID)
 			}
@@ -113,7 +114,7 @@ func (e *Control) SaveAll(ctx context.Context, tasks []processor.Save) ([]proces
 	}
 	sent := map[int64]*row.Change{}
 	for _, page := range pagesOf(existing, func(id int64) int { return len(tasks[met[id][0]].Body) }) {
-		first := func(id int64) *processor.Save { return &tasks[met[id][0]] }
+		first := func(id int64) *delaytask.Save { return &tasks[met[id][0]] }
 		changes, applied := e.rescheduleTogether(ctx, page, first)
 		for _, c := range changes {
 			if !applied {

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Events tells what has become of tasks. It tells subscribers, callers who wait for a task, the functions of the user,
@@ -42,8 +42,8 @@ type Config struct {
 	Node string // the token of the process
 
 	// The hooks of the user; nil for none.
-	OnFailed  func(context.Context, *processor.Task, error)
-	OnRescued func(context.Context, *processor.Task)
+	OnFailed  func(context.Context, *delaytask.Task, error)
+	OnRescued func(context.Context, *delaytask.Task)
 }
 
 // New makes the events of an engine. A change of the server of the database is marked in the rollup.
@@ -164,7 +164,7 @@ func (e *Events) DiscardBy(ctx context.Context, by discarder, broken []row.Broke
 func (e *Events) discarded(b row.Broken) {
 	e.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
 		"tag", b.Read.Tag, "version", b.Version, "err", b.Reason)
-	e.Tell(processor.EventFailed, &b.Read, table.BrokenError(b))
+	e.Tell(delaytask.EventFailed, &b.Read, table.BrokenError(b))
 	e.OnFailed(&b.Read, b.Read.Expected, table.BrokenError(b))
 }
 
@@ -181,7 +181,7 @@ type watch struct {
 }
 
 // Tell reports what has become of a task. Its row is stored.
-func (e *Events) Tell(kind processor.EventKind, r *row.Row, err error) {
+func (e *Events) Tell(kind delaytask.EventKind, r *row.Row, err error) {
 	e.Counts.Event(r.Tag, kind)
 	if r.TickOf != nil && kind.Ends() {
 		e.runs.Ended(r.TickOf.Schedule)
@@ -193,9 +193,9 @@ func (e *Events) Tell(kind processor.EventKind, r *row.Row, err error) {
 	if kind.Ends() {
 		w.waits.ended(r.ID)
 	}
-	event := processor.Event{
+	event := delaytask.Event{
 		Kind: kind, ID: r.ID, Tag: r.Tag, Attempt: r.Attempt, Time: e.Now().Std(), Err: err,
-		Key: row.OwnKey(row.DecodeHeaders(r.Headers)[processor.AppHeader], r.Key),
+		Key: row.OwnKey(row.DecodeHeaders(r.Headers)[delaytask.AppHeader], r.Key),
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -210,27 +210,27 @@ func (e *Events) Watched() bool { return e.watch.watchers.Load() > 0 }
 // Subscription receives the events of this process.
 type Subscription struct {
 	watch   *watch
-	config  processor.SubscribeConfig
-	events  chan processor.Event
+	config  delaytask.SubscribeConfig
+	events  chan delaytask.Event
 	dropped atomic.Uint64
 }
 
-// Subscribe begins to send the events that the config asks for. It returns [processor.ErrClosed] after a stop.
-func (e *Events) Subscribe(config processor.SubscribeConfig) (*Subscription, error) {
+// Subscribe begins to send the events that the config asks for. It returns [delaytask.ErrClosed] after a stop.
+func (e *Events) Subscribe(config delaytask.SubscribeConfig) (*Subscription, error) {
 	w := &e.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, processor.ErrClosed
+		return nil, delaytask.ErrClosed
 	}
-	s := &Subscription{watch: w, config: config, events: make(chan processor.Event, config.Buffer)}
+	s := &Subscription{watch: w, config: config, events: make(chan delaytask.Event, config.Buffer)}
 	w.subscriptions = append(w.subscriptions, s)
 	w.watchers.Add(1)
 	return s, nil
 }
 
 // Events returns the channel of the events. It is closed by Close, and when the scheduler has stopped.
-func (s *Subscription) Events() <-chan processor.Event { return s.events }
+func (s *Subscription) Events() <-chan delaytask.Event { return s.events }
 
 // Dropped returns how many events found the buffer full.
 func (s *Subscription) Dropped() uint64 { return s.dropped.Load() }
@@ -248,7 +248,7 @@ func (s *Subscription) Close() {
 }
 
 // send never waits: what stores results must not wait for a subscriber.
-func (s *Subscription) send(event processor.Event) {
+func (s *Subscription) send(event delaytask.Event) {
 	c := &s.config
 	if len(c.Tags) > 0 && !slices.Contains(c.Tags, event.Tag) ||
 		len(c.Kinds) > 0 && !slices.Contains(c.Kinds, event.Kind) {
@@ -274,22 +274,22 @@ func (w *watch) close() {
 }
 
 // TaskOf is what the processor sees of the row.
-func TaskOf(r *row.Row, due row.Time) *processor.Task {
+func TaskOf(r *row.Row, due row.Time) *delaytask.Task {
 	headers := row.DecodeHeaders(r.Headers)
-	return &processor.Task{
-		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
+	return &delaytask.Task{
+		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[delaytask.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
 		Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers, Priority: r.Priority,
 		Schedule: ScheduledRun(r.TickOf),
 	}
 }
 
 // ScheduledRun is what a processor sees of the schedule of its task.
-func ScheduledRun(of *row.TickOf) *processor.ScheduledRun {
+func ScheduledRun(of *row.TickOf) *delaytask.ScheduledRun {
 	if of == nil {
 		return nil
 	}
-	return &processor.ScheduledRun{
-		Name: of.Schedule, Tick: of.Tick.Std(), Cause: processor.Cause(of.Cause.String()), Previous: of.Previous.Std(),
+	return &delaytask.ScheduledRun{
+		Name: of.Schedule, Tick: of.Tick.Std(), Cause: delaytask.Cause(of.Cause.String()), Previous: of.Previous.Std(),
 		Next: of.Following.Std(), LastSuccess: of.Success.Std(), Missed: of.Missed,
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // hooks are the functions that a user has set for the ends of tasks.
 type hooks struct {
-	failed  func(ctx context.Context, task *processor.Task, err error)
-	rescued func(ctx context.Context, task *processor.Task)
+	failed  func(ctx context.Context, task *delaytask.Task, err error)
+	rescued func(ctx context.Context, task *delaytask.Task)
 	running sync.WaitGroup
 }
 

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // waits answers those who wait for the end of a task. One reader serves them all: thousands of waits share their
@@ -48,21 +48,21 @@ const (
 	waitRows  = 50                     // tasks in one read of rows, whose bodies may be large
 )
 
-// WaitTask returns the task once it has ended, as its row then reads. It returns [processor.ErrNotFound] when there is
-// no such row, and [processor.ErrClosed] when the engine has stopped.
+// WaitTask returns the task once it has ended, as its row then reads. It returns [delaytask.ErrNotFound] when there is
+// no such row, and [delaytask.ErrClosed] when the engine has stopped.
 func (e *Events) WaitTask(ctx context.Context, id int64) (rows []row.Row, broken []row.Broken, err error) {
 	answer := e.await(id)
 	defer e.leaveWait(id, answer)
 	select {
 	case f := <-answer:
 		if len(f.rows)+len(f.broken) == 0 {
-			return nil, nil, processor.ErrNotFound
+			return nil, nil, delaytask.ErrNotFound
 		}
 		return f.rows, f.broken, nil
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	case <-e.Life.Done():
-		return nil, nil, processor.ErrClosed
+		return nil, nil, delaytask.ErrClosed
 	}
 }
 

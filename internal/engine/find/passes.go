@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
-	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -196,14 +196,14 @@ func (p *passes) reportRescued(rows []row.Row) (again []row.Due) {
 			}
 			p.Log.Error("task failed after its leases were lost; see its errors",
 				"task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
-			p.Tell(processor.EventFailed, r, events.ErrLeasesLost)
+			p.Tell(delaytask.EventFailed, r, events.ErrLeasesLost)
 			p.OnFailed(r, r.Due, events.ErrLeasesLost)
 			continue
 		}
 		p.Metrics.Rescued(metrics.RescueReturned, 1)
 		p.Log.Warn("task rescued: its lease was over",
 			"task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
-		p.Tell(processor.EventRescued, r, nil)
+		p.Tell(delaytask.EventRescued, r, nil)
 		p.OnRescued(r)
 		if p.arm.Tags.Open(r.Tag) {
 			again = append(again, r.Sighting())
@@ -249,7 +249,7 @@ func (p *passes) renumber(ctx context.Context) error {
 }
 
 func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
-	moved, mend, err := p.stores[passNumbers].Renumber(ctx, cluster.Last, p.cfg.NextID, scanPage)
+	moved, mend, err := p.stores[passNumbers].Renumber(ctx, ids.Last, p.cfg.NextID, scanPage)
 	if moved > 0 {
 		p.Health.Misnumbered(mend)
 		p.Log.Error(beyondLast, "tasks", moved, "run", mend)

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -243,6 +243,6 @@ func (t *wakeups) mine(d row.Due, notices []toRead) bool {
 	if t.arm.SavedAndServed(d) || !t.arm.Tags.Open(d.Tag) {
 		return false
 	}
-	share := func(n toRead) bool { return n.Of > 0 && int(cluster.Mix(d.ID)%uint64(n.Of)) == n.Share }
+	share := func(n toRead) bool { return n.Of > 0 && int(ids.Mix(d.ID)%uint64(n.Of)) == n.Share }
 	return slices.ContainsFunc(notices, share)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/engine/run"
 	"github.com/delaytask/delaytask/internal/engine/table"
@@ -98,7 +99,7 @@ func (q *Ends) endPage(ctx context.Context, page []*ending) []error {
 	}
 	c := &endCall{ends: page, done: make(chan struct{})}
 	if err := q.queue.Add(c); err != nil {
-		return fill(processor.ErrClosed)
+		return fill(delaytask.ErrClosed)
 	}
 	select {
 	case <-c.done:
@@ -125,12 +126,12 @@ func (q *Ends) retryEnds(ctx context.Context, open []*ending) {
 		case cause != nil:
 			e.err = cause
 		case e.err == nil:
-			e.err = processor.ErrContended
+			e.err = delaytask.ErrContended
 		}
 	}
 }
 
-// Finish completes a task that was popped on any node. It returns [processor.ErrLeaseLost] and changes nothing when the
+// Finish completes a task that was popped on any node. It returns [delaytask.ErrLeaseLost] and changes nothing when the
 // task is not executing at the version.
 func (q *Ends) Finish(ctx context.Context, id, version int64) error {
 	return q.end(ctx, &ending{id: id, version: version, decide: q.pool.Complete})
@@ -191,10 +192,10 @@ func (q *Ends) Touch(ctx context.Context, id, version int64, ttr time.Duration) 
 		return err
 	}
 	if len(states) == 0 {
-		return processor.ErrNotFound
+		return delaytask.ErrNotFound
 	}
 	if states[0].Version != version || states[0].Status != row.Executing {
-		return processor.ErrLeaseLost
+		return delaytask.ErrLeaseLost
 	}
 	q.holders.moved(states[0])
 	return nil

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/engine/run"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // tryEnd sends the ends in one statement, answers what is known then, and returns the rest.
@@ -200,12 +200,12 @@ func (q *Ends) unread(missing, again []*ending, err error) []*ending {
 func (q *Ends) read(e *ending, r *row.Row) bool {
 	switch {
 	case r == nil:
-		e.err = processor.ErrNotFound
+		e.err = delaytask.ErrNotFound
 	case e.unsure && e.isSeen(row.State{Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}):
 		e.row = r
 		q.ended(e)
 	case r.Status != row.Executing || r.Version != e.version:
-		e.err = processor.ErrLeaseLost
+		e.err = delaytask.ErrLeaseLost
 		if h := q.holders.get(e.id, e.version); h != nil {
 			q.holders.letGo(h)
 		}

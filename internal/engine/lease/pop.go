@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/engine/run"
@@ -13,7 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, and the claimer of the
@@ -65,7 +65,7 @@ type PopRequest struct {
 
 // Take waits until tasks of the tags are due, and hands out up to the maximum. fresh says that one of the tags was not
 // served here before. Without tasks and error nothing is due, or ctx has ended.
-func (p *pops) Take(ctx context.Context, r PopRequest, fresh bool) ([]*processor.Task, error) {
+func (p *pops) Take(ctx context.Context, r PopRequest, fresh bool) ([]*delaytask.Task, error) {
 	got, err := p.pop(ctx, r, fresh)
 	if len(got) == 0 {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *pops) join(r PopRequest) (*waiter, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, processor.ErrClosed
+		return nil, delaytask.ErrClosed
 	}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
@@ -199,8 +199,8 @@ func (p *pops) leave(w *waiter) []*run.Attempt {
 	return got
 }
 
-func tasksOf(runs []*run.Attempt) []*processor.Task {
-	tasks := make([]*processor.Task, len(runs))
+func tasksOf(runs []*run.Attempt) []*delaytask.Task {
+	tasks := make([]*delaytask.Task, len(runs))
 	for i, a := range runs {
 		tasks[i] = events.TaskOf(&a.Row, a.Due)
 	}
@@ -237,7 +237,7 @@ func (p *pops) give(a *run.Attempt, now row.Time) bool {
 	a.HandedOut(now, late)
 	p.runqueue.Pops.Want(w.tags, -1)
 	p.holders.hand(a)
-	p.Tell(processor.EventStarted, &a.Row, nil) // before its caller can end it
+	p.Tell(delaytask.EventStarted, &a.Row, nil) // before its caller can end it
 	table.Signal(w.ready)
 	return true
 }

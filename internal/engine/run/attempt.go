@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Attempt is one claimed row on its way through a processor.
@@ -104,7 +104,7 @@ func (a *Attempt) call(end context.CancelCauseFunc, quietAt time.Time, started r
 	}
 	if a.lease != leaseHeld {
 		a.progress = interrupted
-		end(processor.ErrLeaseLost)
+		end(delaytask.ErrLeaseLost)
 	}
 }
 
@@ -179,7 +179,7 @@ func (a *Attempt) lose(cause error) (interrupts bool) {
 	defer a.mu.Unlock()
 	switch {
 	case a.lease != leaseHeld:
-	case errors.Is(cause, processor.ErrCancelled):
+	case errors.Is(cause, delaytask.ErrCancelled):
 		a.lease = leaseCancelled
 	default:
 		a.lease = leaseLost

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // standings are the combinations of progress, lease and decider that an attempt can reach.
@@ -84,8 +84,8 @@ var happenings = []struct {
 		func(a *Attempt) { a.HandOver() },
 	},
 	{always, func(a *Attempt) { a.Answer() }},
-	{always, func(a *Attempt) { a.lose(processor.ErrLeaseLost) }},
-	{always, func(a *Attempt) { a.lose(processor.ErrCancelled) }},
+	{always, func(a *Attempt) { a.lose(delaytask.ErrLeaseLost) }},
+	{always, func(a *Attempt) { a.lose(delaytask.ErrCancelled) }},
 	{always, func(a *Attempt) { a.abandon() }},
 	{always, func(a *Attempt) { a.disown() }},
 }
@@ -142,7 +142,7 @@ func TestAttemptStandsOnlyAsListed(t *testing.T) {
 // The answer of a renewal may come when the lease was reckoned lost, and moves the deadline.
 func TestALostLeaseStaysLostWhateverALateRenewalSays(t *testing.T) {
 	a := &Attempt{}
-	a.lose(processor.ErrLeaseLost)
+	a.lose(delaytask.ErrLeaseLost)
 	a.renewed(time.Now().Add(time.Hour))
 	if !a.isOver() {
 		t.Error("the task may start")

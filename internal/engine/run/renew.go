@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task
@@ -217,9 +217,9 @@ func (r *renewer) compare(held []*Attempt, states map[int64]row.State, confirmed
 			r.runqueue.Yield(a.Item, runqueue.Turn) // its processor may go on after its commit
 			continue
 		}
-		cause := processor.ErrLeaseLost
+		cause := delaytask.ErrLeaseLost
 		if exists && s.Status == row.Cancelled && s.Version == a.Row.Version+1 { // else it was lost before
-			cause = processor.ErrCancelled
+			cause = delaytask.ErrCancelled
 		}
 		r.lose(a, cause)
 		r.disown(a)
@@ -246,7 +246,7 @@ func (a *Attempt) isCompleted(s row.State) bool {
 func (r *renewer) endLost(held []*Attempt, now time.Time) {
 	for _, a := range held {
 		if a.expired(now) {
-			r.lose(a, processor.ErrLeaseLost)
+			r.lose(a, delaytask.ErrLeaseLost)
 		}
 	}
 }
@@ -276,6 +276,6 @@ func (r *renewer) expectReturn(a *Attempt) {
 // cancelled ends the attempt of a task that was cancelled through this process, before the next look.
 func (r *renewer) cancelled(id int64) {
 	if a := r.attempts.Get(id); a != nil {
-		r.lose(a, processor.ErrCancelled)
+		r.lose(a, delaytask.ErrCancelled)
 	}
 }

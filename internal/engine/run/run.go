@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -182,7 +183,7 @@ func (r *runner) context(
 	a.call(end, quietAt, started)
 	if timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
+		ctx, stop = context.WithTimeoutCause(ctx, timeout, delaytask.ErrTimeout)
 		return ctx, func(cause error) { end(cause); stop() }
 	}
 	return ctx, end
@@ -235,7 +236,7 @@ func (r *runner) askRow(a *Attempt, reg *processor.Registration, err, cause erro
 // begun reports that an attempt was handed to a receiver that can run it.
 func (r *runner) begun(a *Attempt, now row.Time) {
 	a.noteLate(r.Measure(a, now))
-	r.Tell(processor.EventStarted, &a.Row, nil)
+	r.Tell(delaytask.EventStarted, &a.Row, nil)
 }
 
 // TooLate decides about a task whose claim came later than it allows.
@@ -298,7 +299,7 @@ type lease struct {
 
 // CompleteTx implements [processor.Lease]. From then on the row is neither renewed nor settled, because the caller's
 // transaction holds its lock.
-func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
+func (l *lease) CompleteTx(ctx context.Context, tx delaytask.Tx) error {
 	a := l.attempt
 	if err := store.InTransaction(ctx, l.runner.Store, tx); err != nil {
 		return err
@@ -317,7 +318,7 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 		return err
 	}
 	if applied == 0 {
-		return processor.ErrLeaseLost
+		return delaytask.ErrLeaseLost
 	}
 	return nil
 }
@@ -343,7 +344,7 @@ func (r *runner) outcome(a *Attempt, reg *processor.Registration, now row.Time, 
 		c.Execution, c.Late = a.FirstStart()
 		return Settlement{attempt: a, Change: c, Kind: metrics.RunCompleted}
 	}
-	if errors.Is(cause, processor.ErrStopping) || errors.Is(cause, processor.ErrLeaseLost) {
+	if errors.Is(cause, delaytask.ErrStopping) || errors.Is(cause, delaytask.ErrLeaseLost) {
 		return Released(a, now)
 	}
 	if snooze, ok := errors.AsType[*processor.SnoozeError](err); ok {
@@ -351,8 +352,8 @@ func (r *runner) outcome(a *Attempt, reg *processor.Registration, now row.Time, 
 		c.Execution, c.Late = a.FirstStart()
 		return Settlement{attempt: a, Change: c, Kind: metrics.RunSnoozed}
 	}
-	if errors.Is(cause, processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
-		err = processor.ErrTimeout
+	if errors.Is(cause, delaytask.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
+		err = delaytask.ErrTimeout
 	}
 	if _, ok := errors.AsType[*processor.PermanentError](err); ok {
 		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -164,7 +165,7 @@ func (s *Settler) findStored(results []Settlement) (again []Settlement) {
 		case exists && state.Version == c.Version+1 && state.Status == c.To && state.Executor == c.Executor:
 			s.finish(r.attempt, r)
 		case exists && state.Version == c.Version+1 && state.Status == row.Cancelled:
-			r.attempt.lose(processor.ErrCancelled) // while its processor returned by itself
+			r.attempt.lose(delaytask.ErrCancelled) // while its processor returned by itself
 			s.fenced(r.attempt)
 			s.confirmEnd(r.attempt)
 		default:
@@ -225,7 +226,7 @@ func (s *Settler) fenced(a *Attempt) {
 	}
 	s.Metrics.Run(a.Row.Tag, metrics.RunLeaseLost)
 	s.Log.Warn("lease lost: the result of a late attempt is refused", "task", a.Row.ID, "tag", a.Row.Tag,
-		"version", a.Row.Version, "attempt", a.Row.Attempt, "err", processor.ErrLeaseLost)
+		"version", a.Row.Version, "attempt", a.Row.Attempt, "err", delaytask.ErrLeaseLost)
 }
 
 // Stored does what follows the end of an attempt that this process has stored: of one that ran here, of one that its
@@ -236,15 +237,15 @@ func (s *Settler) Stored(r *row.Row, due row.Time, of *Settlement) {
 	s.Metrics.Run(r.Tag, of.Kind)
 	switch of.Change.To {
 	case row.Completed:
-		s.Tell(processor.EventCompleted, r, nil)
+		s.Tell(delaytask.EventCompleted, r, nil)
 	case row.Cancelled:
-		s.Tell(processor.EventCancelled, r, of.Err)
+		s.Tell(delaytask.EventCancelled, r, of.Err)
 	case row.Failed:
-		s.Tell(processor.EventFailed, r, of.Err)
+		s.Tell(delaytask.EventFailed, r, of.Err)
 		s.TaskFailed(r, due, of.Err)
 	case row.Pending:
 		if of.Change.Attempt == r.Attempt { // a release and a snooze take the attempt back
-			s.Tell(processor.EventRetried, r, of.Err)
+			s.Tell(delaytask.EventRetried, r, of.Err)
 			s.Metrics.Retried(r.Tag)
 			s.AttemptFailed(r, of.Err, of.Change.Due)
 		}

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
 
 const (
@@ -147,7 +148,7 @@ func (c *Clock) Certain(ctx context.Context) (row.Time, error) {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		case <-c.Life.Done():
-			return 0, processor.ErrClosed
+			return 0, delaytask.ErrClosed
 		}
 	}
 }
@@ -251,7 +252,7 @@ func (a *answering) another(server string, now time.Time) bool {
 
 // IDs draws ids that carry the node's number for as long as its lease holds.
 type IDs struct {
-	drawn  *cluster.IDs
+	drawn  *ids.Source
 	member *cluster.Member
 }
 
@@ -264,7 +265,7 @@ func NewIDs(member *cluster.Member, c *clock.Clock) *IDs {
 		}
 		return time.Now()
 	}
-	return &IDs{drawn: cluster.NewIDs(number, now), member: member}
+	return &IDs{drawn: ids.NewSource(number, now), member: member}
 }
 
 // NextID draws an id.

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Policy says how a writer goes on with the rows of a statement that has failed. Each function returns the rows that
@@ -134,12 +134,12 @@ func OnlyRow(rows []row.Row, broken []row.Broken, err error) (*row.Row, error) {
 	case len(broken) > 0:
 		return nil, BrokenError(broken[0])
 	default:
-		return nil, processor.ErrNotFound
+		return nil, delaytask.ErrNotFound
 	}
 }
 
 // BrokenError is what a caller is told of a row that cannot be decoded.
-func BrokenError(b row.Broken) error { return fmt.Errorf("%w: %s", processor.ErrBroken, b.Reason) }
+func BrokenError(b row.Broken) error { return fmt.Errorf("%w: %s", delaytask.ErrBroken, b.Reason) }
 
 // MayRetry reports whether another try, or reading back, can help.
 func MayRetry(err error) bool {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 var (
@@ -97,7 +97,7 @@ func ParseTags(patterns []string) ([]string, error) {
 	for _, pattern := range patterns {
 		pattern = strings.TrimSpace(pattern)
 		prefix, open := strings.CutSuffix(pattern, "*")
-		if all := open && prefix == ""; !all && !processor.ValidTag(prefix) {
+		if all := open && prefix == ""; !all && !delaytask.ValidTag(prefix) {
 			return nil, fmt.Errorf("%w: %.140q stands for no tag: want a tag, the beginning of tags as in order.*, "+
 				"or * for all", ErrInvalid, pattern)
 		}

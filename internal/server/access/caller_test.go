@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -136,7 +136,7 @@ func FuzzParseTags(f *testing.F) {
 			return
 		}
 		prefix, open := strings.CutSuffix(tags[0], "*")
-		if len(tags) != 1 || prefix != "" && !processor.ValidTag(prefix) || prefix == "" && !open {
+		if len(tags) != 1 || prefix != "" && !delaytask.ValidTag(prefix) || prefix == "" && !open {
 			t.Fatalf("%q is read as %q", pattern, tags)
 		}
 		c := Caller{verbs: []Verb{Read}, tags: tags}

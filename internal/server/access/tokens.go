@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 const (
@@ -211,7 +211,7 @@ const tokenBytes = 32
 // [ParseTags] and [ParseVerbs] take them; the token is valid until expires by the database's clock, and for ever when
 // that is zero. New returns [ErrInvalid] for an invalid name, tag or verb.
 func New(name string, tags []string, verbs []Verb, expires row.Time) (secret string, token row.AccessToken, err error) {
-	if !processor.ValidTag(name) {
+	if !delaytask.ValidTag(name) {
 		return "", token, fmt.Errorf("%w: the name %.140q of a token: want 1-128 bytes of A-Z a-z 0-9 . _ - : /",
 			ErrInvalid, name)
 	}

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Config is what the API is made of.
 type Config struct {
-	Scheduler *delaytask.Scheduler // started; its owner stops it
+	Scheduler *scheduler.Scheduler // started; its owner stops it
 	Log       *slog.Logger
 	BodyLimit int           // bytes of a task's body, as the scheduler has it
 	BodyWait  time.Duration // how long a request's body may take to arrive; default 30 s
@@ -62,7 +62,7 @@ const mostFailureLines = 5
 
 // API serves /v1, /openapi.json, /docs, /healthz and /readyz, and the other handlers of its Config.
 type API struct {
-	scheduler *delaytask.Scheduler
+	scheduler *scheduler.Scheduler
 	log       *slog.Logger
 	bodyLimit int
 	bodyWait  time.Duration
@@ -177,7 +177,7 @@ func (a *API) describe() {
 
 // document is the OpenAPI document before its operations. The framework serves none of its own pages.
 func document() huma.Config {
-	config := huma.DefaultConfig("delaytask", delaytask.Version)
+	config := huma.DefaultConfig("delaytask", scheduler.Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil // no links to schemas in answers
 	config.Formats = map[string]huma.Format{mediaJSON: strictJSON, "json": strictJSON}

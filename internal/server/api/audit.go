@@ -6,12 +6,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 type auditInput struct {
@@ -32,7 +32,7 @@ func (a *API) auditOperation() {
 }
 
 func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, error) {
-	f := delaytask.AuditFilter{Who: in.Who, Action: in.Action, Tag: in.Tag, Limit: in.Limit}
+	f := report.AuditFilter{Who: in.Who, Action: in.Action, Tag: in.Tag, Limit: in.Limit}
 	if in.Before != "" {
 		before, err := wire.ParseID(in.Before)
 		if err != nil {

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestCallsWithoutATokenAreRefused(t *testing.T) {
@@ -365,10 +365,10 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 	var counted *faultstore.Store
 	s := newSite(t, guarded, func(c *Config) {
 		counted = faultstore.New(bridge.Store(c.Scheduler))
-		made, err := bridge.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
+		made, err := bridge.NewScheduler(scheduler.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
 			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
 		servertest.OK(t, err)
-		c.Scheduler = made.(*delaytask.Scheduler)
+		c.Scheduler = made.(*scheduler.Scheduler)
 		t.Cleanup(func() { servertest.Stop(t, c.Scheduler) })
 		servertest.OK(t, c.Scheduler.Start(t.Context()))
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 type forecastInput struct {
@@ -33,7 +34,7 @@ func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput,
 	if err := allow(ctx, access.Observe, in.Tag); err != nil {
 		return nil, a.problem(err)
 	}
-	filter := delaytask.ForecastFilter{Tag: in.Tag}
+	filter := report.ForecastFilter{Tag: in.Tag}
 	if in.Span != "" {
 		var span wire.Duration
 		if err := span.UnmarshalText([]byte(in.Span)); err != nil || span == 0 {
@@ -46,7 +47,7 @@ func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput,
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	found.Tags = slices.DeleteFunc(found.Tags, func(t delaytask.TagForecast) bool {
+	found.Tags = slices.DeleteFunc(found.Tags, func(t report.TagForecast) bool {
 		return !access.From(ctx).May(access.Observe, t.Tag)
 	})
 	return &forecastOutput{view.Forecast(&found)}, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -31,7 +32,7 @@ type site struct {
 	servertest.Client
 	dsn       string
 	api       *API
-	scheduler *delaytask.Scheduler
+	scheduler *scheduler.Scheduler
 	store     *sqlstore.Store
 	logged    *servertest.Log
 }
@@ -47,7 +48,7 @@ func guarded(c *Config) { c.Tokens = access.NewTokens(c.Requests.(*sqlstore.Stor
 func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Helper()
 	s := &site{dsn: dbtest.New(t, dbtest.SQLite).DSN, logged: &servertest.Log{}}
-	s.scheduler = servertest.Open(t, s.dsn, delaytask.Config{BodyLimit: testBodyLimit})
+	s.scheduler = servertest.Open(t, s.dsn, scheduler.Config{BodyLimit: testBodyLimit})
 	servertest.OK(t, s.scheduler.Start(t.Context()))
 	s.store = bridge.Store(s.scheduler).(*sqlstore.Store)
 	receivers, err := push.New(push.Config{ // never called: only what is stored matters here

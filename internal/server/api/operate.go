@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 type TagInput struct {
@@ -158,7 +159,7 @@ func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	stats = slices.DeleteFunc(stats, func(t delaytask.TagStats) bool {
+	stats = slices.DeleteFunc(stats, func(t report.TagStats) bool {
 		return !access.From(ctx).May(access.Observe, t.Tag)
 	})
 	return &statsOutput{wire.Stats{Tags: view.Stats(stats)}}, nil

@@ -6,10 +6,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 type overviewOutput struct{ Body wire.Overview }
@@ -29,7 +29,7 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (*overviewOutput, error
 		return nil, a.problem(err)
 	}
 	caller := access.From(ctx)
-	filter := delaytask.OverviewFilter{
+	filter := report.OverviewFilter{
 		Errors: func(tag string) bool { return caller.May(access.Read, tag) },
 	}
 	if !caller.AnyTag(access.Observe) {

@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the request is wrong.
@@ -24,7 +25,7 @@ type Receivers interface {
 	Heartbeat(ctx context.Context, id int64) (wire.Receiver, error)
 	Remove(ctx context.Context, id int64) error
 	// Explain reports that no receiver serves the application of a task. Otherwise the Reason is "".
-	Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error)
+	Explain(ctx context.Context, task *delaytask.TaskRow) (report.Explanation, error)
 }
 
 type registerInput struct{ Body wire.Register }

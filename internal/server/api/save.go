@@ -13,10 +13,10 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 type saveInput struct {
@@ -106,7 +106,7 @@ func (a *API) show(ctx context.Context, out *savedOutput, task *delaytask.TaskRo
 
 // sent is a task as its caller has sent it.
 func sent(id int64, item delaytask.Item) wire.Task {
-	s, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt}, item.Options...)
+	s, err := request.NewSave(item.Tag, item.Body, item.Delay, request.Limits{Body: math.MaxInt}, item.Options...)
 	if err != nil { // it was saved before
 		return wire.Task{ID: wire.ID(id)}
 	}
@@ -182,7 +182,7 @@ func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 }
 
 func checkApp(app string) error {
-	if app == "" || processor.ValidTag(app) {
+	if app == "" || delaytask.ValidTag(app) {
 		return nil
 	}
 	return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,

@@ -12,7 +12,6 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // ScheduleInput names a schedule.
@@ -104,19 +103,19 @@ func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, processor.WithJitter(s.Jitter.Std()), processor.WithPauseAfter(s.PauseAfter),
-		processor.WithMaxRuns(s.MaxRuns))
+	options = append(options, delaytask.WithJitter(s.Jitter.Std()), delaytask.WithPauseAfter(s.PauseAfter),
+		delaytask.WithMaxRuns(s.MaxRuns))
 	given := func(is bool, option delaytask.Option) {
 		if is {
 			options = append(options, option)
 		}
 	}
-	given(s.Overlap != "", processor.WithOverlap(processor.Overlap(s.Overlap)))
-	given(s.MaxOpen != 0, processor.WithMaxOpen(s.MaxOpen))
-	given(s.Missed != "", processor.WithMissed(processor.Missed(s.Missed)))
-	given(s.StartWithin != 0, processor.WithStartWithin(s.StartWithin.Std()))
-	given(s.KeepRuns != 0, processor.WithKeepRuns(s.KeepRuns))
-	given(s.RetryPastNext, processor.WithRetryPastNext())
+	given(s.Overlap != "", delaytask.WithOverlap(delaytask.Overlap(s.Overlap)))
+	given(s.MaxOpen != 0, delaytask.WithMaxOpen(s.MaxOpen))
+	given(s.Missed != "", delaytask.WithMissed(delaytask.Missed(s.Missed)))
+	given(s.StartWithin != 0, delaytask.WithStartWithin(s.StartWithin.Std()))
+	given(s.KeepRuns != 0, delaytask.WithKeepRuns(s.KeepRuns))
+	given(s.RetryPastNext, delaytask.WithRetryPastNext())
 	return options, nil
 }
 
@@ -126,7 +125,7 @@ func seeSchedule(ctx context.Context, name string) (context.Context, error) {
 	if err := allow(ctx, access.Read, ""); err != nil {
 		return nil, err
 	}
-	if !processor.ValidTag(name) { // names have the characters of tags
+	if !delaytask.ValidTag(name) { // names have the characters of tags
 		return nil, fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
 	}
 	return planner.WithGuard(ctx, func(tag string) error {

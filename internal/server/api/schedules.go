@@ -7,9 +7,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 type previewInput struct{ Body wire.Preview }
@@ -34,7 +34,7 @@ func (a *API) preview(_ context.Context, in *previewInput) (*ticksOutput, error)
 	if in.Body.After != nil {
 		after = in.Body.After.Std()
 	}
-	ticks, warnings, err := delaytask.Preview(view.Spec(&in.Body.Spec), after, cmp.Or(in.Body.Count, previewed))
+	ticks, warnings, err := scheduler.Preview(view.Spec(&in.Body.Spec), after, cmp.Or(in.Body.Count, previewed))
 	if err != nil {
 		return nil, a.problem(err)
 	}

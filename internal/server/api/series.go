@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 type seriesInput struct {
@@ -49,8 +50,8 @@ func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error
 	return &seriesOutput{view.Series(in.Tag, &series)}, nil
 }
 
-func (in *seriesInput) filter() (delaytask.SeriesFilter, error) {
-	f := delaytask.SeriesFilter{Tag: in.Tag}
+func (in *seriesInput) filter() (report.SeriesFilter, error) {
+	f := report.SeriesFilter{Tag: in.Tag}
 	for _, p := range []struct {
 		name, text string
 		to         *time.Time

@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // answer is the answer of both protocols. Error is empty exactly when Success is true.
@@ -49,7 +50,7 @@ var forCaller = []error{
 }
 
 // unable are errors of a service that is unavailable now.
-var unable = []error{delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, delaytask.ErrNotReady}
+var unable = []error{delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, scheduler.ErrNotReady}
 
 // fail answers with an error. An unknown error comes from the database. Its text may name hosts and users, so it goes
 // to the log and not to the caller.

@@ -18,7 +18,7 @@ const endTries = 5
 
 // finish completes the job as it is now: the protocol has no token that names a lease. Each try carries the version
 // that was read. So one transition happens, and any other holder of the job has lost its lease.
-func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) finish(ctx context.Context, p protocol, q *command) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	task, err := h.find(ctx, p, q, access.Work)
@@ -46,7 +46,7 @@ func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, 
 }
 
 // remove cancels the job, pending or handed out.
-func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) remove(ctx context.Context, p protocol, q *command) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	task, err := h.find(ctx, p, q, access.Change)
@@ -63,7 +63,7 @@ func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, e
 const errNoJob = clientError("there is no unfinished job with this id")
 
 // find returns the unfinished task with the id, if the caller has this right to it.
-func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.TaskRow, error) {
+func (h *Handler) find(ctx context.Context, p protocol, q *command, verb access.Verb) (delaytask.TaskRow, error) {
 	topic := q.topic
 	if p.global {
 		topic = ""
@@ -96,7 +96,7 @@ func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.
 
 // pop takes one ready job, or up to max. It waits for the first one as long as wait says, by default not at all. Each
 // lease lasts the job's own TTR.
-func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) pop(ctx context.Context, p protocol, q *command) (answer, error) {
 	if err := allow(ctx, access.Work, q.topic); err != nil {
 		return answer{}, err
 	}

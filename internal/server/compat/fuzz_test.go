@@ -12,7 +12,7 @@ import (
 )
 
 // sound fails the test when a decoded request breaks an assumption of the rest.
-func sound(t *testing.T, r request, err error) {
+func sound(t *testing.T, r command, err error) {
 	t.Helper()
 	if err != nil {
 		if _, ok := errors.AsType[clientError](err); !ok || err.Error() == "" {

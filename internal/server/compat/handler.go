@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Config is what the routes are made of. Package access puts the caller into the context of a request: without one
 // every request is refused.
 type Config struct {
-	Scheduler *delaytask.Scheduler // started; its owner stops it
+	Scheduler *scheduler.Scheduler // started; its owner stops it
 	Log       *slog.Logger
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
@@ -34,7 +34,7 @@ type Config struct {
 
 // Handler serves the four routes. Make one with [New].
 type Handler struct {
-	scheduler *delaytask.Scheduler
+	scheduler *scheduler.Scheduler
 	log       *slog.Logger
 	bodyLimit int
 	stopping  context.Context
@@ -58,7 +58,7 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("compat: a part of the configuration is missing")
 	}
 	h := &Handler{
-		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, processor.DefaultBodyLimit),
+		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, request.DefaultBodyLimit),
 		stopping: c.Stopping,
 		check:    c.Check, origin: http.NewCrossOriginProtection(), otherNames: c.OtherNames, getTopics: c.GetTopics,
 	}

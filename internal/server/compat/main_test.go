@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 type queue struct {
 	servertest.Client
 	handler   http.Handler
-	scheduler *delaytask.Scheduler
+	scheduler *scheduler.Scheduler
 	caller    access.Caller // set before a request is sent, as is
 	patience  time.Duration // of the requests' contexts
 }
@@ -60,7 +61,7 @@ func serve(t *testing.T, dsn string, change ...func(*Config)) *queue {
 // stopped is a queue whose scheduler has not started.
 func stopped(t *testing.T, dsn string, change ...func(*Config)) *queue {
 	t.Helper()
-	q := &queue{scheduler: servertest.Open(t, dsn, delaytask.Config{}), caller: access.Everyone(), patience: time.Hour}
+	q := &queue{scheduler: servertest.Open(t, dsn, scheduler.Config{}), caller: access.Everyone(), patience: time.Hour}
 	c := Config{Scheduler: q.scheduler, Log: slog.New(slog.DiscardHandler), Stopping: t.Context()}
 	for _, f := range change {
 		f(&c)

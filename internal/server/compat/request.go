@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// request is a request of either protocol, in its own units of time.
-type request struct {
+// command is a request of either protocol, in its own units of time.
+type command struct {
 	command string
 	topic   string
 	id      string
@@ -28,7 +28,7 @@ type request struct {
 var lenient = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true))
 
 // decode reads one JSON object. It ignores unknown members, and of duplicates the last counts.
-func decode(data []byte) (request, error) {
+func decode(data []byte) (command, error) {
 	var fields struct {
 		Command jsontext.Value `json:"command"`
 		Topic   jsontext.Value `json:"topic"`
@@ -40,10 +40,10 @@ func decode(data []byte) (request, error) {
 		Max     jsontext.Value `json:"max"`
 	}
 	if err := json.Unmarshal(data, &fields, lenient); err != nil {
-		return request{}, malformed(err)
+		return command{}, malformed(err)
 	}
 	p := &parser{}
-	return p.finish(request{
+	return p.finish(command{
 		command: p.text("command", fields.Command),
 		topic:   p.text("topic", fields.Topic),
 		id:      p.text("id", fields.ID),
@@ -66,10 +66,10 @@ func malformed(err error) error {
 }
 
 // decodeQuery reads the parameters of a GET.
-func decodeQuery(raw string) (request, error) {
+func decodeQuery(raw string) (command, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return request{}, clientError("the query cannot be read; encode its values")
+		return command{}, clientError("the query cannot be read; encode its values")
 	}
 	p := &parser{}
 	one := func(name string) string {
@@ -84,7 +84,7 @@ func decodeQuery(raw string) (request, error) {
 		}
 		return p.whole(name, one(name))
 	}
-	return p.finish(request{
+	return p.finish(command{
 		topic: one("topic"), id: one("id"), wait: number("wait"), max: number("max"), many: query.Has("max"),
 	})
 }
@@ -98,14 +98,14 @@ func (p *parser) refuse(name, why string) {
 	}
 }
 
-func (p *parser) finish(r request) (request, error) {
+func (p *parser) finish(r command) (command, error) {
 	switch {
 	case p.err != nil:
-		return request{}, p.err
+		return command{}, p.err
 	case r.wait < 0:
-		return request{}, clientError("wait is negative")
+		return command{}, clientError("wait is negative")
 	case r.many && r.max < 1:
-		return request{}, clientError("max is less than 1")
+		return command{}, clientError("max is less than 1")
 	}
 	return r, nil
 }

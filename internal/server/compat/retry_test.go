@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -25,7 +26,7 @@ func TestFailedJobRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 		"an attempt that took longer": {
 			map[string]string{ttrHeader: "5000"}, fails(time.Minute, broken), 0},
 		"a panic": {
-			map[string]string{ttrHeader: "5000"}, func(context.Context, *processor.Task) error { panic("oh") },
+			map[string]string{ttrHeader: "5000"}, func(context.Context, *delaytask.Task) error { panic("oh") },
 			5 * time.Second},
 		"a task of another kind": {map[string]string{"x": "5000"}, fails(0, broken), -1},
 		"no headers":             {nil, fails(0, broken), -1},
@@ -39,7 +40,7 @@ func TestFailedJobRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				wrapped := RetryAfterTTR(15 * time.Second)(c.process)
-				err := wrapped.Process(t.Context(), &processor.Task{Headers: c.headers})
+				err := wrapped.Process(t.Context(), &delaytask.Task{Headers: c.headers})
 				after := time.Duration(-1)
 				if retry, ok := errors.AsType[*processor.RetryAfterError](err); ok {
 					after = retry.After
@@ -55,16 +56,16 @@ func TestFailedJobRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 func TestAttemptThatTimesOutRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, processor.ErrTimeout)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, delaytask.ErrTimeout)
 		defer cancel()
-		waits := processor.Func(func(ctx context.Context, _ *processor.Task) error {
+		waits := processor.Func(func(ctx context.Context, _ *delaytask.Task) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
 		err := RetryAfterTTR(15*time.Second)(waits).Process(ctx,
-			&processor.Task{Headers: map[string]string{ttrHeader: "5000"}})
+			&delaytask.Task{Headers: map[string]string{ttrHeader: "5000"}})
 		retry, ok := errors.AsType[*processor.RetryAfterError](err)
-		if !ok || retry.After != 4*time.Second || !errors.Is(err, processor.ErrTimeout) ||
+		if !ok || retry.After != 4*time.Second || !errors.Is(err, delaytask.ErrTimeout) ||
 			errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %#v", err)
 		}
@@ -72,7 +73,7 @@ func TestAttemptThatTimesOutRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 }
 
 func fails(after time.Duration, err error) processor.Func {
-	return func(ctx context.Context, _ *processor.Task) error {
+	return func(ctx context.Context, _ *delaytask.Task) error {
 		wait := time.NewTimer(after)
 		defer wait.Stop()
 		<-wait.C

@@ -16,7 +16,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // command is POST /compat/topics.
@@ -59,7 +58,7 @@ func (h *Handler) complete(_ http.ResponseWriter, r *http.Request) (answer, erro
 }
 
 func (h *Handler) queried(
-	r *http.Request, do func(context.Context, protocol, *request) (answer, error),
+	r *http.Request, do func(context.Context, protocol, *command) (answer, error),
 ) (answer, error) {
 	q, err := decodeQuery(r.URL.RawQuery)
 	if err == nil {
@@ -71,10 +70,10 @@ func (h *Handler) queried(
 	return do(r.Context(), jobs, &q)
 }
 
-func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (request, error) {
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (command, error) {
 	data, err := h.read(w, r)
 	if err != nil {
-		return request{}, err
+		return command{}, err
 	}
 	return decode(data)
 }
@@ -136,7 +135,7 @@ func (p protocol) key(id string) (string, error) {
 }
 
 // id returns the id of a task in this protocol.
-func (p protocol) id(task *processor.Task) string {
+func (p protocol) id(task *delaytask.Task) string {
 	own, global := strings.CutPrefix(task.Key, row.GlobalKey)
 	if task.Key != "" && task.App() == "" && global == p.global { // these protocols have no applications
 		return own

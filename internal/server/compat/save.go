@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -20,7 +21,7 @@ const saveTries = 3
 
 // save stores a job. Adding an unfinished job again succeeds when everything is the same, so that a client that lost
 // the answer may repeat the request.
-func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) save(ctx context.Context, p protocol, q *command) (answer, error) {
 	item, err := h.item(ctx, p, q)
 	if err != nil {
 		return answer{}, err
@@ -63,14 +64,14 @@ func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored boo
 
 // same reports whether the task equals the one that would have been stored. A TTR that is left out equals any.
 func same(task *delaytask.TaskRow, item delaytask.Item) bool {
-	save, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt},
+	save, err := request.NewSave(item.Tag, item.Body, item.Delay, request.Limits{Body: math.MaxInt},
 		item.Options...)
 	return err == nil && task.Tag == save.Tag && bytes.Equal(task.Body, save.Body) && task.Delay == save.Delay &&
 		(save.TTR == 0 || task.TTR == save.TTR)
 }
 
 // item translates a job, and checks the caller's right to save it.
-func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.Item, error) {
+func (h *Handler) item(ctx context.Context, p protocol, q *command) (delaytask.Item, error) {
 	if err := allow(ctx, access.ToSave(q.topic), q.topic); err != nil {
 		return delaytask.Item{}, err
 	}
@@ -106,15 +107,15 @@ const ttrHeader = "delaytask-ttr"
 func RetryAfterTTR(usual time.Duration) processor.Middleware {
 	return func(next processor.Processor) processor.Processor {
 		next = processor.Recovery()(next) // a panic is a failure too
-		return processor.Func(func(ctx context.Context, task *processor.Task) error {
+		return processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 			began := time.Now()
 			err := next.Process(ctx, task)
 			ttr, ours := ttrOf(task, usual)
 			if err == nil || !ours || saysWhen(err) {
 				return err
 			}
-			if errors.Is(context.Cause(ctx), processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
-				err = processor.ErrTimeout // as the engine would convert it, and lose the wait
+			if errors.Is(context.Cause(ctx), delaytask.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
+				err = delaytask.ErrTimeout // as the engine would convert it, and lose the wait
 			}
 			return processor.RetryAfter(err, ttr-time.Since(began))
 		})
@@ -130,7 +131,7 @@ func saysWhen(err error) bool {
 	return permanent || snooze || retry || handOver
 }
 
-func ttrOf(task *processor.Task, usual time.Duration) (ttr time.Duration, ours bool) {
+func ttrOf(task *delaytask.Task, usual time.Duration) (ttr time.Duration, ours bool) {
 	text, ours := task.Headers[ttrHeader]
 	if ms, err := strconv.ParseInt(text, 10, 64); err == nil && ms > 0 {
 		return max(time.Duration(ms)*time.Millisecond, time.Second), ours

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Schedule is a schedule that this process declares. Zero fields have the defaults of the library.
@@ -105,8 +106,8 @@ func (c *Config) setSchedule(path []string, value any) error {
 		return nil
 	case len(path) == 0:
 		return errors.New("want the names of schedules, and below each its settings")
-	case !processor.ValidScheduleName(path[0]):
-		return processor.ErrInvalidScheduleName
+	case !delaytask.ValidScheduleName(path[0]):
+		return delaytask.ErrInvalidScheduleName
 	case len(path) < 2:
 		return errors.New("want the settings of a schedule below its name, such as tag and cron")
 	}
@@ -143,23 +144,23 @@ func (s *Schedule) Spec() (spec delaytask.Spec, keys []string) {
 func (s *Schedule) Options() []delaytask.Option {
 	options := []delaytask.Option{
 		delaytask.WithTTR(s.TTR), delaytask.WithMaxAttempts(s.MaxAttempts), delaytask.WithPriority(s.Priority),
-		delaytask.WithApp(s.App), processor.WithJitter(s.Jitter), processor.WithPauseAfter(s.PauseAfter),
-		processor.WithMaxRuns(s.MaxRuns), processor.WithKeepRuns(cmp.Or(s.KeepRuns, processor.DefaultKeepRuns)),
-		processor.WithOverlap(cmp.Or(processor.Overlap(s.Overlap), processor.OverlapSkip)),
-		processor.WithMissed(cmp.Or(processor.Missed(s.Missed), processor.MissedOnce)),
+		delaytask.WithApp(s.App), delaytask.WithJitter(s.Jitter), delaytask.WithPauseAfter(s.PauseAfter),
+		delaytask.WithMaxRuns(s.MaxRuns), delaytask.WithKeepRuns(cmp.Or(s.KeepRuns, delaytask.DefaultKeepRuns)),
+		delaytask.WithOverlap(cmp.Or(delaytask.Overlap(s.Overlap), delaytask.OverlapSkip)),
+		delaytask.WithMissed(cmp.Or(delaytask.Missed(s.Missed), delaytask.MissedOnce)),
 	}
 	for _, header := range s.Headers {
 		name, value, _ := strings.Cut(header, "=")
 		options = append(options, delaytask.WithHeader(name, value))
 	}
 	if s.MaxOpen != 0 {
-		options = append(options, processor.WithMaxOpen(s.MaxOpen))
+		options = append(options, delaytask.WithMaxOpen(s.MaxOpen))
 	}
 	if s.StartWithin != 0 {
-		options = append(options, processor.WithStartWithin(s.StartWithin))
+		options = append(options, delaytask.WithStartWithin(s.StartWithin))
 	}
 	if s.RetryPastNext {
-		options = append(options, processor.WithRetryPastNext())
+		options = append(options, delaytask.WithRetryPastNext())
 	}
 	return options
 }
@@ -183,9 +184,9 @@ func (s *Schedule) check(name string) error {
 	case len(s.Cron) == 0 && s.Every == "" && len(s.At) == 0:
 		return errors.New(": want cron, every or at")
 	}
-	_, err := processor.NewSchedule(name, spec, s.Tag, s.Body, processor.Limits{Body: math.MaxInt}, s.Options()...)
+	_, err := request.NewSchedule(name, spec, s.Tag, s.Body, request.Limits{Body: math.MaxInt}, s.Options()...)
 	if err == nil {
-		_, _, err = delaytask.Preview(spec, time.Now(), 1)
+		_, _, err = scheduler.Preview(spec, time.Now(), 1)
 	}
 	wrong, is := errors.AsType[*delaytask.SpecError](err)
 	switch {
@@ -230,7 +231,7 @@ func moment(value any) (time.Time, error) {
 
 func owner(value any) (string, error) {
 	s, ok := value.(string)
-	if !ok || s != "" && !processor.ValidTag(s) {
+	if !ok || s != "" && !delaytask.ValidTag(s) {
 		return "", fmt.Errorf("want 1 to 128 of A–Z a–z 0–9 . _ - : /, got %.140q", fmt.Sprint(value))
 	}
 	return s, nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 // part is a setting of a [Tag] or a [Receiver]. It is optional: one that is left out is neither checked nor printed.
@@ -91,8 +91,8 @@ func setPart[S any](of *map[string]S, parts []part[S], tag string, below []strin
 // setTag takes the path below tags: the tag and the name of its setting.
 func (c *Config) setTag(path []string, value any) error {
 	switch {
-	case len(path) > 0 && !processor.ValidTag(path[0]):
-		return processor.ErrInvalidTag
+	case len(path) > 0 && !delaytask.ValidTag(path[0]):
+		return delaytask.ErrInvalidTag
 	case len(path) < 2 && isEmpty(value):
 		return nil
 	case len(path) < 2:
@@ -109,8 +109,8 @@ func (c *Config) setReceiver(path []string, value any) error {
 	case len(path) == 0:
 		return fmt.Errorf("want tags, and below each the address that is called; the number %v of tasks at once is "+
 			"called concurrency", value)
-	case !processor.ValidTag(path[0]):
-		return processor.ErrInvalidTag
+	case !delaytask.ValidTag(path[0]):
+		return delaytask.ErrInvalidTag
 	case len(path) < 2:
 		return errors.New("want the settings of a receiver below the tag, such as url")
 	}

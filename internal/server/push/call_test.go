@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-func someTask() *processor.Task {
-	return &processor.Task{ID: 42, Tag: "t", Attempt: 1, Version: 7, Body: []byte("{}")}
+func someTask() *delaytask.Task {
+	return &delaytask.Task{ID: 42, Tag: "t", Attempt: 1, Version: 7, Body: []byte("{}")}
 }
 
 func at(addresses ...string) (all []*target) {

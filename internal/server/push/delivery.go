@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
 // deliver returns the processor of every tag that is served by receivers.
 func (r *Registry) deliver() processor.Processor {
-	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Forward(processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		targets := r.directory.Load().find(task.Tag, task.App())
 		if len(targets) == 0 {
 			return processor.Snooze(r.unserved.wait(time.Now()))
@@ -25,7 +26,7 @@ func (r *Registry) deliver() processor.Processor {
 }
 
 // call tries each receiver once, in turn. A task that reached none of them is snoozed.
-func (r *Registry) call(ctx context.Context, task *processor.Task, targets []*target) error {
+func (r *Registry) call(ctx context.Context, task *delaytask.Task, targets []*target) error {
 	call := posted(task)
 	var failed, turnedAway error
 	for _, to := range targets {
@@ -51,7 +52,7 @@ func (r *Registry) call(ctx context.Context, task *processor.Task, targets []*ta
 }
 
 // posted is the call without its receiver.
-func posted(task *processor.Task) webhook.Call {
+func posted(task *delaytask.Task) webhook.Call {
 	contentType := "text/plain; charset=utf-8"
 	if json.Valid(task.Body) {
 		contentType = "application/json"

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/report"
 )
 
 // target is a receiver that can be called.
@@ -83,14 +84,14 @@ func (r *Registry) targets(receivers []row.Receiver, now row.Time) (all []*targe
 
 // Explain reports when no receiver serves the application of a pending task. Otherwise the Reason is "", and the
 // scheduler explains.
-func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error) {
+func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (report.Explanation, error) {
 	app := task.App()
 	if app == "" || task.Status != delaytask.Pending || r.reserved(task.Tag) {
-		return delaytask.Explanation{}, nil
+		return report.Explanation{}, nil
 	}
 	receivers, reading, err := r.Store.Receivers(ctx)
 	if err != nil {
-		return delaytask.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	receivers = slices.DeleteFunc(receivers, func(w row.Receiver) bool { return !slices.Contains(w.Tags, task.Tag) })
 	others := len(receivers)
@@ -98,10 +99,10 @@ func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delayt
 	others -= len(receivers)
 	targets, closed := r.targets(receivers, reading.Time)
 	if len(targets) > 0 {
-		return delaytask.Explanation{}, nil
+		return report.Explanation{}, nil
 	}
 	app = row.Clip(app, maxApp)
-	e := delaytask.Explanation{Task: *task, Reason: delaytask.ReasonUnserved}
+	e := report.Explanation{Task: *task, Reason: report.ReasonUnserved}
 	e.Task.Body = nil
 	switch {
 	case len(closed) > 0:

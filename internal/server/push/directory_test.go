@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/report"
 )
 
 func entry(id int64, app string, tags ...string) *target {
@@ -97,7 +98,7 @@ func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
 			t.Errorf("put back for %v, in attempt %d, with %+v", wait, task.Attempt, task.Errors)
 		}
 		e, err := f.registry.Explain(t.Context(), &task)
-		if err != nil || e.Reason != delaytask.ReasonUnserved || e.Task.ID != id || e.Task.Body != nil {
+		if err != nil || e.Reason != report.ReasonUnserved || e.Task.ID != id || e.Task.Body != nil {
 			t.Errorf("explained as %+v, %v", e, err)
 		}
 		for _, word := range []string{"shop", "the tag t", "other applications"} {
@@ -122,7 +123,7 @@ func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
 func TestExplainLeavesOtherTasksToTheScheduler(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))
-	explains := func(tag string, want delaytask.Reason, options ...delaytask.Option) {
+	explains := func(tag string, want report.Reason, options ...delaytask.Option) {
 		t.Helper()
 		id, err := f.SaveDelayTask(t.Context(), tag, nil, time.Hour, options...)
 		servertest.OK(t, err)
@@ -140,7 +141,7 @@ func TestExplainLeavesOtherTasksToTheScheduler(t *testing.T) {
 		}
 	}
 	explains("t", "")
-	explains("t", delaytask.ReasonUnserved, delaytask.WithApp("shop"))
-	explains("t", delaytask.ReasonUnserved, delaytask.WithApp(strings.Repeat("a", 128)))
+	explains("t", report.ReasonUnserved, delaytask.WithApp("shop"))
+	explains("t", report.ReasonUnserved, delaytask.WithApp(strings.Repeat("a", 128)))
 	explains("http", "", delaytask.WithApp("shop"))
 }

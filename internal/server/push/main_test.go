@@ -22,6 +22,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -29,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 // fixture is a process of the service: a scheduler and a registry on a database, and their log.
 type fixture struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	t        *testing.T
 	registry *Registry
 	logged   *servertest.Log
@@ -40,7 +42,7 @@ func start(t *testing.T, d dbtest.Database, change ...func(*Config)) fixture {
 	t.Helper()
 	f := fixture{t: t, logged: &servertest.Log{}}
 	log := slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	f.Scheduler = servertest.Open(t, d.DSN, delaytask.Config{Backoff: processor.Constant(0), Logger: log})
+	f.Scheduler = servertest.Open(t, d.DSN, scheduler.Config{Backoff: processor.Constant(0), Logger: log})
 	c := Config{
 		Store: bridge.Store(f.Scheduler).(Store), Scheduler: f.Scheduler, Client: newClient(t, log),
 		Secrets: newBox(t, "0123456789abcdef"), Log: log, Reserved: []string{"http"},
@@ -140,7 +142,7 @@ func (f fixture) awaitServed(tag string, want bool) {
 	servertest.Eventually(f.t, "the tag "+tag+" is served or not", func() bool {
 		nodes, err := f.Nodes(f.t.Context())
 		servertest.OK(f.t, err)
-		return want == slices.ContainsFunc(nodes, func(n delaytask.Node) bool { return slices.Contains(n.Tags, tag) })
+		return want == slices.ContainsFunc(nodes, func(n report.Node) bool { return slices.Contains(n.Tags, tag) })
 	})
 }
 

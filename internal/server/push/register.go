@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
@@ -62,7 +62,7 @@ func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Rec
 func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 	w := row.Receiver{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
 	switch {
-	case !processor.ValidTag(w.App):
+	case !delaytask.ValidTag(w.App):
 		return w, refused(wire.CodeInvalidParameter, "body.app",
 			"an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 	case w.TTL != 0 && (w.TTL < minTTL || w.TTL > maxTTL):
@@ -75,7 +75,7 @@ func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 		if slices.Contains(asked.Tags[:i], tag) {
 			return w, refused(wire.CodeInvalidTag, where, "the tag comes twice")
 		}
-		if !processor.ValidTag(tag) {
+		if !delaytask.ValidTag(tag) {
 			return w, refused(wire.CodeInvalidTag, where, "a tag has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 		}
 		if r.reserved(tag) {

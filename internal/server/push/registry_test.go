@@ -232,7 +232,7 @@ func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
 	d := dbtest.New(t, dbtest.SQLite)
 	f := start(t, d)
 	ran := make(chan struct{}, 9)
-	err := f.Register("own", processor.Func(func(context.Context, *processor.Task) error {
+	err := f.Register("own", processor.Func(func(context.Context, *delaytask.Task) error {
 		ran <- struct{}{}
 		return nil
 	}))

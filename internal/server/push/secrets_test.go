@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/report"
 )
 
 func TestFormerSecretSignsForADay(t *testing.T) {
@@ -130,7 +131,7 @@ func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 		task := g.get(id)
 		e, err := g.registry.Explain(t.Context(), &task)
 		servertest.OK(t, err)
-		return e.Reason == delaytask.ReasonUnserved && strings.Contains(e.Text, "DELAYTASK_SECRET")
+		return e.Reason == report.ReasonUnserved && strings.Contains(e.Text, "DELAYTASK_SECRET")
 	})
 
 	// Registering again with a new secret repairs it, whatever the row contained.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask"
 )
 
 // serving is the state of Run.
@@ -60,7 +60,7 @@ func (s *serving) register(d directory) {
 			continue
 		}
 		if s.reserved(tag) {
-			s.refuse(tag, processor.ErrTagRegistered)
+			s.refuse(tag, delaytask.ErrTagRegistered)
 			continue
 		}
 		if err := s.Scheduler.Register(tag, s.deliver(), s.Options(tag)...); err != nil {

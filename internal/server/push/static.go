@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -31,8 +32,8 @@ type Static struct {
 
 // Processor returns what serves the tag by calls of the client. It returns an error when the URL may not be called.
 func (s Static) Processor(client *webhook.Client) (processor.Processor, error) {
-	if !processor.ValidTag(s.Tag) {
-		return nil, fmt.Errorf("receiver of %q: %w", s.Tag, processor.ErrInvalidTag)
+	if !delaytask.ValidTag(s.Tag) {
+		return nil, fmt.Errorf("receiver of %q: %w", s.Tag, delaytask.ErrInvalidTag)
 	}
 	if s.Method = strings.ToUpper(s.Method); s.Method == "" {
 		s.Method = http.MethodPost
@@ -40,10 +41,10 @@ func (s Static) Processor(client *webhook.Client) (processor.Processor, error) {
 	if err := client.CheckURL(s.URL); err != nil {
 		return nil, fmt.Errorf("receiver of the tag %s: %w", s.Tag, err)
 	}
-	if _, err := s.call(&processor.Task{}); err != nil {
+	if _, err := s.call(&delaytask.Task{}); err != nil {
 		return nil, fmt.Errorf("receiver of the tag %s: %w", s.Tag, err)
 	}
-	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Forward(processor.Func(func(ctx context.Context, task *delaytask.Task) error {
 		call, err := s.call(task)
 		if err != nil {
 			return processor.Permanent(err)
@@ -61,7 +62,7 @@ func (s Static) Options() []processor.RegisterOption {
 	return []processor.RegisterOption{processor.Concurrency(s.Concurrency)}
 }
 
-func (s Static) call(task *processor.Task) (webhook.Call, error) {
+func (s Static) call(task *delaytask.Task) (webhook.Call, error) {
 	call := posted(task)
 	call.Method, call.URL = s.Method, s.URL
 	if s.Method == http.MethodGet || s.Method == http.MethodDelete {
@@ -78,7 +79,7 @@ func (s Static) call(task *processor.Task) (webhook.Call, error) {
 }
 
 // query converts a body as the tag http does.
-func (s Static) query(task *processor.Task) (webhook.Call, error) {
+func (s Static) query(task *delaytask.Task) (webhook.Call, error) {
 	body := json.RawMessage(task.Body)
 	switch {
 	case len(body) == 0:

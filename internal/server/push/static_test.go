@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -84,7 +85,7 @@ func TestStaticReceiverThatCannotBeIsRefused(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", s, err, want)
 		}
 	}
-	f(Static{Tag: "a b", URL: "http://127.0.0.1/"}, processor.ErrInvalidTag)
+	f(Static{Tag: "a b", URL: "http://127.0.0.1/"}, delaytask.ErrInvalidTag)
 	f(Static{Tag: "t", URL: "http://10.0.0.1/"}, webhook.ErrBlockedURL)
 	f(Static{Tag: "t", URL: "nowhere", Method: "get"}, webhook.ErrInvalidURL)
 	for _, body := range []string{"[1]", "\xff"} {

@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -75,7 +76,7 @@ const releaseWait = 5 * time.Second
 // HandOut checks once more, by allow, whether the caller may have the tasks: it may have waited for a while. Otherwise
 // it unclaims them and returns the error of allow, or of [access.Again].
 func HandOut(
-	ctx context.Context, log *slog.Logger, from *delaytask.Scheduler, popped []*delaytask.Popped,
+	ctx context.Context, log *slog.Logger, from *scheduler.Scheduler, popped []*delaytask.Popped,
 	allow func(context.Context, access.Verb, string) error,
 ) error {
 	if len(popped) == 0 {
@@ -93,7 +94,7 @@ func HandOut(
 
 // Unclaim releases tasks that their caller does not get; otherwise they would wait for the end of their leases. They
 // count as not started.
-func Unclaim(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Popped) {
+func Unclaim(log *slog.Logger, to *scheduler.Scheduler, popped []*delaytask.Popped) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
 	defer cancel()
 	var releases sync.WaitGroup // those that are made together share statements

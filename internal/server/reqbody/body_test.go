@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -53,7 +54,7 @@ func TestABodyThatIsNotReadIsAnsweredAtOnceAndEndsItsConnection(t *testing.T) {
 
 func TestATaskWhosePopIsGoneIsHandedOutAgainAtNoCost(t *testing.T) {
 	t.Parallel()
-	s := servertest.Open(t, dbtest.New(t, dbtest.SQLite).DSN, delaytask.Config{})
+	s := servertest.Open(t, dbtest.New(t, dbtest.SQLite).DSN, scheduler.Config{})
 	servertest.OK(t, s.Start(t.Context()))
 	if _, err := s.SaveDelayTask(t.Context(), "t", "x", 0); err != nil {
 		t.Fatal(err)

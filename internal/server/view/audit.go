@@ -1,12 +1,12 @@
 package view
 
 import (
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Audit is a page of the audit log.
-func Audit(p *delaytask.AuditPage) wire.AuditPage {
+func Audit(p *report.AuditPage) wire.AuditPage {
 	v := wire.AuditPage{Entries: make([]wire.AuditEntry, len(p.Entries)), Next: wire.ID(p.Next), Stopped: p.Stopped}
 	for i, e := range p.Entries {
 		v.Entries[i] = wire.AuditEntry{

@@ -3,13 +3,12 @@ package view
 import (
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Forecast is a forecast in JSON, with its total.
-func Forecast(f *delaytask.Forecast) wire.Forecast {
+func Forecast(f *report.Forecast) wire.Forecast {
 	v := wire.Forecast{
 		At: wire.Time(f.At), Start: wire.Time(f.Start), StepMS: f.Step.Milliseconds(), Steps: f.Steps,
 		Tags: make([]wire.TagForecast, len(f.Tags)), LeftOut: f.LeftOut,
@@ -22,12 +21,12 @@ func Forecast(f *delaytask.Forecast) wire.Forecast {
 	return v
 }
 
-func tagForecast(f *delaytask.Forecast, t *delaytask.TagForecast) wire.TagForecast {
+func tagForecast(f *report.Forecast, t *report.TagForecast) wire.TagForecast {
 	v := wire.TagForecast{
 		Tag: t.Tag, Overdue: dueTasks(t.Overdue), Sum: dueTasks(t.Sum()), Due: []wire.DueStep{},
 	}
 	for i, due := range t.Due {
-		if due == (delaytask.DueTasks{Precision: processor.Exact}) {
+		if due == (report.DueTasks{Precision: report.Exact}) {
 			continue
 		}
 		from := f.Start.Add(time.Duration(i) * f.Step)
@@ -36,6 +35,6 @@ func tagForecast(f *delaytask.Forecast, t *delaytask.TagForecast) wire.TagForeca
 	return v
 }
 
-func dueTasks(d delaytask.DueTasks) wire.DueTasks {
+func dueTasks(d report.DueTasks) wire.DueTasks {
 	return wire.DueTasks{Tasks: d.Tasks, Ticks: d.Ticks, Precision: string(d.Precision)}
 }

@@ -1,12 +1,12 @@
 package view
 
 import (
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Overview is an overview in JSON.
-func Overview(o *delaytask.Overview) wire.Overview {
+func Overview(o *report.Overview) wire.Overview {
 	v := wire.Overview{
 		At: wire.Time(o.At), AgeMS: o.Age.Milliseconds(), Stale: string(o.Stale),
 		Missing: make([]wire.MissingPart, len(o.Missing)), Attention: make([]wire.Finding, len(o.Attention)),
@@ -17,7 +17,7 @@ func Overview(o *delaytask.Overview) wire.Overview {
 		},
 		Tags: make([]wire.TagOverview, len(o.Tags)), Series: Series("", &o.Series),
 		DueStart: wire.Time(o.DueStart), Due: allDue(o.Due),
-		HourStart: wire.Time(o.HourStart), StepMS: delaytask.OverviewStep.Milliseconds(),
+		HourStart: wire.Time(o.HourStart), StepMS: report.OverviewStep.Milliseconds(),
 	}
 	for i, m := range o.Missing {
 		v.Missing[i] = wire.MissingPart{Part: string(m.Part), Why: string(m.Why)}
@@ -31,7 +31,7 @@ func Overview(o *delaytask.Overview) wire.Overview {
 	return v
 }
 
-func allDue(due []delaytask.DueTasks) []wire.DueTasks {
+func allDue(due []report.DueTasks) []wire.DueTasks {
 	all := make([]wire.DueTasks, len(due))
 	for i, d := range due {
 		all[i] = dueTasks(d)
@@ -39,7 +39,7 @@ func allDue(due []delaytask.DueTasks) []wire.DueTasks {
 	return all
 }
 
-func finding(f *delaytask.Finding) wire.Finding {
+func finding(f *report.Finding) wire.Finding {
 	v := wire.Finding{
 		Code: string(f.Code), Tag: f.Tag, Number: f.Number, AtLeast: f.AtLeast, Since: wire.Time(f.Since),
 		Text: f.Text, Do: f.Do, Task: wire.ID(f.Task), Group: f.Group, Error: f.Error, Stack: f.Stack,
@@ -50,7 +50,7 @@ func finding(f *delaytask.Finding) wire.Finding {
 	return v
 }
 
-func tagOverview(t *delaytask.TagOverview) wire.TagOverview {
+func tagOverview(t *report.TagOverview) wire.TagOverview {
 	v := wire.TagOverview{
 		Tag: t.Tag, Counts: map[string]int64{}, Overdue: dueTasks(t.Overdue), OldestDue: wire.Time(t.OldestDue),
 		Paused: t.Paused, PausedSince: wire.Time(t.PausedSince), PausedBy: t.PausedBy,

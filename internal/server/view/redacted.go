@@ -8,6 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/listing"
 	"github.com/delaytask/delaytask/internal/redact"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // masking masks texts of one tag, and notes whether one held a secret.
@@ -85,7 +86,7 @@ func RedactedTicks(r *redact.Redactor, tag string, ticks []delaytask.ScheduleTic
 }
 
 // RedactedAudit masks the secrets of what people have written into the details of entries, and of errors, in place.
-func RedactedAudit(r *redact.Redactor, p *delaytask.AuditPage) *delaytask.AuditPage {
+func RedactedAudit(r *redact.Redactor, p *report.AuditPage) *report.AuditPage {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		e.Detail, e.Error = r.Text(e.Tag, e.Detail), r.Text(e.Tag, e.Error)
@@ -94,7 +95,7 @@ func RedactedAudit(r *redact.Redactor, p *delaytask.AuditPage) *delaytask.AuditP
 }
 
 // RedactedOverview masks the secrets of the errors that findings name, in place.
-func RedactedOverview(r *redact.Redactor, o *delaytask.Overview) *delaytask.Overview {
+func RedactedOverview(r *redact.Redactor, o *report.Overview) *report.Overview {
 	for i := range o.Attention {
 		f := &o.Attention[i]
 		f.Text, f.Error = r.Text(f.Tag, f.Text), r.Text(f.Tag, f.Error)
@@ -103,7 +104,7 @@ func RedactedOverview(r *redact.Redactor, o *delaytask.Overview) *delaytask.Over
 }
 
 // RedactedFailures masks the secrets of the errors of groups, in place.
-func RedactedFailures(r *redact.Redactor, f delaytask.Failures) delaytask.Failures {
+func RedactedFailures(r *redact.Redactor, f report.Failures) report.Failures {
 	if r == nil {
 		return f
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Schedule is a schedule in JSON.
@@ -17,7 +17,7 @@ func Schedule(s *delaytask.Schedule) wire.Schedule {
 			Lines: s.Spec.Lines, Zone: s.Spec.Zone, DST: string(s.Spec.DST), Start: bound(s.Spec.Start),
 			End: bound(s.Spec.End),
 		},
-		Tag: s.Tag, App: s.Headers[processor.AppHeader], Headers: Headers(s.Headers), Body: wire.BodyOf(s.Body),
+		Tag: s.Tag, App: s.Headers[delaytask.AppHeader], Headers: Headers(s.Headers), Body: wire.BodyOf(s.Body),
 		TTRMS: s.TTR.Milliseconds(), MaxAttempts: s.MaxAttempts, Priority: s.Priority,
 		Overlap: string(s.Overlap), MaxOpen: s.MaxOpen, Missed: string(s.Missed),
 		StartWithinMS: s.StartWithin.Milliseconds(), JitterMS: s.Jitter.Milliseconds(), PauseAfter: s.PauseAfter,
@@ -57,7 +57,7 @@ func scheduleTick(t *delaytask.ScheduleTick) wire.ScheduleTick {
 }
 
 // ScheduleExplanation is an explanation of a schedule in JSON.
-func ScheduleExplanation(e *delaytask.ScheduleExplanation) wire.ScheduleExplanation {
+func ScheduleExplanation(e *report.ScheduleExplanation) wire.ScheduleExplanation {
 	v := wire.ScheduleExplanation{Schedule: Schedule(&e.Schedule), Tick: wire.Time(e.Tick), Text: e.Text}
 	if !e.History.Tick.IsZero() {
 		history := scheduleTick(&e.History)
@@ -67,7 +67,7 @@ func ScheduleExplanation(e *delaytask.ScheduleExplanation) wire.ScheduleExplanat
 }
 
 // scheduledRun is nil for a task that is not the run of a schedule.
-func scheduledRun(of *processor.ScheduledRun) *wire.ScheduledRun {
+func scheduledRun(of *delaytask.ScheduledRun) *wire.ScheduledRun {
 	if of == nil {
 		return nil
 	}

@@ -1,12 +1,12 @@
 package view
 
 import (
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Series is what was counted over time.
-func Series(tag string, s *delaytask.Series) wire.Series {
+func Series(tag string, s *report.Series) wire.Series {
 	v := wire.Series{
 		Tag: tag, SpanMS: s.Span.Milliseconds(), From: wire.Time(s.From), To: wire.Time(s.To),
 		Points: make([]wire.SeriesPoint, len(s.Points)), Marks: make([]wire.SeriesMark, len(s.Marks)),

@@ -15,7 +15,8 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // latePolicies are the names of the policies, in JSON and on the command line.
@@ -85,11 +86,11 @@ func Tasks(tasks []delaytask.TaskRow) []wire.Task {
 
 // Headers leaves out those that have a field of their own.
 func Headers(stored map[string]string) map[string]string {
-	if _, reserved := stored[processor.AppHeader]; !reserved {
+	if _, reserved := stored[delaytask.AppHeader]; !reserved {
 		return stored
 	}
 	shown := maps.Clone(stored)
-	delete(shown, processor.AppHeader)
+	delete(shown, delaytask.AppHeader)
 	return shown
 }
 
@@ -107,7 +108,7 @@ func Popped(p *delaytask.Popped) wire.Popped {
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Nodes lists the processes that share the database.
-func Nodes(nodes []delaytask.Node) []wire.Node {
+func Nodes(nodes []report.Node) []wire.Node {
 	views := make([]wire.Node, len(nodes))
 	for i, n := range nodes {
 		views[i] = wire.Node{
@@ -122,7 +123,7 @@ func Nodes(nodes []delaytask.Node) []wire.Node {
 	return views
 }
 
-func nodeState(n delaytask.Node) string {
+func nodeState(n report.Node) string {
 	switch {
 	case !n.Alive:
 		return "silent"
@@ -134,7 +135,7 @@ func nodeState(n delaytask.Node) string {
 }
 
 // Stats lists the statistics of every tag.
-func Stats(stats []delaytask.TagStats) []wire.TagStats {
+func Stats(stats []report.TagStats) []wire.TagStats {
 	views := make([]wire.TagStats, len(stats))
 	for i, s := range stats {
 		counts := make(map[string]int64, len(s.Counts))
@@ -154,7 +155,7 @@ func Stats(stats []delaytask.TagStats) []wire.TagStats {
 }
 
 // Failures shows groups of failed tasks.
-func Failures(f delaytask.Failures) wire.Failures {
+func Failures(f report.Failures) wire.Failures {
 	v := wire.Failures{Groups: make([]wire.FailureGroup, len(f.Groups)), Tasks: f.Tasks, More: f.More}
 	for i, g := range f.Groups {
 		v.Groups[i] = wire.FailureGroup{
@@ -166,7 +167,7 @@ func Failures(f delaytask.Failures) wire.Failures {
 }
 
 // Lateness is nil where nothing has run.
-func Lateness(l delaytask.Lateness) *wire.Lateness {
+func Lateness(l report.Lateness) *wire.Lateness {
 	if l.Samples == 0 {
 		return nil
 	}
@@ -229,7 +230,7 @@ var problems = []struct {
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, wire.CodeOverloaded},
 	{delaytask.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
 	{delaytask.ErrNotStarted, http.StatusServiceUnavailable, wire.CodeNotReady},
-	{delaytask.ErrNotReady, http.StatusServiceUnavailable, wire.CodeNotReady},
+	{scheduler.ErrNotReady, http.StatusServiceUnavailable, wire.CodeNotReady},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable},
 	{context.Canceled, statusHungUp, wire.CodeUnavailable},
 }

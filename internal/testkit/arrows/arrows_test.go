@@ -20,9 +20,11 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/spec", "internal/testkit/journal",
+	{"internal/ids", "internal/row", "internal/spec", "internal/testkit/journal",
 		"internal/redact", "internal/sentence"},
-	{"internal/testkit/linear"},
+	{".", "internal/testkit/linear"},
+	{"report", "internal/request"},
+	{"processor"},
 	{
 		"internal/server/access", "internal/server/browser",
 		"internal/testkit/arrows", "internal/batch", "internal/lifecycle/child", "internal/clock",
@@ -45,7 +47,7 @@ var floors = [][]string{
 	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history",
 		"internal/testkit/storetest", "internal/bridge"},
 	{"migrations", "internal/testkit/sim", "sqlite"},
-	{".", "internal/doctor"},
+	{"scheduler", "internal/doctor"},
 	{"internal/operate", "internal/server/reqbody", "internal/bench/lateness"},
 	{"internal/server/view"}, // the codes of errors are those of pages, too
 	{"dashboard", "delaytasktest", "internal/server/compat", "internal/server/config", "internal/server/push"},
@@ -59,7 +61,11 @@ var floors = [][]string{
 
 // own narrows the floors where a package may know only a few others.
 var own = map[string][]string{
-	"processor":                {},
+	".":                        {"internal/ids"},
+	"report":                   {"."},
+	"internal/request":         {"."},
+	"processor":                {".", "internal/request", "report"},
+	"internal/ids":             {},
 	"internal/row":             {},
 	"internal/redact":          {},
 	"internal/sentence":        {},
@@ -71,37 +77,39 @@ var own = map[string][]string{
 	"internal/testkit/linear":  {"internal/testkit/journal"},
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},
 	"internal/wire":            {},
-	"internal/bulk":            {"internal/audit", "internal/row", "internal/store", "processor"},
+	"internal/bulk":            {"internal/audit", "internal/row", "internal/store", "processor", ".", "report"},
 	"internal/spec":            {},
 	// What is changed by request knows nothing of what runs.
 	"internal/engine/control": {"internal/engine/events", "internal/engine/table", "internal/lifecycle",
-		"internal/listing", "internal/row", "internal/save", "internal/store", "processor"},
-	"internal/schedule": {"internal/row", "internal/spec", "processor"},
-	"internal/forecast": {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor"},
+		"internal/listing", "internal/row", "internal/save", "internal/store", "processor", ".", "internal/request"},
+	"internal/schedule": {"internal/row", "internal/spec", "processor", "."},
+	"internal/forecast": {"internal/row", "internal/spec", "internal/schedule", "internal/store", "processor", ".",
+		"report"},
 	"internal/overview": {"internal/cluster", "internal/forecast", "internal/listing", "internal/redact",
-		"internal/rollup", "internal/row", "internal/sentence", "internal/store", "processor"},
-	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
+		"internal/rollup", "internal/row", "internal/sentence", "internal/store", "processor", ".", "report"},
+	"internal/server/access":    {"internal/row", "processor", "."}, // of processor: which tags there are
 	"internal/server/browser":   {},
 	"internal/server/encrypted": {},
 	"internal/server/otlp":      {},
 	"internal/runqueue":         {"internal/row", "internal/timer"},
 	"internal/testkit/stall":    {},
 	"internal/server/traces":    {},
-	"processor/webhook":         {"processor"},
-	"scanner":                   {"internal/row", "processor"},
+	"processor/webhook":         {"processor", "."},
+	"scanner":                   {"internal/row", "processor", "."},
 	// Of redact: how secrets are masked before * stand for their digits.
 	"internal/listing": {"internal/redact", "internal/row", "internal/store"},
-	"internal/audit":   {"internal/row", "internal/store", "processor"},
-	"internal/wake":    {"internal/metrics", "internal/row", "processor"},
-	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
-	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
-	// Of cluster: the last id.
-	"internal/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor"},
-	"internal/memstore": {"internal/row", "internal/store", "processor"},
+	"internal/audit":   {"internal/row", "internal/store", "processor", ".", "report"},
+	"internal/wake":    {"internal/metrics", "internal/row", "processor", "."},
+	// Of row: how errors are told. Of webhook: how a call is signed.
+	"client": {"internal/wire", "internal/batch", "internal/row", "processor", "processor/webhook", ".",
+		"report", "internal/ids", "internal/request"},
+	"internal/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor", "internal/ids", "."},
+	"internal/memstore": {"internal/row", "internal/store", "processor", "internal/ids", "."},
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
-var standard = []string{"processor", "internal/row", "internal/testkit/journal", "internal/redact",
+var standard = []string{".", "report", "processor", "internal/request", "internal/ids", "internal/row",
+	"internal/testkit/journal", "internal/redact",
 	"internal/sentence"}
 
 // only says where a foreign module may be imported, tests included where the value says so.
@@ -113,15 +121,15 @@ var only = map[string]struct {
 	"github.com/testcontainers":     {packages: []string{"internal/testkit/dbtest"}, tests: true},
 	"github.com/go-json-experiment": {packages: []string{"internal/server/compat", "internal/server/api"}, tests: true},
 	"github.com/go-sql-driver": {packages: []string{"internal/sqlstore", "internal/testkit/dbtest",
-		"bench/peers", "migrations", ".", "test/system/chaos"}},
+		"bench/peers", "migrations", "scheduler", "test/system/chaos"}},
 	"modernc.org/sqlite": {packages: []string{"internal/sqlitedriver", "internal/testkit/dbtest", "bench/peers",
-		"migrations", "."}},
+		"migrations", "scheduler"}},
 	"github.com/pressly/goose": {packages: []string{"migrations"}},
 	"github.com/knadh/koanf":   {packages: []string{"internal/server/config"}},
 	"github.com/spf13/cobra":   {packages: []string{"cmd"}},
 	"github.com/prometheus": {packages: []string{"metrics", "=internal/server",
-		"bench", "."}},
-	"go.opentelemetry.io/otel": {packages: []string{".", "cmd", "=internal/server", "internal/server/api",
+		"bench", "scheduler"}},
+	"go.opentelemetry.io/otel": {packages: []string{"scheduler", "cmd", "=internal/server", "internal/server/api",
 		"internal/server/otlp", "internal/server/traces"}},
 	// What exports spans is the choice of a program, not of the library.
 	"go.opentelemetry.io/otel/sdk":       {packages: []string{"internal/server/otlp"}},
@@ -144,7 +152,7 @@ var only = map[string]struct {
 	"github.com/stretchr/testify":       {},
 	"go.uber.org/goleak":                {},
 	"pgregory.net/rapid":                {packages: []string{"internal/testkit/storetest", "internal/spec"}},
-	"github.com/jmoiron/sqlx": {packages: []string{"internal/sqlstore", "internal/bench", ".", "cmd",
+	"github.com/jmoiron/sqlx": {packages: []string{"internal/sqlstore", "internal/bench", "scheduler", "cmd",
 		"bench", "test", "examples/orm"}},
 	"gorm.io":            {packages: []string{"examples/orm"}, tests: true},
 	"entgo.io":           {packages: []string{"examples/orm"}, tests: true},
@@ -188,13 +196,13 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/timer", "database/sql", false, "no database"},
 		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},
 		{"internal/server/api", "github.com/prometheus/client_golang/prometheus", false, "only metrics"},
-		{".", "github.com/testcontainers/testcontainers-go", true, "only internal/testkit/dbtest"},
+		{"scheduler", "github.com/testcontainers/testcontainers-go", true, "only internal/testkit/dbtest"},
 		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
 		{"test/api", "github.com/Shopify/toxiproxy/v2", true, "only test/system/chaos"},
-		{"client", module, false, "may know only"},
+		{"client", module + "/scheduler", false, "may know only"},
 		{"client", "database/sql", false, "no database"},
 		{"internal/engine", "go.opentelemetry.io/otel/trace", false, "internal/server/traces"},
-		{".", "go.opentelemetry.io/otel/sdk/trace", false, "only internal/server/otlp"},
+		{"scheduler", "go.opentelemetry.io/otel/sdk/trace", false, "only internal/server/otlp"},
 		{"internal/server", "go.opentelemetry.io/otel/exporters/otlp/otlptrace", false, "only internal/server/otlp"},
 
 		{"processor", "golang.org/x/time/rate", false, "standard library"},
@@ -207,9 +215,9 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/engine", module + "/internal/memstore", true, ""},
 		{"internal/engine", "go.uber.org/goleak", true, ""},
 		{"internal/engine", module + "/internal/clock", false, ""},
-		{"cmd/delaytask", module, false, ""},
-		{".", "go.opentelemetry.io/otel/trace", false, ""},
-		{".", "go.opentelemetry.io/otel/sdk/trace", true, ""},
+		{"cmd/delaytask", module + "/scheduler", false, ""},
+		{"scheduler", "go.opentelemetry.io/otel/trace", false, ""},
+		{"scheduler", "go.opentelemetry.io/otel/sdk/trace", true, ""},
 	} {
 		got := forbidden(tt.pkg, tt.imported, tt.test)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {

@@ -72,7 +72,6 @@ var oldWords = map[string]string{
 	"outsider":  "external client",
 	"patiently": "slow retry",
 	"popline":   "pop queue",
-	"popper":    "waiter",
 	"portion":   "batch size",
 	"quarrel":   "lock conflict",
 	"rhythm":    "interval",

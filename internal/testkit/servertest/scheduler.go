@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/processor/webhook"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Each runs f on each kind of database, in parallel.
@@ -29,13 +29,13 @@ func Each(t *testing.T, f func(t *testing.T, db dbtest.Database)) {
 
 // Open returns a scheduler on a database, which is stopped when the test ends. It logs nothing unless the test says
 // where to.
-func Open(t testing.TB, dsn string, c delaytask.Config) *delaytask.Scheduler {
+func Open(t testing.TB, dsn string, c scheduler.Config) *scheduler.Scheduler {
 	t.Helper()
 	c.Migrate = true
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s, err := delaytask.Open(t.Context(), dsn, c)
+	s, err := scheduler.Open(t.Context(), dsn, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func Open(t testing.TB, dsn string, c delaytask.Config) *delaytask.Scheduler {
 }
 
 // Stop stops a scheduler, for the second time too.
-func Stop(t testing.TB, s *delaytask.Scheduler) {
+func Stop(t testing.TB, s *scheduler.Scheduler) {
 	t.Helper()
 	if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Errorf("stop: %v", err)

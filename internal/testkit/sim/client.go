@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // client is code of a program that uses the library in its own process. It ends with the process.
@@ -64,7 +64,7 @@ func (c *client) op() string { return fmt.Sprintf("%s client %d op %d", c.name, 
 // save stores tasks, and saves those again whose outcome is not known.
 func (c *client) save(d draw, n int) {
 	w := c.world
-	tasks := make([]processor.Save, n)
+	tasks := make([]delaytask.Save, n)
 	for i := range tasks {
 		tasks[i] = w.task(d, fmt.Sprintf("%s.%d", c.op(), i))
 		if d.chance(.2) {
@@ -86,7 +86,7 @@ func (c *client) save(d draw, n int) {
 }
 
 // saveOnce returns the tasks whose outcome is unknown, with the ids to save them again with.
-func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) (unknown []processor.Save) {
+func (c *client) saveOnce(ctx context.Context, tasks []delaytask.Save, try int) (unknown []delaytask.Save) {
 	w := c.world
 	ops := make([]string, len(tasks))
 	for i, task := range tasks {
@@ -110,18 +110,18 @@ func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) 
 
 // results saves one task alone, and several in one call. An error before anything is sent is the answer to each of
 // them: the outcome of a task that is saved again stays unknown.
-func (c *client) results(ctx context.Context, tasks []processor.Save) []processor.SaveResult {
+func (c *client) results(ctx context.Context, tasks []delaytask.Save) []delaytask.SaveResult {
 	if len(tasks) == 1 {
 		id, _, err := c.engine.Save(ctx, tasks[0])
-		return []processor.SaveResult{{ID: id, Err: err}}
+		return []delaytask.SaveResult{{ID: id, Err: err}}
 	}
 	results, err := c.engine.SaveAll(ctx, tasks)
 	if results == nil {
-		results = make([]processor.SaveResult, len(tasks))
+		results = make([]delaytask.SaveResult, len(tasks))
 		for i, task := range tasks {
 			results[i].Err = err
 			if task.ID != 0 {
-				results[i].Err = &processor.OutcomeUnknownError{ID: task.ID, Err: err}
+				results[i].Err = &delaytask.OutcomeUnknownError{ID: task.ID, Err: err}
 			}
 		}
 	}
@@ -129,13 +129,13 @@ func (c *client) results(ctx context.Context, tasks []processor.Save) []processo
 }
 
 // task is one to be saved. Most are due within seconds.
-func (w *world) task(d draw, body string) processor.Save {
+func (w *world) task(d draw, body string) delaytask.Save {
 	delay := oneOf(d, 0, d.between(0, time.Second), d.between(time.Second, 3*time.Second),
 		d.between(2*time.Second, 8*time.Second))
 	if d.chance(.02) {
 		delay = time.Hour
 	}
-	task := processor.Save{
+	task := delaytask.Save{
 		Tag: oneOf(d, tags[0], tags[0], tags[1], evenTags[0], popTags[0]), Body: []byte(body),
 		Delay: delay.Round(time.Millisecond), Priority: d.IntN(5),
 	}
@@ -150,7 +150,7 @@ func (w *world) task(d draw, body string) processor.Save {
 
 // call is the event of a save that is asked for. A delay counts from now, by any clock that the process may believe in.
 // A moment is the same by every clock.
-func call(op string, task processor.Save, clock *listener) journal.Event {
+func call(op string, task delaytask.Save, clock *listener) journal.Event {
 	asked := journal.Event{
 		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: task.At,
 	}
@@ -198,7 +198,7 @@ func patience(d draw) time.Duration {
 
 // saved is the answer to a save. Every error but an unknown outcome says that nothing was stored.
 func saved(id int64, err error) (int64, journal.Class) {
-	if unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err); ok {
+	if unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err); ok {
 		return unknown.ID, journal.Unknown
 	}
 	class := classOf(err)
@@ -213,14 +213,14 @@ func classOf(err error) journal.Class {
 	switch {
 	case err == nil:
 		return journal.OK
-	case errors.Is(err, processor.ErrDuplicate):
+	case errors.Is(err, delaytask.ErrDuplicate):
 		return journal.Duplicate
-	case errors.Is(err, processor.ErrNotFound):
+	case errors.Is(err, delaytask.ErrNotFound):
 		return journal.NotFound
-	case errors.Is(err, processor.ErrLeaseLost):
+	case errors.Is(err, delaytask.ErrLeaseLost):
 		return journal.LeaseLost
-	case errors.Is(err, processor.ErrFinished), errors.Is(err, processor.ErrNotPending),
-		errors.Is(err, processor.ErrNotFailed):
+	case errors.Is(err, delaytask.ErrFinished), errors.Is(err, delaytask.ErrNotPending),
+		errors.Is(err, delaytask.ErrNotFailed):
 		return journal.WrongStatus
 	case row.ClassOf(err) != row.ClassUnknown:
 		return journal.Refused
@@ -242,13 +242,13 @@ type external struct {
 	world *world
 	id    int
 	name  string
-	ids   *cluster.IDs
+	ids   *ids.Source
 	n     int
 }
 
 func (w *world) newExternal(id int) *external {
-	ids := cluster.NewIDs(cluster.RandomNode(), time.Now)
-	return &external{world: w, id: id, name: fmt.Sprintf("external client %d", id), ids: ids}
+	source := ids.NewSource(ids.RandomNode(), time.Now)
+	return &external{world: w, id: id, name: fmt.Sprintf("external client %d", id), ids: source}
 }
 
 func (e *external) work() {
@@ -269,7 +269,7 @@ func (e *external) work() {
 }
 
 // save tries once, and returns what is known then.
-func (e *external) save(d draw, task processor.Save, try int) journal.Class {
+func (e *external) save(d draw, task delaytask.Save, try int) journal.Class {
 	w := e.world
 	l, eng := w.anyLife(d)
 	if eng == nil {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/memstore"
@@ -126,7 +127,7 @@ func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, 
 
 func (f *fleet) join(i int) error {
 	registry := &processor.Registry{}
-	err := registry.Register("task", processor.Func(func(_ context.Context, task *processor.Task) error {
+	err := registry.Register("task", processor.Func(func(_ context.Context, task *delaytask.Task) error {
 		late := time.Since(task.Expected)
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -172,7 +173,7 @@ func (f *fleet) save(tasks int, length time.Duration, tell func(time.Duration, i
 	began, every := time.Now(), length/time.Duration(tasks)
 	told := time.Hour
 	for i := range tasks {
-		task := processor.Save{Tag: "task", Body: []byte{}, Delay: 4 * time.Second}
+		task := delaytask.Save{Tag: "task", Body: []byte{}, Delay: 4 * time.Second}
 		if _, _, err := f.engines[i%len(f.engines)].Save(context.Background(), task); err != nil {
 			return err
 		}

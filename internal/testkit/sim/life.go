@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -246,7 +247,7 @@ func (l *life) stop() {
 		return
 	}
 	class := journal.OK
-	if err != nil && !errors.Is(err, processor.ErrGraceEnded) {
+	if err != nil && !errors.Is(err, delaytask.ErrGraceEnded) {
 		class = journal.Failed
 	}
 	l.link.End()

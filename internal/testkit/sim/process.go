@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // process is every processor of a node.
-func (l *life) process(ctx context.Context, task *processor.Task) error {
+func (l *life) process(ctx context.Context, task *delaytask.Task) error {
 	w := l.world
 	w.work.Add(1)
 	defer w.work.Done()
@@ -27,7 +28,7 @@ func (l *life) process(ctx context.Context, task *processor.Task) error {
 }
 
 // started writes down an execution, before it does anything. It was decided on at the given moment, or later.
-func (l *life) started(task *processor.Task, decided time.Time) (op string) {
+func (l *life) started(task *delaytask.Task, decided time.Time) (op string) {
 	w := l.world
 	op = fmt.Sprintf("run %d", w.runs.Add(1))
 	w.note(l.name, journal.RunStart, journal.Event{
@@ -39,7 +40,7 @@ func (l *life) started(task *processor.Task, decided time.Time) (op string) {
 }
 
 // told is what a processor was told of the schedule of its task.
-func told(task *processor.Task) string {
+func told(task *delaytask.Task) string {
 	if task.Schedule == nil {
 		return ""
 	}
@@ -47,12 +48,12 @@ func told(task *processor.Task) string {
 }
 
 // subject is what behaviour depends on: the runs of a schedule share their body.
-func subject(task *processor.Task) string { return string(task.Body) + told(task) }
+func subject(task *delaytask.Task) string { return string(task.Body) + told(task) }
 
 var errTask = errors.New("as its task wants it")
 
 // behave does what the seed wants of this version of the task. After the faults every task succeeds at once.
-func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class, error) {
+func (l *life) behave(ctx context.Context, task *delaytask.Task) (journal.Class, error) {
 	w := l.world
 	if w.isCalm() {
 		return l.workUntil(ctx, w.pace(task), w.over)
@@ -111,11 +112,11 @@ func (l *life) workUntil(ctx context.Context, d time.Duration, ends <-chan struc
 	case <-ctx.Done():
 	}
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, processor.ErrStopping):
+	case errors.Is(cause, delaytask.ErrStopping):
 		return journal.Interrupted, ctx.Err()
-	case errors.Is(cause, processor.ErrLeaseLost):
+	case errors.Is(cause, delaytask.ErrLeaseLost):
 		return journal.LeaseLost, ctx.Err()
-	case errors.Is(cause, processor.ErrCancelled):
+	case errors.Is(cause, delaytask.ErrCancelled):
 		return journal.Cancelled, ctx.Err()
 	default:
 		return journal.Failed, ctx.Err()
@@ -123,7 +124,7 @@ func (l *life) workUntil(ctx context.Context, d time.Duration, ends <-chan struc
 }
 
 // answer ends a task that was handed over, by its token, at any node; or never.
-func (w *world) answer(task *processor.Task) {
+func (w *world) answer(task *delaytask.Task) {
 	d := w.draw("answer"+subject(task), int(task.Version))
 	if d.chance(.2) || !w.rest(d.between(0, 4*time.Second)) {
 		return
@@ -172,7 +173,7 @@ func (p *popClient) work() {
 
 // handle is what a caller does with a task that it has popped. Nothing of it counts once the node is gone. The node
 // handed the task out some milliseconds before the Pop returned, and a failover may lie between.
-func (p *popClient) handle(task *processor.Task, asked time.Time) {
+func (p *popClient) handle(task *delaytask.Task, asked time.Time) {
 	op := p.started(task, asked)
 	d := p.world.draw("popped"+string(task.Body), int(task.Version))
 	if p.world.isCalm() || !d.chance(p.world.misbehaving) {
@@ -197,7 +198,7 @@ func (p *popClient) handle(task *processor.Task, asked time.Time) {
 }
 
 // finish ends the task as told, and once more where the answer was not clear.
-func (p *popClient) finish(op string, task *processor.Task, class journal.Class, end func() error) {
+func (p *popClient) finish(op string, task *delaytask.Task, class journal.Class, end func() error) {
 	p.world.note(p.name, journal.RunEnd, journal.Event{Op: op, ID: task.ID, Version: task.Version, Error: class})
 	told := classOf(end())
 	if told == journal.Unknown {

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/engine/control"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedule"
 	"github.com/delaytask/delaytask/internal/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // keeper is an operator of one schedule, who works through any node.
@@ -129,7 +130,7 @@ func (k *keeper) save(d draw) func(context.Context, *engine.Engine) error {
 	case 1:
 		body = bad + k.name
 	}
-	save, err := processor.NewSchedule(k.name, processor.Spec{}, tag, body, processor.Limits{}, options...)
+	save, err := request.NewSchedule(k.name, delaytask.Spec{}, tag, body, request.Limits{}, options...)
 	if err != nil {
 		panic(err)
 	}
@@ -140,7 +141,7 @@ func (k *keeper) save(d draw) func(context.Context, *engine.Engine) error {
 }
 
 // define draws the ticks of a schedule and its settings. Schedules with a tick in each second are few.
-func (k *keeper) define(d draw) (lines []string, options []processor.Option) {
+func (k *keeper) define(d draw) (lines []string, options []delaytask.Option) {
 	seconds := oneOf(d, 1+d.IntN(3), 2+d.IntN(5), 4+d.IntN(12), 20+d.IntN(100))
 	if k.id%4 == 0 {
 		seconds = 1 + d.IntN(4) // ticks fall due while its slow runs are open
@@ -158,28 +159,28 @@ func (k *keeper) define(d draw) (lines []string, options []processor.Option) {
 		lines = []string{fmt.Sprintf("@every %ds", seconds)}
 	}
 	options = append(options,
-		processor.WithMissed(oneOf(d, processor.MissedOnce, processor.MissedSkip, processor.MissedAll)),
-		processor.WithKeepRuns(1000))
-	overlap := oneOf(d, processor.OverlapSkip, processor.OverlapQueueOne, processor.OverlapReplace,
-		processor.OverlapAllow)
-	options = append(options, processor.WithOverlap(overlap))
-	if overlap == processor.OverlapAllow {
-		options = append(options, processor.WithMaxOpen(1+d.IntN(4)))
+		delaytask.WithMissed(oneOf(d, delaytask.MissedOnce, delaytask.MissedSkip, delaytask.MissedAll)),
+		delaytask.WithKeepRuns(1000))
+	overlap := oneOf(d, delaytask.OverlapSkip, delaytask.OverlapQueueOne, delaytask.OverlapReplace,
+		delaytask.OverlapAllow)
+	options = append(options, delaytask.WithOverlap(overlap))
+	if overlap == delaytask.OverlapAllow {
+		options = append(options, delaytask.WithMaxOpen(1+d.IntN(4)))
 	}
 	if d.chance(.2) {
-		options = append(options, processor.WithStartWithin(d.between(time.Second, 8*time.Second)))
+		options = append(options, delaytask.WithStartWithin(d.between(time.Second, 8*time.Second)))
 	}
 	if d.chance(.2) {
-		options = append(options, processor.WithPauseAfter(1+d.IntN(3)))
+		options = append(options, delaytask.WithPauseAfter(1+d.IntN(3)))
 	}
 	if d.chance(.15) {
-		options = append(options, processor.WithMaxRuns(1+d.IntN(9)))
+		options = append(options, delaytask.WithMaxRuns(1+d.IntN(9)))
 	}
 	if d.chance(.3) {
-		options = append(options, processor.WithJitter(d.between(0, 5*time.Second)))
+		options = append(options, delaytask.WithJitter(d.between(0, 5*time.Second)))
 	}
 	if d.chance(.2) {
-		options = append(options, processor.WithRetryPastNext())
+		options = append(options, delaytask.WithRetryPastNext())
 	}
 	return lines, options
 }
@@ -227,8 +228,8 @@ func (k *keeper) retry(d draw) {
 // pace is how long a run takes that behaves. Slow ones let ticks fall due meanwhile, but not those that catch up: they
 // would keep all slots. Once the faults are over, slow runs of each second would keep a tag's only slot, and its tasks
 // late.
-func (w *world) pace(task *processor.Task) time.Duration {
-	if !isSlow(task) || task.Schedule.Cause != processor.CauseTick {
+func (w *world) pace(task *delaytask.Task) time.Duration {
+	if !isSlow(task) || task.Schedule.Cause != delaytask.CauseTick {
 		return time.Millisecond
 	}
 	d := w.draw("pace", int(task.Schedule.Tick.Unix()))
@@ -239,8 +240,8 @@ func (w *world) pace(task *processor.Task) time.Duration {
 	return oneOf(d, time.Millisecond, d.between(0, slowest))
 }
 
-func isSlow(task *processor.Task) bool { return isRun(task, slow) }
+func isSlow(task *delaytask.Task) bool { return isRun(task, slow) }
 
-func isRun(task *processor.Task, kind string) bool {
+func isRun(task *delaytask.Task, kind string) bool {
 	return task.Schedule != nil && strings.HasPrefix(string(task.Body), kind)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
@@ -30,12 +31,12 @@ func main() {
 }
 
 func run(ctx context.Context, out string) error {
-	s, err := delaytask.Open(ctx, "sqlite:"+filepath.Join(out, "tasks.db"), delaytask.Config{Migrate: true})
+	s, err := scheduler.Open(ctx, "sqlite:"+filepath.Join(out, "tasks.db"), scheduler.Config{Migrate: true})
 	if err != nil {
 		return err
 	}
 	ran := make(chan struct{}, 1)
-	process := processor.Func(func(context.Context, *processor.Task) error {
+	process := processor.Func(func(context.Context, *delaytask.Task) error {
 		ran <- struct{}{}
 		return nil
 	})
@@ -55,7 +56,7 @@ func run(ctx context.Context, out string) error {
 	return s.Stop(ctx)
 }
 
-func walk(ctx context.Context, s *delaytask.Scheduler, ran <-chan struct{}, folder func(name string) string) error {
+func walk(ctx context.Context, s *scheduler.Scheduler, ran <-chan struct{}, folder func(name string) string) error {
 	if err := coverage.ClearCounters(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // hostile lists texts that are markup or script where a page forgets that they are text. What they make has the class
@@ -52,8 +53,8 @@ func (b *tab) harmless(page string) {
 func TestHostileTextIsText(t *testing.T) {
 	t.Parallel()
 	all := strings.Join(hostile, " ")
-	s := serve(t, "", delaytask.Config{NodeName: hostile[0] + hostile[1], Address: "https://example.com/" + hostile[1]})
-	fails := func(context.Context, *processor.Task) error { return errors.New(all) }
+	s := serve(t, "", scheduler.Config{NodeName: hostile[0] + hostile[1], Address: "https://example.com/" + hostile[1]})
+	fails := func(context.Context, *delaytask.Task) error { return errors.New(all) }
 	servertest.OK(t, s.Register("mail.send", processor.Func(fails)))
 	servertest.OK(t, s.Start(t.Context()))
 	save := func(name, tag string, delay time.Duration) {
@@ -116,7 +117,7 @@ func TestHostileTextIsText(t *testing.T) {
 // the list, at a page of each, and in the audit log once they are removed.
 func TestHostileAddressesAreText(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "", delaytask.Config{})
+	s := serve(t, "", scheduler.Config{})
 	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
 	var ids []int64
 	for i, address := range addresses() {

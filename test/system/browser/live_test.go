@@ -10,12 +10,13 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // TestAPageRefreshesWhileNothingIsInItsWay changes tasks beside a list that someone looks at.
 func TestAPageRefreshesWhileNothingIsInItsWay(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "", delaytask.Config{}) // nothing runs, so nothing changes by itself
+	s := serve(t, "", scheduler.Config{}) // nothing runs, so nothing changes by itself
 	appears := func() string {
 		t.Helper()
 		return fmt.Sprintf("document.getElementById('t%d')", s.save(t, "new", "mail.send", "ok", 100*time.Hour))

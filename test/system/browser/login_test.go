@@ -13,13 +13,13 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // TestASessionBeginsAndEnds signs in to the service by mouse, by keyboard and without script, and out of it by the
@@ -32,7 +32,7 @@ func TestASessionBeginsAndEnds(t *testing.T) {
 	service, err := server.Open(t.Context(), c, quiet)
 	servertest.OK(t, err)
 	servertest.Run(t, service)
-	scheduler := servertest.Open(t, c.DSN, delaytask.Config{})
+	scheduler := servertest.Open(t, c.DSN, scheduler.Config{})
 	id, err := scheduler.SaveDelayTask(t.Context(), "mail.send", "a body", time.Hour)
 	servertest.OK(t, err)
 	stored := bridge.Store(scheduler).(*sqlstore.Store)

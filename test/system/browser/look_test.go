@@ -14,9 +14,9 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // look is a page.
@@ -105,7 +105,7 @@ var sizes = []struct {
 // everything. The tab fails the test for what a page does beyond being shown, axe-core for what keeps people out.
 func TestEveryPageLooksRight(t *testing.T) {
 	t.Parallel()
-	s, empty := full(t, ""), serve(t, "", delaytask.Config{})
+	s, empty := full(t, ""), serve(t, "", scheduler.Config{})
 	ofNothing := slices.DeleteFunc(slices.Clone(pages), func(l look) bool { return strings.Contains(l.path, "/") })
 	for name, looks := range map[string][]look{"pages": pages, "states": states} {
 		t.Run(name, func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 // TestUnderEveryPrefix walks through a dashboard at the root, in a mux, and behind proxies.
 func TestUnderEveryPrefix(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "", delaytask.Config{})
+	s := serve(t, "", scheduler.Config{})
 	listen := func(pattern string, h http.Handler) string {
 		mux := http.NewServeMux()
 		mux.Handle(pattern, h)

@@ -22,12 +22,13 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // site is a dashboard that listens, and its scheduler.
 type site struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	pages  http.Handler
 	url    string // with a slash at its end
 	ids    map[string]int64
@@ -36,14 +37,14 @@ type site struct {
 }
 
 // serve opens a database, a new file by default, and serves its dashboard to an admin.
-func serve(t *testing.T, dsn string, cfg delaytask.Config) *site {
+func serve(t *testing.T, dsn string, cfg scheduler.Config) *site {
 	t.Helper()
 	if dsn == "" {
 		dsn = "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
 	}
 	cfg.Logger, cfg.StopGrace, cfg.Migrate = quiet, -1, true
 	cfg.MaxAttempts, cfg.Backoff = 3, processor.Constant(time.Millisecond)
-	scheduler, err := delaytask.Open(t.Context(), dsn, cfg)
+	scheduler, err := scheduler.Open(t.Context(), dsn, cfg)
 	servertest.OK(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -73,7 +74,7 @@ func (s *site) as(t *testing.T, o dashboard.Options) *site {
 }
 
 // run does as the body of a task says. A failure says the same in lines of which lists show the first.
-func (s *site) run(ctx context.Context, task *processor.Task) error {
+func (s *site) run(ctx context.Context, task *delaytask.Task) error {
 	switch body := string(task.Body); {
 	case strings.HasPrefix(body, "fail ") && !s.mended.Load():
 		return errors.New(body[5:] + "\n\tat mail.go:17\n\tat main.go:4")
@@ -97,7 +98,7 @@ func (s *site) save(t *testing.T, name, tag, body string, delay time.Duration, o
 // failing and forsaken, an hour of history, a schedule and a receiver.
 func full(t *testing.T, dsn string) *site {
 	t.Helper()
-	s, ctx := serve(t, dsn, delaytask.Config{NodeName: "shop-1"}), t.Context()
+	s, ctx := serve(t, dsn, scheduler.Config{NodeName: "shop-1"}), t.Context()
 	for _, tag := range []string{"mail.send", "order.close", "report/daily", "export"} {
 		servertest.OK(t, s.Register(tag, processor.Func(s.run)))
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/scheduler"
 	"github.com/delaytask/delaytask/test/system/chaos/audit"
 )
 
@@ -31,7 +31,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if s.opts.single {
 		db.DSN = db.Members[0] // which is the first primary
 	}
-	sch, err := delaytask.Open(ctx, db.DSN, delaytask.Config{Migrate: true})
+	sch, err := scheduler.Open(ctx, db.DSN, scheduler.Config{Migrate: true})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/scheduler"
 	"github.com/delaytask/delaytask/test/system/chaos/role"
 )
 
@@ -20,7 +21,7 @@ func (o options) hasSchedules() bool { return o.only == "" && o.old == "" }
 // periods are those of the schedules, in seconds. The names end with them.
 var periods = []int{1, 2, 3, 5}
 
-func (s *stage) saveSchedules(ctx context.Context, to *delaytask.Scheduler) error {
+func (s *stage) saveSchedules(ctx context.Context, to *scheduler.Scheduler) error {
 	if !s.opts.hasSchedules() {
 		return nil
 	}

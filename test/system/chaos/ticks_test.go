@@ -8,13 +8,14 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestMain(m *testing.M) { os.Exit(dbtest.WithServers(m).Run()) }
 
 func TestEachLawOfSchedulesIsBrokenByItsRows(t *testing.T) {
 	d := dbtest.New(t, dbtest.MariaDB)
-	s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})
+	s, err := scheduler.Open(t.Context(), d.DSN, scheduler.Config{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,15 @@ import (
 	"os"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-var CloseOrder = delaytask.NewKind[int]("order.close")
+var CloseOrder = processor.NewKind[int]("order.close")
 
 func main() {
 	ctx := context.Background()
-	tasks, err := delaytask.Open(ctx, os.Getenv("DSN"), delaytask.Config{})
+	tasks, err := scheduler.Open(ctx, os.Getenv("DSN"), scheduler.Config{})
 	if err != nil {
 		panic(err)
 	}

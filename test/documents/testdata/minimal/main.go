@@ -5,11 +5,11 @@ import (
 	"context"
 	"log"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func main() {
-	tasks, err := delaytask.Open(context.Background(), "root@tcp(127.0.0.1:3306)/test", delaytask.Config{Migrate: true})
+	tasks, err := scheduler.Open(context.Background(), "root@tcp(127.0.0.1:3306)/test", scheduler.Config{Migrate: true})
 	if err != nil {
 		log.Fatal(err)
 	}

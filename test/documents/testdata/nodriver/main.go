@@ -7,15 +7,15 @@ import (
 	"log"
 	"os"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func main() {
-	_, err := delaytask.Open(context.Background(), "sqlite:nodriver.db", delaytask.Config{})
+	_, err := scheduler.Open(context.Background(), "sqlite:nodriver.db", scheduler.Config{})
 	if _, statErr := os.Stat("nodriver.db"); !errors.Is(statErr, os.ErrNotExist) {
 		log.Fatal("it has made a file")
 	}
-	if errors.Is(err, delaytask.ErrUnknownDriver) {
+	if errors.Is(err, scheduler.ErrUnknownDriver) {
 		log.Fatal(err)
 	}
 }

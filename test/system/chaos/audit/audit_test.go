@@ -8,16 +8,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 func audited(t *testing.T, d dbtest.Database) *sql.DB {
 	t.Helper()
-	s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})
+	s, err := scheduler.Open(t.Context(), d.DSN, scheduler.Config{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
@@ -23,6 +22,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/internal/testkit/usage"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 type Order struct {
@@ -129,9 +129,9 @@ const openEvery = 300 * time.Millisecond
 
 // open waits for a database that is away. The caller stops the scheduler before it calls release.
 func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
-	_ *delaytask.Scheduler, release func() error, err error,
+	_ *scheduler.Scheduler, release func() error, err error,
 ) {
-	cfg := delaytask.Config{
+	cfg := scheduler.Config{
 		Logger:      slog.New(slog.NewTextHandler(log, nil)).With("process", o.Name),
 		NodeName:    nodeName,
 		TTR:         TTR,
@@ -145,7 +145,7 @@ func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
 		if err == nil {
 			return s, release, nil
 		}
-		if errors.Is(err, delaytask.ErrInvalidConfig) {
+		if errors.Is(err, scheduler.ErrInvalidConfig) {
 			return nil, nil, err
 		}
 		cfg.Logger.InfoContext(ctx, "cannot begin yet", "err", err)
@@ -155,9 +155,9 @@ func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
 	}
 }
 
-// try does what delaytask.Open does, with a recorder between the engine and its store, and a bad network for wake-ups.
-func try(ctx context.Context, o Order, cfg delaytask.Config, j *nodeJournal) (
-	_ *delaytask.Scheduler, release func() error, err error,
+// try does what scheduler.Open does, with a recorder between the engine and its store, and a bad network for wake-ups.
+func try(ctx context.Context, o Order, cfg scheduler.Config, j *nodeJournal) (
+	_ *scheduler.Scheduler, release func() error, err error,
 ) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -179,5 +179,5 @@ func try(ctx context.Context, o Order, cfg delaytask.Config, j *nodeJournal) (
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	return made.(*delaytask.Scheduler), release, nil
+	return made.(*scheduler.Scheduler), release, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
-	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 func TestBodySaysWhatToDo(t *testing.T) {
@@ -44,18 +44,18 @@ func TestOperations(t *testing.T) {
 	end(delaytask.ErrStopping)
 	for _, tt := range []struct {
 		d    operation
-		task processor.Task
+		task delaytask.Task
 		want journal.Class
 	}{
-		{operation{verb: succeed}, processor.Task{Attempt: 1}, journal.OK},
-		{operation{slow, time.Hour}, processor.Task{Attempt: 1}, journal.Interrupted},
-		{operation{ignore, time.Millisecond}, processor.Task{Attempt: 1}, journal.OK},
-		{operation{verb: failOnce}, processor.Task{Attempt: 1}, journal.Failed},
-		{operation{verb: failOnce}, processor.Task{Attempt: 2}, journal.OK},
-		{operation{verb: fail}, processor.Task{Attempt: 3}, journal.Failed},
-		{operation{verb: permanent}, processor.Task{Attempt: 1}, journal.Permanent},
-		{operation{snooze, time.Second}, processor.Task{Version: 1}, journal.Snoozed},
-		{operation{snooze, time.Second}, processor.Task{Version: 3}, journal.OK},
+		{operation{verb: succeed}, delaytask.Task{Attempt: 1}, journal.OK},
+		{operation{slow, time.Hour}, delaytask.Task{Attempt: 1}, journal.Interrupted},
+		{operation{ignore, time.Millisecond}, delaytask.Task{Attempt: 1}, journal.OK},
+		{operation{verb: failOnce}, delaytask.Task{Attempt: 1}, journal.Failed},
+		{operation{verb: failOnce}, delaytask.Task{Attempt: 2}, journal.OK},
+		{operation{verb: fail}, delaytask.Task{Attempt: 3}, journal.Failed},
+		{operation{verb: permanent}, delaytask.Task{Attempt: 1}, journal.Permanent},
+		{operation{snooze, time.Second}, delaytask.Task{Version: 1}, journal.Snoozed},
+		{operation{snooze, time.Second}, delaytask.Task{Version: 3}, journal.OK},
 	} {
 		if got := returned(tt.d.do(ended, &tt.task)); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.d, got, tt.want)
@@ -88,7 +88,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 func TestWhatIsOverdueIsCountedUpToABound(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})
+		s, err := scheduler.Open(t.Context(), d.DSN, scheduler.Config{Migrate: true})
 		if err != nil {
 			t.Fatal(err)
 		}

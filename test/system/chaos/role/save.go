@@ -19,6 +19,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 )
 
 type saver struct {
-	*delaytask.Scheduler
+	*scheduler.Scheduler
 	journal *nodeJournal
 	db      *sql.DB // for transactions of a caller
 	rand    *rand.Rand
@@ -45,7 +46,7 @@ type saver struct {
 
 // save makes tasks at its pace until ctx ends, whatever the answers are, and pauses while the workers do not keep up.
 // It finishes what is under way at the end.
-func save(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, n *child.Narrator) (err error) {
+func save(ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, o Order, n *child.Narrator) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {
 		return err

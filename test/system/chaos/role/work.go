@@ -17,9 +17,10 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
-func work(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, n *child.Narrator) error {
+func work(ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, o Order, n *child.Narrator) error {
 	w := &worker{journal: j}
 	for _, tag := range o.Tags {
 		if err := s.Register(tag, processor.Func(w.process)); err != nil {
@@ -45,7 +46,7 @@ func work(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, 
 }
 
 // tick is the processor of schedules: most of their runs are short, some take longer than the period, some fail.
-func tick(ctx context.Context, task *processor.Task) error {
+func tick(ctx context.Context, task *delaytask.Task) error {
 	n := rand.IntN(100)
 	took := time.Duration(n) * time.Millisecond
 	if n >= 95 {
@@ -68,7 +69,7 @@ type worker struct {
 }
 
 // process notes its start before anything else, and what it returns before it returns.
-func (w *worker) process(ctx context.Context, task *processor.Task) error {
+func (w *worker) process(ctx context.Context, task *delaytask.Task) error {
 	e := journal.Event{
 		At: time.Now(), Kind: journal.RunStart, Op: w.journal.op(), ID: task.ID, Tag: task.Tag, Key: task.Key,
 		Body: string(task.Body), Version: task.Version, Attempt: task.Attempt, Expected: task.Expected, Due: task.Due,
@@ -116,7 +117,7 @@ const (
 const exitPoison = 7
 
 // crash ends this process as a power cut would.
-func (w *worker) crash(point string, task *processor.Task) {
+func (w *worker) crash(point string, task *delaytask.Task) {
 	w.crashing.Lock()
 	w.journal.write(journal.Event{
 		Kind: journal.FaultBegin, Op: w.journal.op(), Detail: point, ID: task.ID, Version: task.Version,
@@ -222,7 +223,7 @@ func parse(body string) operation {
 
 var errAsked = errors.New("as the task's body says")
 
-func (d operation) do(ctx context.Context, task *processor.Task) error {
+func (d operation) do(ctx context.Context, task *delaytask.Task) error {
 	switch d.verb {
 	case slow:
 		return lateness.Pass(ctx, d.span)

@@ -1,0 +1,97 @@
+// Package ids makes the ids of tasks, and tells what they are made of.
+package ids
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// An id is 63 bits: 41 of milliseconds since 2020, 10 of node number, 12 of sequence.
+const (
+	seqBits  = 12
+	nodeBits = 10
+	msShift  = seqBits + nodeBits
+
+	seqMask  = 1<<seqBits - 1
+	nodeMask = 1<<nodeBits - 1
+
+	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random,
+	// never leased.
+	LeasedNodes = 1 << (nodeBits - 1)
+)
+
+// The 41 bits last until September 2089.
+var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Source makes ids that are unique as long as no two processes use one node number at a time. They only grow within a
+// process, also when its time source steps back. It is safe for concurrent use.
+type Source struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	node int64
+	seq  int64
+	last int64
+}
+
+// NewSource returns a source of ids that carry the node number and the time that now tells.
+func NewSource(node int, now func() time.Time) *Source {
+	// The sequence starts anywhere, so that two processes that drew the same number at random hardly ever meet.
+	return &Source{now: now, node: int64(node), seq: rand.Int64N(seqMask + 1)}
+}
+
+// SetNode changes the node number of the ids to come.
+func (s *Source) SetNode(node int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node = int64(node)
+}
+
+// Next returns a new id, larger than all before it.
+func (s *Source) Next() int64 {
+	ms := s.now().Sub(epoch).Milliseconds()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.seq = (s.seq + 1) & seqMask
+	ms = max(ms, s.last>>msShift, 1)
+	id := ms<<msShift | s.node<<seqBits | s.seq
+	if id <= s.last {
+		// The sequence wrapped within the millisecond, or the node number became smaller: borrow from the next one.
+		id += 1 << msShift
+	}
+	s.last = id
+	return id
+}
+
+// RandomNode draws a node number that is never leased, for processes that hold no lease.
+func RandomNode() int { return LeasedNodes + rand.IntN(LeasedNodes) }
+
+// Split returns what an id was made of: its time (milliseconds), node number and sequence number.
+func Split(id int64) (at time.Time, node, seq int) {
+	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
+}
+
+// reservedIDs is how many of the largest ids are never used: those of more than the last eight years.
+const reservedIDs = 1 << 60
+
+// Valid reports whether an id can come from a [Source]. Small numbers, of AUTO_INCREMENT or written by hand, cannot.
+// The largest ones are refused too: a single row there would use AUTO_INCREMENT up and end all inserts without an id.
+func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
+
+// Last is the largest id that a task may have.
+const Last = math.MaxInt64 - reservedIDs
+
+// Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low
+// bits are a sequence, and its high bits a time, that callers may use in steps.
+//
+// It is the finaliser of SplitMix64. All nodes must agree on it, so it never changes. It is independent of package
+// timer's, which finds slots.
+func Mix(id int64) uint64 {
+	z := uint64(id) + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,17 @@
+package scheduler
+
+import (
+	"errors"
+
+	"github.com/delaytask/delaytask/internal/sqlstore"
+)
+
+// ErrInvalidConfig is returned by Open and New when a field of [Config] is out of range.
+var ErrInvalidConfig = errors.New("delaytask: invalid config")
+
+// ErrUnknownDriver is returned by Open and New for a SQLite database when the program does not import package sqlite,
+// which links the driver.
+var ErrUnknownDriver = sqlstore.ErrUnknownDriver
+
+// ErrNotReady is returned by Ready, with the reason.
+var ErrNotReady = errors.New("delaytask: not ready")

@@ -1,0 +1,34 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/report"
+)
+
+// Failures groups the newest 1,000 failed tasks of the tag, or of all tags when it is "". To list or retry the tasks of
+// a group, also older ones, use [delaytask.Filter] with its id. It returns [delaytask.ErrInvalidTag].
+func (s *Scheduler) Failures(ctx context.Context, tag string) (report.Failures, error) {
+	if err := s.enter(ctx); err != nil {
+		return report.Failures{}, err
+	}
+	if tag != "" && !delaytask.ValidTag(tag) {
+		return report.Failures{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, tag)
+	}
+	found, err := listing.ReadGroups(ctx, s.store, tag)
+	if err != nil {
+		return report.Failures{}, fmt.Errorf("group failed tasks: %w", err)
+	}
+	failures := report.Failures{Groups: make([]report.FailureGroup, len(found.Groups)), Tasks: found.Looked,
+		More: found.More}
+	for i, g := range found.Groups {
+		failures.Groups[i] = report.FailureGroup{
+			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: g.First.Std(), Last: g.Last.Std(),
+			ExampleID: g.Example.ID, Example: g.Example.Error,
+		}
+	}
+	return failures, nil
+}

@@ -1,0 +1,53 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/spec"
+)
+
+const maxPreview = 1000
+
+// Preview returns the next n ticks after a moment. Between them are those that the DST rule drops, which are not
+// counted. There are fewer than n when the spec ends. The warnings say what a line may mean unexpectedly. It needs no
+// database and takes milliseconds.
+//
+// It returns [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], and [delaytask.ErrInvalidOption] when n is not in
+// 1 to 1,000.
+func Preview(s delaytask.Spec, after time.Time, n int) (ticks []delaytask.Tick, warnings []string, err error) {
+	if n < 1 || n > maxPreview {
+		return nil, nil, fmt.Errorf("%w: count: want 1 to %d, got %d", delaytask.ErrInvalidOption, maxPreview, n)
+	}
+	read, err := readSpec(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings = read.Warnings()
+	found, complete := read.Preview(after, n)
+	for _, t := range found {
+		ticks = append(ticks, delaytask.Tick(t))
+	}
+	if !complete {
+		warnings = append(warnings, "the search for ticks ended early: the excludes leave out too much")
+	}
+	return ticks, warnings, nil
+}
+
+// readSpec returns what a spec means, or a [delaytask.SpecError].
+func readSpec(s delaytask.Spec) (*spec.Spec, error) {
+	rule, err := spec.ParseRule(string(s.DST))
+	if err != nil {
+		return nil, &delaytask.SpecError{Reason: err.Error()}
+	}
+	read, err := spec.Parse(spec.Definition{Lines: s.Lines, Zone: s.Zone, DST: rule, Start: s.Start, End: s.End})
+	if wrong, ok := errors.AsType[*spec.Error](err); ok {
+		return nil, &delaytask.SpecError{Line: wrong.Line, Column: wrong.Column, Reason: wrong.Reason}
+	}
+	if err != nil {
+		return nil, &delaytask.SpecError{Reason: err.Error()}
+	}
+	return read, nil
+}

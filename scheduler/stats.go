@@ -1,0 +1,128 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
+)
+
+// Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts up to 10,000 tasks
+// of a tag and status, and about 30,000 in all, but 100 of each, so its cost does not grow with the table. A count that
+// ends there is Capped. Package metrics is for monitoring.
+func (s *Scheduler) Stats(ctx context.Context) ([]report.TagStats, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	counts, err := listing.Counts(ctx, s.store, listing.MostCounted, listing.Statuses...)
+	if err != nil {
+		return nil, fmt.Errorf("count tasks: %w", err)
+	}
+	now, err := s.clusterState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byTag := map[string]*report.TagStats{}
+	of := func(tag string) *report.TagStats {
+		if byTag[tag] == nil {
+			byTag[tag] = &report.TagStats{Tag: tag, Counts: map[delaytask.Status]int64{}, Served: now.served[tag],
+				Paused: now.paused[tag]}
+		}
+		return byTag[tag]
+	}
+	for tag := range now.served {
+		of(tag)
+	}
+	for tag := range now.paused {
+		of(tag)
+	}
+	for _, c := range counts {
+		stats := of(c.Tag)
+		status := delaytask.Status(c.Status.String())
+		stats.Counts[status] += c.Count
+		if c.Capped {
+			stats.Capped = append(stats.Capped, status)
+		}
+		if c.Status == row.Pending {
+			stats.OldestPending = c.Oldest.Std()
+		}
+	}
+	tags := slices.Sorted(maps.Keys(byTag))
+	if err := s.addLateness(ctx, byTag, tags); err != nil {
+		return nil, err
+	}
+	all := make([]report.TagStats, len(tags))
+	for i, tag := range tags {
+		all[i] = *byTag[tag]
+	}
+	return all, nil
+}
+
+func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*report.TagStats, tags []string) error {
+	samples, err := s.store.Lateness(ctx, tags, 0, min(statsSamples, max(leastSamples, mostSamples/max(len(tags), 1))))
+	if err != nil {
+		return fmt.Errorf("read the lateness: %w", err)
+	}
+	late := map[string][]time.Duration{}
+	for _, sample := range samples {
+		late[sample.Tag] = append(late[sample.Tag], sample.Late)
+	}
+	for tag, all := range late {
+		byTag[tag].Lateness = latenessOf(all)
+	}
+	return nil
+}
+
+const (
+	statsSamples  = 1000
+	leastSamples  = 100    // of each of many tags
+	mostSamples   = 10_000 // of all tags; each is read by its id
+	windowSamples = 10_000
+)
+
+// Lateness returns how late the first attempts of the tag's tasks started: of those tasks that completed within the
+// window before now by the database's clock, at most of the newest 10,000. A task that was purged after its retention
+// is not counted.
+//
+// It returns [delaytask.ErrInvalidTag], and [delaytask.ErrInvalidOption] for a window that is not positive.
+func (s *Scheduler) Lateness(ctx context.Context, tag string, window time.Duration) (report.Lateness, error) {
+	if err := s.enter(ctx); err != nil {
+		return report.Lateness{}, err
+	}
+	switch {
+	case !delaytask.ValidTag(tag):
+		return report.Lateness{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, tag)
+	case window <= 0:
+		return report.Lateness{}, fmt.Errorf("%w: the window is %v, want more than 0", delaytask.ErrInvalidOption,
+			window)
+	}
+	reading, err := s.store.Now(ctx)
+	if err != nil {
+		return report.Lateness{}, fmt.Errorf("read the database's clock: %w", err)
+	}
+	samples, err := s.store.Lateness(ctx, []string{tag}, reading.Time.Add(-window), windowSamples)
+	if err != nil {
+		return report.Lateness{}, fmt.Errorf("read the lateness of tag %s: %w", tag, err)
+	}
+	late := make([]time.Duration, len(samples))
+	for i, sample := range samples {
+		late[i] = sample.Late
+	}
+	return latenessOf(late), nil
+}
+
+// latenessOf takes the nearest rank: every figure is one that was really measured.
+func latenessOf(late []time.Duration) report.Lateness {
+	if len(late) == 0 {
+		return report.Lateness{}
+	}
+	slices.Sort(late)
+	rank := func(percent int) time.Duration { return late[(len(late)*percent+99)/100-1] }
+	return report.Lateness{Samples: len(late), P50: rank(50), P95: rank(95), P99: rank(99), Max: late[len(late)-1]}
+}
