@@ -139,10 +139,10 @@ func outcomeOf(err error) (row.AuditOutcome, string) {
 	if err == nil {
 		return row.AuditDone, ""
 	}
-	switch err { //nolint:errorlint // what wraps one says more
-	case ErrUnchanged:
+	if errors.Is(err, ErrUnchanged) {
 		return row.AuditUnchanged, ""
-	case ErrStopped:
+	}
+	if err == ErrStopped { //nolint:errorlint // what wraps it says more
 		return row.AuditStopped, ""
 	}
 	text := cut(err.Error(), row.AuditErrorBytes)

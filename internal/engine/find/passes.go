@@ -144,7 +144,7 @@ func (p *passes) Offer(ctx context.Context, tag string, page []row.Due) error {
 func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	return p.Table.Adopt(ctx, refs)
+	return p.Adopt(ctx, refs)
 }
 
 // ReleaseOrphans releases orphaned claims: rows that carry this process's token and are not owned here. A claim whose

@@ -34,11 +34,11 @@ func New(finders context.Context, a *arm.Arm, p *run.Pool, q *runqueue.Queue, cf
 func (l *Leases) LeaseOver(id, version int64) { l.holders.leaseOver(id, version) }
 
 // ClosePops sends callers away who wait for tasks. What was handed out stays with its holders.
-func (l *Leases) ClosePops() { l.pops.close() }
+func (l *Leases) ClosePops() { l.close() }
 
 // CloseQueues writes what is queued, and sends later calls away.
 func (l *Leases) CloseQueues(ctx context.Context) error {
 	return errors.Join(
-		l.handover.queue.Close(ctx), l.Ends.queue.Close(ctx), l.pops.looks.Close(ctx), l.holders.expiries.Close(ctx),
+		l.handover.queue.Close(ctx), l.Ends.queue.Close(ctx), l.looks.Close(ctx), l.holders.expiries.Close(ctx),
 	)
 }
