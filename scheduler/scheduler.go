@@ -47,7 +47,7 @@ type Scheduler struct {
 	closed  atomic.Bool
 }
 
-// newScheduler makes the facade of an engine that was built with the config.
+// newScheduler makes the scheduler of an engine that was built with the config.
 func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release func(context.Context) error) *Scheduler {
 	s := &Scheduler{
 		engine: e, store: built.Store, registry: built.Registry,

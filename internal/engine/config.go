@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Config is what an engine runs with. The facade fills in defaults and checks ranges. A field may be zero only where
-// its comment says what that means.
+// Config is what an engine runs with. Package scheduler fills in defaults and checks ranges. A field may be zero only
+// where its comment says what that means.
 type Config struct {
 	Store    store.Store
 	Registry *processor.Registry
