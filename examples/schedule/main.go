@@ -8,7 +8,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log"
 	"os"
 	"os/signal"
@@ -42,7 +41,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	err = BuildReport.Process(tasks, func(_ context.Context, task *delaytask.Task, r report) error {
-		_, err := fmt.Fprintf(os.Stdout, "report of shop %s at %s\n", r.Shop, task.Schedule.Tick.Format(time.TimeOnly))
+		_, err := os.Stdout.WriteString("report of shop " + r.Shop + task.Schedule.Tick.Format(" at 15:04:05\n"))
 		return err
 	})
 	if err != nil {
