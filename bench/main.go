@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// options are those of the command, and what the measurements of this program want.
+// options are what the command takes, and what the measurements of this program want.
 type options struct {
 	bench.Options
 	json, full, keep, cold bool
@@ -53,7 +53,7 @@ func do(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	o.Progress = func(done, total int, next string) { fmt.Fprintf(os.Stderr, "%d of %d: %s\n", done, total, next) }
-	if o.profile != "" && !strings.HasPrefix(strings.Join(o.Only, ","), "http") { // else that of the service
+	if o.profile != "" && !strings.HasPrefix(strings.Join(o.Only, ","), "http") { // else the service is profiled
 		stop, err := profiled(o.profile)
 		if err != nil {
 			return err

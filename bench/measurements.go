@@ -6,7 +6,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench"
 )
 
-// measurements are those of the command, and more.
+// measurements returns what the command measures, and more.
 func (o *options) measurements() []bench.Measurement {
 	return slices.Concat(bench.Measurements, []bench.Measurement{
 		save256, saveTx, keyed,

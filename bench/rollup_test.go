@@ -72,7 +72,7 @@ func TestTheWorkForResultsOverTimeIsThatOfABusyProcess(t *testing.T) {
 			}
 			left := minutes(row.MinTime)
 			if len(left) != rollup.MaxTags+1 {
-				t.Errorf("%d rows of minutes are left, want those of the last", len(left))
+				t.Errorf("%d rows of minutes are left, want the rows of the last", len(left))
 			}
 			for _, r := range left {
 				of := int64(rollupClasses)

@@ -16,7 +16,7 @@ import (
 
 const (
 	scheduleTag = "bench.tick"
-	// schedulePeriod is that of 1,000 schedules with 100 ticks a second.
+	// schedulePeriod is the period of each of 1,000 schedules that have 100 ticks a second together.
 	schedulePeriod = 10 * time.Second
 	schedulesMost  = 1000
 	midnightMost   = 10_000

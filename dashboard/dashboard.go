@@ -44,7 +44,7 @@ type Options struct {
 	// texts. Default: the beginning of what Redact returns.
 	RedactBeginning func(tag, text string, bytes int) string
 	// Check returns why a task of the tag cannot have the body that a user gives it. Its text is shown to the user.
-	// Default: there are no rules besides those of a save.
+	// Default: there are no rules besides the rules of a save.
 	Check func(tag string, body []byte) error
 	// NoAudit leaves what users do out of the audit log. Default: it is recorded, and without an entry nothing is done.
 	NoAudit bool

@@ -30,7 +30,7 @@ type Config struct {
 	Scheduler *scheduler.Scheduler // nil: for acts on access tokens alone
 	Tokens    Tokens               // for acts on access tokens
 	Audit     *audit.Log           // nil: nothing is recorded
-	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.
+	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides the rules of a save.
 	Check func(tag string, body []byte) error
 	Log   *slog.Logger // has bulk changes that fail
 	// FindIn bounds what is read before an act. 0 means as long as the context of the call.

@@ -15,7 +15,7 @@ type Receiver struct {
 	Tags         []string
 }
 
-// target has as its tags those of the receiver: a caller needs a right to all of them.
+// target has the tags of the receiver: a caller needs a right to all of them.
 func (r Receiver) target(hidden error) target {
 	t := target{name: strings.TrimSpace(r.App + " " + redact.Address(r.Address, redact.Mask)), tags: r.Tags,
 		hidden: hidden}

@@ -43,7 +43,7 @@ type Config struct {
 	Audit     *audit.Log // records changes by callers; nil: nothing is recorded
 	Requests  Requests   // remembers idempotency keys
 	Receivers Receivers  // addresses that are called back
-	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides those of a save.
+	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides the rules of a save.
 	Check func(tag string, body []byte) error
 	// Redactor masks the secrets of tasks and schedules in the answers to reads; nil: secrets are shown. Pops and the
 	// answers to saves show a caller its own.
