@@ -100,7 +100,7 @@ func TestTheBarWritesAtMostTenTimesASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		b := (&app{stderr: &out, watched: true}).newBar(1000, time.Now)
+		b := (&app{stderr: &out, watched: true}).newBar(1000, false, time.Now)
 		for done := range 1000 {
 			b.set(done)
 			time.Sleep(time.Millisecond)
@@ -112,4 +112,12 @@ func TestTheBarWritesAtMostTenTimesASecond(t *testing.T) {
 		}
 		contains(t, out.String(), "] 500 of 1,000", "#] 1,000 of 1,000"+eraseRest+"\n")
 	})
+}
+
+func TestTheBarKnowsThatMoreMayMatchThanWereCounted(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := (&app{stderr: &out, watched: true}).newBar(300, true, time.Now)
+	b.set(500)
+	contains(t, out.String(), "#] 500 of at least 500")
 }

@@ -56,7 +56,7 @@ Measurements: ` + strings.Replace(strings.Join(names, ", "), " lateness", "\nlat
 
 // bench prints also what was measured before an error.
 func (a *app) bench(ctx context.Context, o bench.Options) error {
-	bar := a.newBar(0, time.Now)
+	bar := a.newBar(0, false, time.Now)
 	o.Progress = func(done, total int, next string) { bar.show(float64(done), float64(total), next) }
 	report, err := bench.Run(ctx, bench.Measurements, o)
 	bar.end()

@@ -63,7 +63,7 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 				return err
 			}
 		}
-		bar := a.newBar(matched.Tasks, time.Now)
+		bar := a.newBar(matched.Tasks, matched.Capped, time.Now)
 		about := runs.About{Tasks: matched.Tasks, Capped: matched.Capped, AsOf: matched.AsOf}
 		changed, err := change.Run(ctx, about, bar.set)
 		bar.end()

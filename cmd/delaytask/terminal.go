@@ -40,13 +40,17 @@ type bar struct {
 	note    func(format string, args ...any) // nil: no terminal
 	columns int
 	total   int
+	of      string // "of", or "of at least" where more may match
 	now     func() time.Time
 	next    time.Time
 	drawn   bool
 }
 
-func (a *app) newBar(total int, now func() time.Time) *bar {
-	b := &bar{columns: a.columns, total: total, now: now}
+func (a *app) newBar(total int, capped bool, now func() time.Time) *bar {
+	b := &bar{columns: a.columns, total: total, of: "of", now: now}
+	if capped {
+		b.of = "of at least"
+	}
 	if a.watched {
 		terminal := raw(a.stderr) // whose cursor the bar moves
 		b.note = func(format string, args ...any) { _, _ = fmt.Fprintf(terminal, format, args...) }
@@ -56,7 +60,8 @@ func (a *app) newBar(total int, now func() time.Time) *bar {
 
 // set shows a count.
 func (b *bar) set(done int) {
-	b.show(float64(done), float64(b.total), fmt.Sprintf("%s of %s", grouped(done), grouped(b.total)))
+	total := max(b.total, done)
+	b.show(float64(done), float64(total), fmt.Sprintf("%s %s %s", grouped(done), b.of, grouped(total)))
 }
 
 // show draws the bar with a text beside it.
