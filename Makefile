@@ -141,15 +141,15 @@ sim-controls: ## take out each check in the simulation, and fail unless its judg
 
 .PHONY: ticks
 ticks: ## compare the ticks of every zone and clock change of 2000 to 2037 with an oracle, by both forms of zone data
-	go test ./internal/spec -run Oracle -count=1 -args -spec.full
-	ZONEINFO="$$(go env GOROOT)/lib/time/zoneinfo.zip" go test ./internal/spec -run Oracle -count=1 -args -spec.full
+	go test ./internal/schedules/spec -run Oracle -count=1 -args -spec.full
+	ZONEINFO="$$(go env GOROOT)/lib/time/zoneinfo.zip" go test ./internal/schedules/spec -run Oracle -count=1 -args -spec.full
 
 .PHONY: test-mariadb11
 test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it installs; as root
 	@dir=$$(mktemp -d); trap 'test/servers/mariadb 11.8 kill "$$dir"; rm -rf "$$dir"' EXIT; \
 	dsn=$$(test/servers/mariadb 11.8 start 13811 "$$dir"); \
 	DELAYTASK_TEST_DSN=$$dsn DELAYTASK_REQUIRE_DB=mariadb \
-		go test -count=1 ./test/api ./internal/sqlstore ./migrations ./test/integration
+		go test -count=1 ./test/api ./internal/store/sqlstore ./migrations ./test/integration
 
 .PHONY: test-clusters
 test-clusters: ## hurt clusters of Galera and of group replication and their members, two minutes each; as root

@@ -10,11 +10,11 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/internal/eyes/rollup"
 	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/internal/rollup"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scheduler"
 )

@@ -14,9 +14,9 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
-	"github.com/delaytask/delaytask/internal/sqlstore"
-	"github.com/delaytask/delaytask/internal/wake"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scheduler"
 )

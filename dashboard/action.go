@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/delaytask/delaytask/internal/audit"
 	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
 

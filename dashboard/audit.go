@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/report"
 )
 

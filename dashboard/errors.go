@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/delaytask/delaytask/internal/sentence"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	jsonview "github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"context"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
 

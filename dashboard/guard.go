@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
 

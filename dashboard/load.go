@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
 

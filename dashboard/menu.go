@@ -3,7 +3,7 @@ package dashboard
 import (
 	"strings"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 )
 
 // entry is a link of the menu.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
-	insight "github.com/delaytask/delaytask/internal/overview"
-	"github.com/delaytask/delaytask/internal/server/access"
+	insight "github.com/delaytask/delaytask/internal/eyes/overview"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/store/memstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"

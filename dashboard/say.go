@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/sentence"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 )
 
 // said begins the keys of the texts of sentences, before their codes. Their English forms are not in the files: the

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/sentence"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 )
 
 // parameters are the numbers of the parameters that a form has.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/planner"
-	"github.com/delaytask/delaytask/internal/sentence"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -54,7 +54,7 @@ const (
 // seeSchedule returns a context in which a schedule of a tag that the user does not read is not there. The check is
 // made with what is read, not before.
 func (v *view) seeSchedule() context.Context {
-	return planner.WithGuard(v.r.Context(), func(tag string) error {
+	return plan.WithGuard(v.r.Context(), func(tag string) error {
 		if !v.Caller.May(access.Read, tag) {
 			return delaytask.ErrScheduleNotFound
 		}

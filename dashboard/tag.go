@@ -8,10 +8,10 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
-	"github.com/delaytask/delaytask/internal/rollup"
+	"github.com/delaytask/delaytask/internal/eyes/rollup"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/report"

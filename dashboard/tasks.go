@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/server/access"
 )
 
 // tasksPage is a list of tasks.

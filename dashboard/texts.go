@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/delaytask/delaytask/internal/sentence"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 )
 
 // The texts of all pages, a file for each page, with every language beside the others.

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"fmt"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 )
 
 // User is who looks at the pages, and what that person may do.

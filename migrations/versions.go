@@ -6,7 +6,7 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // versionTable has a name of its own, because the application may use goose for its migrations.

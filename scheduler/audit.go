@@ -3,7 +3,7 @@ package scheduler
 import (
 	"context"
 
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/report"
 )
 

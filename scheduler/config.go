@@ -11,13 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/engine/find"
+	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
 )
 

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"errors"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // ErrInvalidConfig is returned by Open and New when a field of [Config] is out of range.

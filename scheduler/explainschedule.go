@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/internal/sentence"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/report"
 )
 
@@ -31,7 +31,7 @@ func (s *Scheduler) explainSchedule(
 	ctx context.Context, name string, tick time.Time,
 ) (report.ScheduleExplanation, sentence.Text, error) {
 	st, err := s.stateOf(ctx, name)
-	if errors.Is(err, planner.ErrUnreadable) {
+	if errors.Is(err, plan.ErrUnreadable) {
 		return s.explainUnreadable(ctx, name, err)
 	}
 	if err != nil {
@@ -59,9 +59,9 @@ func (s *Scheduler) explainUnreadable(
 		sentence.Text{sentence.Of(sentence.ScheduleUnreadable, sentence.Quote(why.Error()))}, nil
 }
 
-func (s *Scheduler) stateOf(ctx context.Context, name string) (schedule.State, error) {
+func (s *Scheduler) stateOf(ctx context.Context, name string) (decide.State, error) {
 	if err := s.enter(ctx); err != nil {
-		return schedule.State{}, err
+		return decide.State{}, err
 	}
 	st, err := s.engine.Schedules().State(ctx, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Scheduler) stateOf(ctx context.Context, name string) (schedule.State, e
 }
 
 // standing is a sentence or two on the state of a schedule.
-func (s *Scheduler) standing(st *schedule.State) sentence.Text {
+func (s *Scheduler) standing(st *decide.State) sentence.Text {
 	of := scheduleOf(&st.Schedule)
 	switch of.State {
 	case delaytask.SchedulePaused:
@@ -90,7 +90,7 @@ func (s *Scheduler) standing(st *schedule.State) sentence.Text {
 	default:
 		text = append(text, sentence.Of(sentence.ScheduleJittered, of.NextTick, of.NextDue))
 	}
-	if behind := schedule.Behind(st); behind > 0 {
+	if behind := decide.Behind(st); behind > 0 {
 		text = append(text, sentence.Of(sentence.ScheduleBehind, behind))
 	}
 	if of.Failures > 0 {
@@ -117,7 +117,7 @@ func (s *Scheduler) withTask(ctx context.Context, text sentence.Text, id int64) 
 }
 
 func (s *Scheduler) explainTick(
-	ctx context.Context, st *schedule.State, tick time.Time,
+	ctx context.Context, st *decide.State, tick time.Time,
 ) (report.ScheduleExplanation, sentence.Text, error) {
 	e := report.ScheduleExplanation{Schedule: scheduleOf(&st.Schedule), Tick: tick.UTC()}
 	run, there, err := s.historyOf(ctx, st.Schedule.Name, row.At(tick))
@@ -176,7 +176,7 @@ func outcomeText(t *delaytask.ScheduleTick) sentence.Sentence {
 }
 
 // withoutHistory says why the history has nothing about a moment.
-func withoutHistory(st *schedule.State, tick row.Time) sentence.Sentence {
+func withoutHistory(st *decide.State, tick row.Time) sentence.Sentence {
 	s := &st.Schedule
 	before, after := row.At(st.Spec.Prev(tick.Std())), row.At(st.Spec.Next((tick - 1).Std()))
 	switch {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/report"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/forecast"
+	"github.com/delaytask/delaytask/internal/eyes/forecast"
 	"github.com/delaytask/delaytask/report"
 )
 

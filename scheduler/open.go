@@ -11,10 +11,10 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/metrics"
-	"github.com/delaytask/delaytask/internal/sqlstore"
-	"github.com/delaytask/delaytask/internal/wake"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
 )
 

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/overview"
+	"github.com/delaytask/delaytask/internal/eyes/overview"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/report"
 )
 

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
 // SaveSchedule stores a schedule: a task of the tag with the body runs at each tick of the spec, whichever processes
@@ -61,18 +61,18 @@ func (s *Scheduler) DeclareSchedule(
 	if err != nil {
 		return err
 	}
-	return s.declared.add(planner.Declared{Schedule: planner.Define(to, read), Spec: read})
+	return s.declared.add(plan.Declared{Schedule: plan.Define(to, read), Spec: read})
 }
 
 // declared collects the schedules that the program declares.
 type declared struct {
 	mu    sync.Mutex
-	set   planner.Set
+	set   plan.Set
 	named bool // the config names the owner
 	out   bool // the set was handed to the engine
 }
 
-func (d *declared) add(s planner.Declared) error {
+func (d *declared) add(s plan.Declared) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	name := s.Schedule.Name
@@ -83,7 +83,7 @@ func (d *declared) add(s planner.Declared) error {
 		return delaytask.ErrStarted
 	}
 	if d.set.Schedules == nil {
-		d.set.Schedules = map[string]planner.Declared{}
+		d.set.Schedules = map[string]plan.Declared{}
 	}
 	d.set.Schedules[name] = s
 	return nil
@@ -102,12 +102,12 @@ func (d *declared) check() error {
 // take returns the set, which is that of no owner for a program of unknown revision. So it is for a program that
 // declares none, unless its owner was named: a web process must not retire the schedules of the worker that was built
 // from the same package.
-func (d *declared) take() planner.Set {
+func (d *declared) take() plan.Set {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out = true
 	if d.set.Revision.IsZero() || len(d.set.Schedules) == 0 && !d.named {
-		return planner.Set{}
+		return plan.Set{}
 	}
 	return d.set
 }
@@ -196,28 +196,28 @@ func (s *Scheduler) ListSchedules(ctx context.Context, f delaytask.ScheduleFilte
 // withdrawn, and one that executes goes on. The reason is kept. Ticks of the pause do not count as missed. It returns
 // [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleState] for a schedule that has ended.
 func (s *Scheduler) PauseSchedule(ctx context.Context, name, reason string) error {
-	return s.changeSchedule(ctx, "pause", name, func(st schedule.State) (row.Decision, error) {
-		return schedule.Pause(st, reason)
+	return s.changeSchedule(ctx, "pause", name, func(st decide.State) (row.Decision, error) {
+		return decide.Pause(st, reason)
 	})
 }
 
 // ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns
 // [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleState] for a schedule that is not paused.
 func (s *Scheduler) ResumeSchedule(ctx context.Context, name string) error {
-	return s.changeSchedule(ctx, "resume", name, schedule.Resume)
+	return s.changeSchedule(ctx, "resume", name, decide.Resume)
 }
 
 // ResetSchedule sets the schedule to its first tick that is to come, whatever was decided. It is for a database whose
 // clock was ahead: decided ticks do not run again by themselves. It returns [delaytask.ErrScheduleNotFound].
 func (s *Scheduler) ResetSchedule(ctx context.Context, name string) error {
-	return s.changeSchedule(ctx, "reset", name, schedule.Reset)
+	return s.changeSchedule(ctx, "reset", name, decide.Reset)
 }
 
 // SkipTick decides that the next tick of a schedule does not run, and returns it. It returns
 // [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleState] when no tick is to come.
 func (s *Scheduler) SkipTick(ctx context.Context, name string) (tick time.Time, err error) {
-	err = s.changeSchedule(ctx, "skip a tick of", name, func(st schedule.State) (row.Decision, error) {
-		d, skipped, err := schedule.SkipNext(st, "skipped by an operator")
+	err = s.changeSchedule(ctx, "skip a tick of", name, func(st decide.State) (row.Decision, error) {
+		d, skipped, err := decide.SkipNext(st, "skipped by an operator")
 		tick = skipped.Std()
 		return d, err
 	})
@@ -228,8 +228,8 @@ func (s *Scheduler) SkipTick(ctx context.Context, name string) (tick time.Time, 
 // are. It returns [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleBusy] while a run executes, unless the new
 // run may be open beside it.
 func (s *Scheduler) TriggerSchedule(ctx context.Context, name string, beside bool) (id int64, err error) {
-	err = s.changeSchedule(ctx, "trigger", name, func(st schedule.State) (row.Decision, error) {
-		d, run, err := schedule.Trigger(st, beside)
+	err = s.changeSchedule(ctx, "trigger", name, func(st decide.State) (row.Decision, error) {
+		d, run, err := decide.Trigger(st, beside)
 		id = run.ID
 		return d, err
 	})
@@ -237,7 +237,7 @@ func (s *Scheduler) TriggerSchedule(ctx context.Context, name string, beside boo
 }
 
 func (s *Scheduler) changeSchedule(
-	ctx context.Context, op, name string, change func(schedule.State) (row.Decision, error),
+	ctx context.Context, op, name string, change func(decide.State) (row.Decision, error),
 ) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -320,7 +320,7 @@ func scheduleOf(s *row.Schedule) delaytask.Schedule {
 		LastSuccess: s.Success.Std(), Created: s.Created.Std(), Updated: s.Updated.Std(),
 	}
 	if !s.Next.IsZero() {
-		view.NextDue = s.Next.Add(schedule.Jitter(s.Name, s.Jitter)).Std()
+		view.NextDue = s.Next.Add(decide.Jitter(s.Name, s.Jitter)).Std()
 	}
 	read, err := spec.ParseText(s.Spec)
 	if err != nil {

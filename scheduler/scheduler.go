@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/overview"
-	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/eyes/overview"
+	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -53,7 +53,7 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 		engine: e, store: built.Store, registry: built.Registry,
 		bodyLimit: cfg.BodyLimit, quarantine: built.Quarantine, heartbeat: built.Heartbeat, release: release,
 		declared: declared{
-			named: cfg.ownerNamed, set: planner.Set{Owner: cfg.ScheduleOwner, Revision: row.At(cfg.Revision)},
+			named: cfg.ownerNamed, set: plan.Set{Owner: cfg.ScheduleOwner, Revision: row.At(cfg.Revision)},
 		},
 	}
 	s.overview = newOverview(e, built)

@@ -7,8 +7,8 @@
 package sqlite
 
 import (
-	"github.com/delaytask/delaytask/internal/sqlitedriver"
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore/sqlitedriver"
 )
 
 func init() { sqlstore.RegisterSQLite(sqlitedriver.NewConnector) }

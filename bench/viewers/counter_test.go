@@ -3,7 +3,7 @@ package viewers
 import (
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	_ "github.com/delaytask/delaytask/sqlite"

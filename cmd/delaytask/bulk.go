@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	runs "github.com/delaytask/delaytask/internal/bulk"
+	runs "github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	runs "github.com/delaytask/delaytask/internal/bulk"
 	"github.com/delaytask/delaytask/internal/operate"
+	runs "github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/scheduler"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/doctor"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // errFindings is the error of a doctor that has found what --fail-on names.

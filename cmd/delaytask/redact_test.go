@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 

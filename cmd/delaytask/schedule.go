@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/server/view"
-	"github.com/delaytask/delaytask/internal/spec"
 	"github.com/delaytask/delaytask/scheduler"
 )
 

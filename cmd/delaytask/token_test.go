@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 )
 
 var tokenShape = regexp.MustCompile(`^dt_[A-Za-z0-9_-]{43}$`)

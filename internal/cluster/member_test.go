@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/ids"
-	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store/memstore"
 )
 
 // board is a registry on the clock of the test's bubble.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // Severity orders findings.

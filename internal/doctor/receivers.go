@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 )
 
 // checkReceivers looks for addresses that have gone silent or answer with errors, by a sample of the newest tasks.

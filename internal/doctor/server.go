@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // settings are what a server says of itself, by names in lower case. A name that it does not know is missing.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // healthy is what a server without fault says, of all kinds at once.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/store"
 )
 
@@ -23,13 +23,13 @@ func (w *world) version(revision int, line string, names ...string) *Engine {
 func (w *world) versionOn(on store.Store, revision int, line string, names ...string) *Engine {
 	w.Helper()
 	e := w.idle(on, serving{"a": nothing})
-	set := planner.Set{Owner: "app", Revision: row.Time(revision), Schedules: map[string]planner.Declared{}}
+	set := plan.Set{Owner: "app", Revision: row.Time(revision), Schedules: map[string]plan.Declared{}}
 	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
 	w.must(err)
 	for _, name := range names {
 		save, err := request.NewSchedule(name, delaytask.Spec{}, "a", "", request.Limits{})
 		w.must(err)
-		set.Schedules[name] = planner.Declared{Schedule: planner.Define(e.NewSchedule(&save), sp), Spec: sp}
+		set.Schedules[name] = plan.Declared{Schedule: plan.Define(e.NewSchedule(&save), sp), Spec: sp}
 	}
 	e.Declare(set)
 	w.must(e.Start(w.Context()))

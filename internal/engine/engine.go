@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/control"
@@ -17,9 +16,10 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/run"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 )
 
 // Engine wires the parts together. It starts sinks before sources, and stops sources before sinks.
@@ -37,8 +37,8 @@ type Engine struct {
 	pool     *run.Pool
 	leases   *lease.Leases
 	find     *find.Finders
-	planner  *planner.Planner
-	declared planner.Set
+	planner  *plan.Planner
+	declared plan.Set
 
 	beatSoon chan struct{} // the heartbeat has something new to announce
 

@@ -9,9 +9,9 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/table"
-	"github.com/delaytask/delaytask/internal/listing"
-	"github.com/delaytask/delaytask/internal/planner"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 )
 
 // Manual is an engine that runs a task only when it is told to, in the calling goroutine, and whose time is told by the
@@ -59,7 +59,7 @@ func (m *Manual) Tick(ctx context.Context) error {
 }
 
 // takeDeclared returns the set that the program declares, once.
-func (m *Manual) takeDeclared() (set planner.Set) {
+func (m *Manual) takeDeclared() (set plan.Set) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	set, m.declared = m.declared, set

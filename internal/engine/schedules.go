@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine/arm"
-	"github.com/delaytask/delaytask/internal/planner"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
 const (
@@ -16,8 +16,8 @@ const (
 	plantPeriods = 5
 )
 
-func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *planner.Planner {
-	return planner.New(arm.Lifecycle, planner.Config{
+func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *plan.Planner {
+	return plan.New(arm.Lifecycle, plan.Config{
 		Store: arm.Store, Now: arm.Bounds.AtLeast, NextID: nextID, Mine: arm.Plans, Committed: arm.Written,
 		Nodes: arm.Census.Nodes,
 		Ahead: max(plantAhead, plantPeriods*lookAhead), ZoneData: spec.ZoneData(),
@@ -25,7 +25,7 @@ func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *pla
 }
 
 // Declare says which schedules the program declares. It is called before Start.
-func (e *Engine) Declare(set planner.Set) {
+func (e *Engine) Declare(set plan.Set) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.declared = set
@@ -39,4 +39,4 @@ func (e *Engine) declare() {
 }
 
 // Schedules returns what keeps the schedules.
-func (e *Engine) Schedules() *planner.Planner { return e.planner }
+func (e *Engine) Schedules() *plan.Planner { return e.planner }

@@ -13,11 +13,11 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
-	"github.com/delaytask/delaytask/internal/planner"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -244,8 +244,8 @@ func TestARetriedOldRunIsInTheWay(t *testing.T) {
 	})
 }
 
-func pauseFor(reason string) func(schedule.State) (row.Decision, error) {
-	return func(st schedule.State) (row.Decision, error) { return schedule.Pause(st, reason) }
+func pauseFor(reason string) func(decide.State) (row.Decision, error) {
+	return func(st decide.State) (row.Decision, error) { return decide.Pause(st, reason) }
 }
 
 func TestTheHistoryIsTrimmed(t *testing.T) {
@@ -402,14 +402,14 @@ func TestAScheduleChangesHandsBetweenCheckAndChange(t *testing.T) {
 		w.must(err)
 		s.Tag = "b"
 		refused := errors.New("not of this tag")
-		ctx := planner.WithGuard(w.Context(), func(tag string) error {
+		ctx := plan.WithGuard(w.Context(), func(tag string) error {
 			if tag == "b" {
 				return refused
 			}
 			_, err := e.Schedules().Save(w.Context(), s, sp)
 			return err
 		})
-		pause := func(st schedule.State) (row.Decision, error) { return schedule.Pause(st, "") }
+		pause := func(st decide.State) (row.Decision, error) { return decide.Pause(st, "") }
 		if _, err := e.Schedules().Change(ctx, "s", pause); !errors.Is(err, refused) {
 			w.Errorf("pause: %v", err)
 		}
@@ -429,7 +429,7 @@ func TestNothingIsDecidedWithoutTheTime(t *testing.T) {
 		e.Schedules().Now = func() (row.Time, bool) { return 0, false }
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 		defer cancel()
-		if _, err := e.Schedules().Change(ctx, "s", schedule.Reset); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := e.Schedules().Change(ctx, "s", decide.Reset); !errors.Is(err, context.DeadlineExceeded) {
 			w.Errorf("reset: %v", err)
 		}
 		got, err := e.Schedules().Get(w.Context(), "s")
@@ -448,8 +448,8 @@ func TestAScheduleGoesOnAfterATickThatWasSkippedAhead(t *testing.T) {
 		w.schedule(e, "s", "0 * * * * *")
 		minute := time.Now().Truncate(time.Minute)
 		time.Sleep(time.Until(minute.Add(30 * time.Second)))
-		_, err := e.Schedules().Change(w.Context(), "s", func(st schedule.State) (row.Decision, error) {
-			d, _, err := schedule.SkipNext(st, "maintenance")
+		_, err := e.Schedules().Change(w.Context(), "s", func(st decide.State) (row.Decision, error) {
+			d, _, err := decide.SkipNext(st, "maintenance")
 			return d, err
 		})
 		w.must(err)
@@ -511,8 +511,8 @@ func TestOfTwoReplacedRunsTheLastToReturnCounts(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		w.schedule(e, "latest", "@every 20s", delaytask.WithOverlap(delaytask.OverlapReplace))
 		time.Sleep(30 * time.Second)
-		_, err := e.Schedules().Change(w.Context(), "latest", func(st schedule.State) (row.Decision, error) {
-			d, _, err := schedule.Trigger(st, true)
+		_, err := e.Schedules().Change(w.Context(), "latest", func(st decide.State) (row.Decision, error) {
+			d, _, err := decide.Trigger(st, true)
 			return d, err
 		})
 		w.must(err)

@@ -3,8 +3,8 @@ package operate
 import (
 	"context"
 
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/report"
 )
 

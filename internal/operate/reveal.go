@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 )
 
 func toReveal(string) []access.Verb { return []access.Verb{access.Read, access.Bodies} }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/planner"
-	"github.com/delaytask/delaytask/internal/redact"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/audit"
+	"github.com/delaytask/delaytask/internal/operate/redact"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 )
 
 // PauseOption is a setting of PauseTag and PauseSchedule.
@@ -59,7 +59,7 @@ func (o *Operator) SaveSchedule(
 		find:  func(context.Context) (target, error) { return target{name: name, tag: tag}, nil },
 		check: func(target) error { return o.checkBody(tag, body) },
 		do: func(ctx context.Context, _ target) (_ int64, err error) {
-			ctx = planner.WithGuard(ctx, func(old string) error {
+			ctx = plan.WithGuard(ctx, func(old string) error {
 				if by.MaySchedule(old) {
 					return nil
 				}
@@ -145,7 +145,7 @@ func (o *Operator) onSchedule(
 		return target{name: name, tag: s.Tag, hidden: hiddenSchedule(name)}, err
 	}
 	a.do = func(ctx context.Context, t target) (int64, error) {
-		return 0, do(planner.WithGuard(ctx, func(tag string) error { // it may have got another tag
+		return 0, do(plan.WithGuard(ctx, func(tag string) error { // it may have got another tag
 			t.tag = tag
 			return by.lacks(a.needs(tag), t)
 		}))

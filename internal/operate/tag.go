@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/audit"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 )
 
 // PauseTag stops all nodes from starting tasks of the tag, and reports whether the tag was paused before: then the

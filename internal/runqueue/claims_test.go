@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/internal/runqueue/timer"
 )
 
 func everyTimer(timer.Entry, string) bool { return true }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/internal/runqueue/timer"
 )
 
 // Queue knows every row that this process may run, and where it is. A row is in at most one place: it has a timer, it

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/internal/runqueue/timer"
 )
 
 // queueFor returns a queue of so many slots in which every tag may use limit.

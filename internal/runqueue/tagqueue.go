@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/internal/runqueue/timer"
 )
 
 // Tags are free text, and callers may use new ones at any time. So each claim goes through the active tags alone. A tag

@@ -26,9 +26,9 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/batch"
-	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/audit"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/signin"
 	"github.com/delaytask/delaytask/scheduler"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/signin"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"

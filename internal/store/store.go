@@ -12,8 +12,8 @@ import (
 // Tx is a caller's open transaction.
 type Tx = delaytask.Tx
 
-// Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore
-// (SQL) and internal/memstore (in memory, for simulation and tests).
+// Store is all that the engine needs of a database. Two implementations pass one conformance suite: sqlstore (SQL) and
+// memstore (in memory, for simulation and tests).
 //
 // A method changes a row only under a guard: on its version, its status, or both. Rows that do not match the guard stay
 // as they are and are no error. A method that cannot do its work returns a *row.Error, whose class says whether it may

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 )
 
 // verb is where a sentence has a value.

@@ -21,8 +21,10 @@ const (
 
 // candidates are the packages whose tests could notice a mutation, the quick ones first.
 var candidates = []string{
-	"internal/clock", "internal/batch", "internal/timer", "internal/runqueue", "scanner", "internal/cluster",
-	"internal/memstore", "internal/sqlstore", "internal/engine", "test/api", "internal/testkit/sim", "test/integration",
+	"internal/lifecycle/clock", "internal/lifecycle/batch", "internal/runqueue/timer",
+	"internal/runqueue", "scanner", "internal/cluster",
+	"internal/store/memstore", "internal/store/sqlstore", "internal/engine", "test/api",
+	"internal/testkit/sim", "test/integration",
 }
 
 // mutate applies each mutation to a copy of the tree and runs the tests that should notice.

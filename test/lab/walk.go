@@ -16,7 +16,7 @@ const module = "github.com/delaytask/delaytask/"
 // uncounted are packages and files that a walk passes without a decision: rows, metrics, traces and memory pages.
 var uncounted = []string{
 	"internal/row/", "internal/metrics/", "internal/server/traces/",
-	"internal/timer/pages.go",
+	"internal/runqueue/timer/pages.go",
 	"spans.go", "tracing.go",
 }
 

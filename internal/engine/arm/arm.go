@@ -16,7 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/internal/runqueue/timer"
 	"github.com/delaytask/delaytask/processor"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
-	"github.com/delaytask/delaytask/internal/listing"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/row"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
-	"github.com/delaytask/delaytask/internal/rollup"
+	"github.com/delaytask/delaytask/internal/eyes/rollup"
 	"github.com/delaytask/delaytask/internal/row"
 )
 

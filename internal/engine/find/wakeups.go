@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/internal/wake"
 )
 
 const (

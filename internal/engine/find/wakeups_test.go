@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/wake"
 )
 
 // A forger who can read the keys may name any share of any tag.

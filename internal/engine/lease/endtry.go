@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/engine/run"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 )
 

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 )
 
 // dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the

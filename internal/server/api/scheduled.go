@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/planner"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -128,7 +128,7 @@ func seeSchedule(ctx context.Context, name string) (context.Context, error) {
 	if !delaytask.ValidTag(name) { // names have the characters of tags
 		return nil, fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
 	}
-	return planner.WithGuard(ctx, func(tag string) error {
+	return plan.WithGuard(ctx, func(tag string) error {
 		if !access.From(ctx).May(access.Read, tag) {
 			return delaytask.ErrScheduleNotFound
 		}

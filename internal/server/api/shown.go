@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/redact"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )

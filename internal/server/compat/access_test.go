@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 

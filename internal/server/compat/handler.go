@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/request"
-	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/scheduler"
 )
 

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/scheduler"

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/request"
-	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/processor"
 )
 

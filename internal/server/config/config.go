@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // Config is every setting. config.yaml explains each one.

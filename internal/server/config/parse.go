@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/redact"
-	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/wake"
+	"github.com/delaytask/delaytask/internal/cluster/wake"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/knadh/koanf/parsers/yaml"
 
-	"github.com/delaytask/delaytask/internal/redact"
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/operate/redact"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

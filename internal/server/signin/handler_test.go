@@ -21,8 +21,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 

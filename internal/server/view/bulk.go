@@ -3,8 +3,8 @@ package view
 import (
 	"errors"
 
-	"github.com/delaytask/delaytask/internal/bulk"
-	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/operate/bulk"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

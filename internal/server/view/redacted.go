@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/listing"
-	"github.com/delaytask/delaytask/internal/redact"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/wake"
 )
 
 // Fate decides after how long each copy of a datagram arrives. None loses it. It may change what is told, as a forger

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/store/memstore"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/internal/testkit/journal"

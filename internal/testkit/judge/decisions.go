@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
@@ -44,7 +44,7 @@ func (h *history) decide(e *journal.Event) {
 	s := h.calendar(e.ID)
 	s.decisions = append(s.decisions, d)
 	for _, r := range d.Insert {
-		beside := r.TickOf.Cause == row.CauseManual && strings.HasPrefix(r.Key, schedule.Key(r.TickOf.Schedule)+":")
+		beside := r.TickOf.Cause == row.CauseManual && strings.HasPrefix(r.Key, decide.Key(r.TickOf.Schedule)+":")
 		h.planted[r.ID] = &planted{r, d, beside}
 	}
 	for _, c := range d.Changes {
@@ -93,7 +93,7 @@ func (h *history) ticksOf(s *row.Schedule) (ticks, bool) {
 		sp, _ = spec.ParseText(s.Spec)
 		h.specs[s.Spec] = sp
 	}
-	return ticks{sp, schedule.Jitter(s.Name, s.Jitter)}, sp != nil
+	return ticks{sp, decide.Jitter(s.Name, s.Jitter)}, sp != nil
 }
 
 func (t ticks) after(moment row.Time) row.Time { return row.At(t.Next(moment.Std())) }

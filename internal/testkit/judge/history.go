@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
 )
 
 // plantedAhead is how long before they are due nodes plant ticks.
@@ -42,7 +42,7 @@ func (c *checker) isTouched(d *decided, from time.Time) bool {
 // node replays a schedule.
 type node struct {
 	*checker
-	state  schedule.State
+	state  decide.State
 	stored *ledger                   // what was decided
 	ends   map[int64]row.ScheduleRun // of runs, by their tasks
 	ticks  map[int64]*row.TickOf     // likewise
@@ -80,13 +80,13 @@ func (c *checker) replay(s *calendar, i int, until row.Time) {
 			n.ticks[t.ID] = t.TickOf
 		}
 	}
-	n.state = schedule.State{
+	n.state = decide.State{
 		Schedule: *begin.now, Spec: of.Spec, Now: row.At(clock(s.decisions[i].Event)), Ahead: plantedAhead,
 		NextID: func() int64 { return 0 },
 	}
 	for _, r := range slices.Concat(begin.rows, begin.manual) {
 		if r.Outcome == row.OutcomeOpen {
-			n.state.Open = append(n.state.Open, schedule.Open{Run: r})
+			n.state.Open = append(n.state.Open, decide.Open{Run: r})
 		}
 	}
 	if c.unfinishedBut(n.state.Open, s, s.decisions[i].At) {
@@ -100,9 +100,9 @@ func (c *checker) replay(s *calendar, i int, until row.Time) {
 }
 
 // unfinishedBut reports whether a run that is not open was unfinished.
-func (c *checker) unfinishedBut(open []schedule.Open, s *calendar, at time.Time) bool {
+func (c *checker) unfinishedBut(open []decide.Open, s *calendar, at time.Time) bool {
 	for _, p := range c.runs(s) {
-		known := slices.ContainsFunc(open, func(o schedule.Open) bool { return o.Run.TaskID == p.ID })
+		known := slices.ContainsFunc(open, func(o decide.Open) bool { return o.Run.TaskID == p.ID })
 		if t := c.tasks[p.ID]; t != nil && !known && p.by.At.Before(at) {
 			for _, u := range t.unfinished() {
 				if u.end == nil || u.end.At.After(at) {
@@ -132,7 +132,7 @@ func (n *node) wait() {
 }
 
 // show gives an open run the state in which the table had its task.
-func (n *node) show(o *schedule.Open) {
+func (n *node) show(o *decide.Open) {
 	o.Task = row.Row{ID: o.Run.TaskID, Status: row.Pending, Due: o.Run.Tick}
 	if t := n.tasks[o.Run.TaskID]; t != nil && len(t.writes) > 0 {
 		o.Task.Created = row.At(clock(t.writes[0]))
@@ -160,7 +160,7 @@ func (n *node) show(o *schedule.Open) {
 }
 
 // takeBack shows a run as pending that began and was taken back or failed, when the table did.
-func (n *node) takeBack(o *schedule.Open) {
+func (n *node) takeBack(o *decide.Open) {
 	t, of := n.tasks[o.Run.TaskID], n.ticks[o.Run.TaskID]
 	for _, w := range slices.Backward(t.writes) {
 		if row.At(clock(w)) > n.state.Now {
@@ -187,8 +187,8 @@ func (n *node) leaseAt(id int64) (end row.Time) {
 
 // decide decides as the node does, and reports whether the cluster has decided the same.
 func (n *node) decide() bool {
-	d := schedule.Decide(n.state)
-	open := slices.DeleteFunc(n.state.Open, func(o schedule.Open) bool {
+	d := decide.Decide(n.state)
+	open := slices.DeleteFunc(n.state.Open, func(o decide.Open) bool {
 		return slices.ContainsFunc(d.Ended, func(r row.ScheduleRun) bool { return r.TaskID == o.Run.TaskID }) ||
 			slices.ContainsFunc(d.Undone, func(r row.ScheduleRun) bool { return r.Tick == o.Run.Tick })
 	})
@@ -199,7 +199,7 @@ func (n *node) decide() bool {
 			return false
 		}
 		if runs {
-			open = append(open, schedule.Open{Run: *stored})
+			open = append(open, decide.Open{Run: *stored})
 		}
 	}
 	n.state.Open, n.state.Schedule = open, d.Schedule

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/processor/webhook"
 	"github.com/delaytask/delaytask/scheduler"

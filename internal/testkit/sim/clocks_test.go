@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/store/memstore"
 )
 
 // TestClocksThatAProcessMayGoBy has a failover to a clock that is three seconds behind. The process learns of it a

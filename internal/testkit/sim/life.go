@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -19,7 +20,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
-	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
 )
 

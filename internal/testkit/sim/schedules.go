@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/schedule"
-	"github.com/delaytask/delaytask/internal/spec"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
@@ -52,7 +52,7 @@ func (k *keeper) work() {
 		k.operate(d)
 	}
 	if last := w.draw("keeper ends", k.id); last.chance(.7) && wait(last.between(0, time.Second), w.over) {
-		_ = k.do(last, "resume", k.change(schedule.Resume))
+		_ = k.do(last, "resume", k.change(decide.Resume))
 	}
 }
 
@@ -60,23 +60,23 @@ func (k *keeper) work() {
 func (k *keeper) operate(d draw) {
 	switch n := d.IntN(100); {
 	case n < 12:
-		_ = k.do(d, "pause", k.change(func(st schedule.State) (row.Decision, error) {
-			return schedule.Pause(st, "as the seed wants")
+		_ = k.do(d, "pause", k.change(func(st decide.State) (row.Decision, error) {
+			return decide.Pause(st, "as the seed wants")
 		}))
 	case n < 30:
-		_ = k.do(d, "resume", k.change(schedule.Resume))
+		_ = k.do(d, "resume", k.change(decide.Resume))
 	case n < 38:
 		_ = k.do(d, "save", k.save(d))
 	case n < 52:
 		beside := d.chance(.3)
 		_ = k.do(d, fmt.Sprintf("trigger, beside %v", beside), k.change(
-			func(st schedule.State) (row.Decision, error) {
-				to, _, err := schedule.Trigger(st, beside)
+			func(st decide.State) (row.Decision, error) {
+				to, _, err := decide.Trigger(st, beside)
 				return to, err
 			}))
 	case n < 60:
-		_ = k.do(d, "skip", k.change(func(st schedule.State) (row.Decision, error) {
-			to, _, err := schedule.SkipNext(st, "as the seed wants")
+		_ = k.do(d, "skip", k.change(func(st decide.State) (row.Decision, error) {
+			to, _, err := decide.SkipNext(st, "as the seed wants")
 			return to, err
 		}))
 	case n < 64:
@@ -108,7 +108,7 @@ func (k *keeper) do(d draw, what string, ask func(context.Context, *engine.Engin
 }
 
 func (k *keeper) change(
-	to func(schedule.State) (row.Decision, error),
+	to func(decide.State) (row.Decision, error),
 ) func(context.Context, *engine.Engine) error {
 	return func(ctx context.Context, e *engine.Engine) error {
 		_, err := e.Schedules().Change(ctx, k.name, to)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store/memstore"
 	"github.com/delaytask/delaytask/internal/testkit/air"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/internal/testkit/judge"

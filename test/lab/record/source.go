@@ -28,11 +28,13 @@ type Source struct {
 
 // Seeds is the folders whose code decides how a simulated cluster behaves.
 var Seeds = []string{
-	"internal/batch", "internal/clock", "internal/cluster", "internal/engine", "internal/engine/arm",
+	"internal/lifecycle/batch", "internal/lifecycle/clock", "internal/cluster", "internal/engine",
+	"internal/engine/arm",
 	"internal/engine/control", "internal/engine/events", "internal/engine/find", "internal/engine/lease",
 	"internal/engine/run", "internal/engine/table", "internal/lifecycle",
-	"internal/memstore", "internal/planner", "internal/row", "internal/runqueue", "internal/save", "internal/schedule",
-	"internal/spec", "internal/store", "internal/timer", "processor", "scanner",
+	"internal/store/memstore", "internal/schedules/plan", "internal/row", "internal/runqueue",
+	"internal/save", "internal/schedules/decide",
+	"internal/schedules/spec", "internal/store", "internal/runqueue/timer", "processor", "scanner",
 }
 
 // Root returns the root of the repository that the working directory is in.

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/delaytask/delaytask/internal/bridge"
-	"github.com/delaytask/delaytask/internal/bulk"
+	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 

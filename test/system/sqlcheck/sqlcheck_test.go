@@ -14,7 +14,7 @@ import (
 
 // Tests of the main module write these files from what they see on the wire, and fail when they are not true any more.
 var files = []string{
-	"../../../internal/sqlstore/testdata/statements.sql",
+	"../../../internal/store/sqlstore/testdata/statements.sql",
 	"../../../migrations/testdata/statements.sql",
 }
 

@@ -23,7 +23,7 @@ var Runs = record.Record[Line]{
 }
 
 // Judged are the folders whose change makes older runs worthless: the engine, its parts, and the store.
-var Judged = append(slices.Clone(record.Seeds), "internal/sqlstore")
+var Judged = append(slices.Clone(record.Seeds), "internal/store/sqlstore")
 
 type Line struct {
 	Began   time.Time `json:"began"`

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
-	"github.com/delaytask/delaytask/internal/wake"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // keyLife is short, so that what the relay replays is signed with the key of now, the one before, or an older one.

@@ -1,0 +1,231 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/eyes/forecast"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
+)
+
+const (
+	mostCounted  = 1000   // of a tag and status, and of what is overdue of a tag
+	mostPlaces   = 10_000 // of all tags together
+	leastPlaces  = 10     // of a tag, however many there are
+	mostFailures = 1000   // whose errors are read
+	mostExpired  = 200
+	mostSilent   = 5    // processes whose leases are read
+	mostLeases   = 1000 // of one of them
+
+	soon        = time.Minute
+	failureSpan = 10 * time.Minute // that counts as now
+	fewRetries  = 10               // attempts within failureSpan that are no finding
+)
+
+// perTag divides what may be read among tags.
+func perTag(all, least, most, tags int) int { return min(most, max(least, all/max(tags, 1))) }
+
+func (r *reading) readCounts(ctx context.Context) (err error) {
+	r.counts, err = listing.Counts(ctx, r.from, mostCounted, row.Pending, row.Executing, row.Failed)
+	if err != nil {
+		return err
+	}
+	return r.cache.ended.refresh(r.now, r.now.Add(keepEnded), func() ([]listing.TagCount, error) {
+		return listing.Counts(ctx, r.from, mostCounted, row.Completed, row.Cancelled)
+	})
+}
+
+// tagsWith returns the tags that have rows of the status.
+func (r *reading) tagsWith(status row.Status, which func(listing.TagCount) bool) (tags []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.missing[report.PartCounts]; err != nil && r.counts == nil {
+		return nil, err
+	}
+	for _, c := range r.counts {
+		if c.Status == status && which(c) {
+			tags = append(tags, c.Tag)
+		}
+	}
+	return tags, nil
+}
+
+// readDue reads what is overdue and what falls due soon, up to a bound of each tag. A row without a due time is in
+// neither, and hides those after it.
+func (r *reading) readDue(ctx context.Context) error {
+	r.due = map[string]*dueSoon{}
+	end := r.now.Add(soon)
+	tags, err := r.tagsWith(row.Pending, func(c listing.TagCount) bool { return c.Oldest < end })
+	if err != nil || len(tags) == 0 {
+		return err
+	}
+	spans := make([]row.Span, 0, 2*len(tags))
+	for _, tag := range tags {
+		spans = append(spans,
+			row.Span{Status: row.Pending, Tag: tag, Padded: true, From: row.MinTime, To: r.now},
+			row.Span{Status: row.Pending, Tag: tag, Padded: true, From: r.now, To: end})
+	}
+	most := perTag(mostPlaces, leastPlaces, mostCounted, len(spans))
+	places, err := r.from.Places(ctx, spans, most+1)
+	if err != nil {
+		return err
+	}
+	for i, tag := range tags {
+		overdue, next := places[2*i], places[2*i+1]
+		d := &dueSoon{moreOverdue: len(overdue) > most, moreNext: len(next) > most}
+		d.overdue, d.next = int64(min(len(overdue), most)), int64(min(len(next), most))
+		if len(overdue) > 0 {
+			d.oldest = overdue[0]
+		}
+		r.due[tag] = d
+	}
+	return nil
+}
+
+// readLeases reads leases that are over, and those that silent processes hold. A process that is silent claims nothing
+// more, so one without leases is asked about once.
+func (r *reading) readLeases(ctx context.Context) (err error) {
+	if r.leases.over, _, err = r.from.Expired(ctx, mostExpired); err != nil {
+		return err
+	}
+	r.leases.silent = map[string][]row.State{}
+	without := map[string]row.Time{}
+	silent := slices.DeleteFunc(slices.Clone(r.nodes), func(n row.Node) bool { return isAlive(n, r.now) })
+	slices.SortFunc(silent, func(a, b row.Node) int { return cmp.Compare(b.Heartbeat, a.Heartbeat) })
+	for _, n := range silent {
+		if at, known := r.without[n.Token]; known && at == n.Heartbeat {
+			without[n.Token] = at
+			continue
+		}
+		if len(r.leases.silent) == mostSilent {
+			continue
+		}
+		var held []row.State
+		for _, mark := range []string{"", row.PopMark} {
+			executor := fmt.Sprintf("%s%s:%d:%s:", mark, n.Name, n.PID, n.Token)
+			found, err := r.from.Orphans(ctx, executor, mostLeases)
+			if err != nil {
+				return err
+			}
+			held = append(held, found...)
+		}
+		if r.leases.silent[n.Token] = held; len(held) == 0 {
+			without[n.Token] = n.Heartbeat
+		}
+	}
+	r.without = without
+	return nil
+}
+
+// readForecast reads the next hour. Its first step has begun.
+func (r *reading) readForecast(ctx context.Context) error {
+	return r.cache.forecast.refresh(r.now, r.now.Add(keepForecast), func() (*report.Forecast, error) {
+		found, err := forecast.Read(ctx, r.from, forecast.Query{
+			Now: r.now, Span: report.ForecastHour, Step: time.Minute,
+		})
+		return &found, err
+	})
+}
+
+func (r *reading) readLocks(ctx context.Context) error {
+	if r.of.Locks == nil {
+		return nil
+	}
+	return r.cache.locks.refresh(r.now, r.now.Add(keepLocks), func() (found []Lock, err error) {
+		err = r.from.call(ctx, func(ctx context.Context) (err error) {
+			found, err = r.of.Locks(ctx)
+			return err
+		})
+		return found, err
+	})
+}
+
+// readFailures reads what has failed lately, and the errors of what is tried again and again.
+func (r *reading) readFailures(ctx context.Context) error {
+	r.failed, r.retried = map[string]*failures{}, map[string]*failures{}
+	tags, err := r.tagsWith(row.Failed, func(listing.TagCount) bool { return true })
+	if err != nil {
+		return err
+	}
+	from := r.now.Add(-failureSpan)
+	var spans []row.Span
+	for _, tag := range tags {
+		spans = append(spans, row.Span{Status: row.Failed, Tag: tag, Padded: true, From: from, Down: true})
+	}
+	retrying := r.retrying()
+	for _, tag := range retrying {
+		spans = append(spans, row.Span{Status: row.Pending, Tag: tag, Padded: true, From: r.now})
+	}
+	most := perTag(mostPlaces, leastPlaces, mostCounted, len(spans))
+	places, err := r.from.Places(ctx, spans, most+1)
+	if err != nil {
+		return err
+	}
+	for i, span := range spans {
+		of := places[i]
+		if len(of) == 0 {
+			continue
+		}
+		f := &failures{tasks: int64(min(len(of), most)), more: len(of) > most, first: of[len(of)-1].Due}
+		if span.Status == row.Failed {
+			r.failed[span.Tag] = f
+		} else {
+			r.retried[span.Tag] = f
+		}
+	}
+	return r.readErrors(ctx, spans, places)
+}
+
+// retrying returns the tags of which more attempts have failed than tasks were completed.
+func (r *reading) retrying() (tags []string) {
+	h := r.cache.history.found
+	if h == nil {
+		return nil
+	}
+	for tag, of := range h.tags {
+		if of.retries() {
+			tags = append(tags, tag)
+		}
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// readErrors reads some errors of each tag, and keeps the largest group.
+func (r *reading) readErrors(ctx context.Context, spans []row.Span, places [][]row.Place) error {
+	var ids []int64
+	of := map[int64]*failures{}
+	some := perTag(mostFailures, leastPlaces, mostCounted, len(r.failed)+len(r.retried))
+	for i, span := range spans {
+		f := r.retried[span.Tag]
+		if span.Status == row.Failed {
+			f = r.failed[span.Tag]
+		}
+		for _, place := range places[i][:min(len(places[i]), some)] {
+			ids, of[place.ID] = append(ids, place.ID), f
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	found, err := r.from.Failures(ctx, ids)
+	if err != nil {
+		return err
+	}
+	byTag := map[*failures][]row.Failure{}
+	for _, failure := range found {
+		if failure.Error != "" { // a task that waits for its first attempt has none
+			byTag[of[failure.ID]] = append(byTag[of[failure.ID]], failure)
+		}
+	}
+	for f, all := range byTag {
+		f.group = &listing.GroupOf(all)[0]
+	}
+	return nil
+}

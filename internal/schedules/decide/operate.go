@@ -1,0 +1,231 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
+)
+
+// refused says that the state of the schedule does not allow what was asked for.
+func (p *plan) refused(why string) error {
+	return fmt.Errorf("%w: it is %s", delaytask.ErrScheduleState, why)
+}
+
+func (p *plan) refusedState() error { return p.refused(p.s.State.String()) }
+
+// operation collects what has ended, lets change do its work, and sets when to look again.
+func operation(st State, change func(p *plan) error) (row.Decision, error) {
+	p := newPlan(st)
+	p.collect()
+	if err := change(p); err != nil {
+		return row.Decision{}, err
+	}
+	return p.finish(), nil
+}
+
+// Pause stops the schedule. A run that waits for its time is withdrawn, one that executes goes on.
+func Pause(st State, reason string) (row.Decision, error) {
+	return operation(st, func(p *plan) error {
+		if p.s.State != row.ScheduleActive && p.s.State != row.SchedulePaused {
+			return p.refusedState()
+		}
+		p.pause(reason)
+		return nil
+	})
+}
+
+func (p *plan) pause(reason string) {
+	p.withdraw()
+	p.s.State, p.s.Reason = row.SchedulePaused, row.Shorten(reason, mostNote)
+}
+
+// Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed.
+func Resume(st State) (row.Decision, error) {
+	return operation(st, func(p *plan) error {
+		if p.s.State != row.SchedulePaused {
+			return p.refusedState()
+		}
+		p.s.State, p.s.Reason, p.s.Failures = row.ScheduleActive, "", 0
+		p.skipToFuture()
+		return nil
+	})
+}
+
+// Reset sets the cursor to the first tick that is not due yet, whatever was decided: for a clock that was wrong. What
+// the history says of ticks from there on is forgotten, or they could not be decided again.
+func Reset(st State) (row.Decision, error) {
+	return operation(st, func(p *plan) error {
+		p.withdraw()
+		p.s.Last = p.dueBy(p.Now)
+		p.setNext(p.dueAfter(p.Now))
+		p.to.Forget = max(p.s.Last, p.Now) + 1
+		forgotten := func(r row.ScheduleRun) bool { return r.Tick >= p.to.Forget }
+		p.to.Undone = slices.DeleteFunc(p.to.Undone, forgotten)
+		p.to.Ended = slices.DeleteFunc(p.to.Ended, forgotten)
+		if p.s.State == row.ScheduleEnded {
+			p.s.State, p.s.Reason = row.ScheduleActive, ""
+		}
+		return nil
+	})
+}
+
+// Retire stops a schedule that its code declares no more. Its cursor stays.
+func Retire(st State, reason string) (row.Decision, error) {
+	return operation(st, func(p *plan) error {
+		p.withdraw()
+		if p.s.State == row.SchedulePaused {
+			p.s.State = row.ScheduleRetiredPaused // and the reason stays
+			return nil
+		}
+		p.s.State, p.s.Reason = row.ScheduleRetired, reason
+		return nil
+	})
+}
+
+// SkipNext decides that the next tick does not run, and returns it.
+func SkipNext(st State, reason string) (d row.Decision, tick row.Time, err error) {
+	d, err = operation(st, func(p *plan) error {
+		if p.s.State != row.ScheduleActive && p.s.State != row.SchedulePaused {
+			return p.refusedState()
+		}
+		p.withdraw()
+		if tick = p.s.Next; tick.IsZero() {
+			return p.refused("without a tick to come")
+		}
+		missed := p.s.MissedTicks
+		p.dropAll(tick, row.OutcomeSkipped, reason)
+		p.s.MissedTicks = missed // the operator knows
+		return nil
+	})
+	return d, tick, err
+}
+
+// Trigger plants a run that begins at once, whatever the state of the schedule. A run that waits for its time is
+// withdrawn, and its tick decided when it is due. With beside the new run may be open beside one that executes.
+func Trigger(st State, beside bool) (d row.Decision, run row.Row, err error) {
+	d, err = operation(st, func(p *plan) error {
+		p.withdraw()
+		if p.full() && !beside {
+			return delaytask.ErrScheduleBusy
+		}
+		run = p.task(p.Now, row.CauseManual)
+		if beside {
+			run.Key = keyBeside(p.s.Name, p.Now, row.CauseManual)
+		}
+		run.Expected, run.Due = p.Now, p.Now
+		p.insert(run)
+		return nil
+	})
+	return d, run, err
+}
+
+// New returns the decision that stores a schedule for the first time. Its first tick is the first one to come.
+func New(st State) row.Decision {
+	p := newPlan(st)
+	p.to.Write = row.WriteNew
+	p.s.ZoneData = p.ZoneData
+	p.s.Next = p.dueAfter(p.Now)
+	p.plantAhead()
+	return p.finish()
+}
+
+// Edit gives the schedule of a state another definition, which is that of to and sp. With the same ticks the cursor
+// stays. Other ticks count from now on, whatever the old ones were: an edit runs nothing at once.
+func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
+	return operation(st, func(p *plan) error {
+		p.withdraw()
+		was := *p.s
+		*p.s = to
+		keepProgress(p.s, &was)
+		p.ticks = newTicks(p.s, sp)
+		p.to.Write = row.WriteDefinition
+		p.takeNewerZoneData()
+		over := p.revive()
+		if over || was.Spec != to.Spec || was.Jitter != to.Jitter || was.MaxRuns != to.MaxRuns {
+			p.skipToFuture()
+		}
+		if p.s.State == row.ScheduleActive {
+			p.plantAhead()
+		}
+		return nil
+	})
+}
+
+// revive lets a schedule go on that has ended or was retired, and reports whether it had.
+func (p *plan) revive() bool {
+	switch p.s.State {
+	case row.ScheduleEnded, row.ScheduleRetired:
+		p.s.State, p.s.Reason = row.ScheduleActive, ""
+	case row.ScheduleRetiredPaused:
+		p.s.State = row.SchedulePaused
+	default:
+		return false
+	}
+	return true
+}
+
+// keepProgress copies all that a definition does not say.
+func keepProgress(to, from *row.Schedule) {
+	to.ID, to.Version = from.ID, from.Version
+	to.State, to.Reason, to.Next, to.Look, to.Last = from.State, from.Reason, from.Next, from.Look, from.Last
+	to.ZoneData = from.ZoneData
+	to.RunID, to.Runs, to.MissedTicks = from.RunID, from.Runs, from.MissedTicks
+	to.Failures, to.Success = from.Failures, from.Success
+	to.Created, to.Updated = from.Created, from.Updated
+}
+
+// skipToFuture moves the cursor to the first tick after the last decided one that is not due yet.
+func (p *plan) skipToFuture() {
+	next := p.dueAfter(p.Now)
+	if !next.IsZero() && next <= p.s.Last {
+		next = p.next(p.s.Last)
+	}
+	p.setNext(next)
+}
+
+// decidedBefore returns the last tick before another one that the history has. Another definition may have had it, and
+// have skipped it before it was due.
+func (p *plan) decidedBefore(tick row.Time) (last row.Time) {
+	for _, r := range p.History {
+		if r.Tick < tick && r.Cause != row.CauseManual {
+			last = max(last, r.Until)
+		}
+	}
+	return last
+}
+
+// withdraw takes back runs that nothing has begun, so that their ticks are decided anew. A run that has waited while
+// later ticks were decided is cancelled: the cursor cannot go back behind those. So is the run of a tick that another
+// definition had. A run that waits for the lease of the run that it replaces stays, because nothing else remembers that
+// lease.
+func (p *plan) withdraw() {
+	kept := p.open[:0:0]
+	slices.SortStableFunc(p.open, func(a, b Open) int { return cmp.Compare(b.Run.Tick, a.Run.Tick) })
+	for i := range p.open {
+		o := p.open[i]
+		if !o.unstarted() || o.Foreign || o.heldBack(p.Now) {
+			kept = append(kept, o)
+			continue
+		}
+		p.cancel(&o, "withdrawn: its schedule was changed, paused or triggered")
+		if o.Run.Cause == row.CauseManual {
+			continue // the history keeps that someone asked for it
+		}
+		p.s.Runs--
+		if o.Run.Tick != p.s.Last || p.next(o.Run.Tick-1) != o.Run.Tick {
+			continue
+		}
+		p.to.Ended = p.to.Ended[:len(p.to.Ended)-1]
+		p.to.Undone = append(p.to.Undone, o.Run)
+		p.s.Next, p.s.Last = o.Run.Tick, max(p.prev(o.Run.Tick), p.decidedBefore(o.Run.Tick))
+		if of := o.Task.TickOf; of != nil {
+			p.s.MissedTicks = int64(of.Missed)
+		}
+	}
+	slices.Reverse(kept)
+	p.open = kept
+}

@@ -1,0 +1,67 @@
+package decide
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
+)
+
+// mostCounted bounds how exactly the history says how many ticks were missed: a year of a tick in 30 s.
+const mostCounted = 1_000_000
+
+// ticks are the ticks of a schedule and when they are due.
+type ticks struct {
+	spec   *spec.Spec
+	jitter time.Duration
+}
+
+func newTicks(s *row.Schedule, sp *spec.Spec) ticks { return ticks{sp, Jitter(s.Name, s.Jitter)} }
+
+// Jitter returns how long after its ticks a schedule is due. It is below most, and depends on the name alone, so that
+// the distances between ticks stay.
+func Jitter(name string, most time.Duration) time.Duration {
+	if most < time.Microsecond {
+		return 0
+	}
+	hash := sha256.Sum256([]byte(name))
+	micros := binary.BigEndian.Uint64(hash[:]) % uint64(most/time.Microsecond)
+	return time.Duration(micros) * time.Microsecond
+}
+
+func (t ticks) due(tick row.Time) row.Time { return tick.Add(t.jitter) }
+
+// next returns the first tick after the moment, or zero.
+func (t ticks) next(after row.Time) row.Time { return row.At(t.spec.Next(after.Std())) }
+
+// prev returns the last tick before the moment, or zero.
+func (t ticks) prev(before row.Time) row.Time { return row.At(t.spec.Prev(before.Std())) }
+
+// dueBy returns the last tick that is due at the moment or before, or zero.
+func (t ticks) dueBy(moment row.Time) row.Time { return t.prev(moment.Add(-t.jitter) + 1) }
+
+// dueAfter returns the first tick that is due after the moment, or zero.
+func (t ticks) dueAfter(moment row.Time) row.Time { return t.next(moment.Add(-t.jitter)) }
+
+// count returns how many ticks there are from the first to the last of a span, both included and counted up to a bound.
+func (t ticks) count(first, last row.Time) int {
+	n := 0
+	for tick := first; !tick.IsZero() && tick <= last && n < mostCounted; tick = t.next(tick) {
+		n++
+	}
+	return n
+}
+
+// back returns the tick that is n ticks before one, or the first one after the bound if that is later.
+func (t ticks) back(tick, bound row.Time, n int) row.Time {
+	for range n {
+		before := t.prev(tick)
+		if before.IsZero() || before < bound {
+			break
+		}
+		tick = before
+	}
+	return tick
+}

@@ -1,0 +1,257 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/ids"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
+)
+
+const (
+	// perTransaction bounds the schedules of one transaction.
+	perTransaction = 100
+	// mostOpen bounds the open runs that are read at once. No schedule may have more.
+	mostOpen = 10_000
+)
+
+// ErrUnreadable is returned for a schedule that this program leaves to other nodes: its zone is not in the zone data of
+// this machine, or its grammar is newer than this program.
+var ErrUnreadable = errors.New("this process cannot decide about the schedule, and leaves it to others")
+
+// decide decides what is due of the schedules, and stores it.
+func (p *Planner) decide(ctx context.Context, due []row.Schedule) {
+	for some := range slices.Chunk(due, perTransaction) {
+		states, err := p.states(ctx, some)
+		if err != nil {
+			p.Failed("reading the open runs of schedules", err)
+			continue // their look has come, so the next read finds them again
+		}
+		decisions := make([]row.Decision, len(states))
+		for i := range states {
+			decisions[i] = decide.Decide(states[i])
+		}
+		p.store(ctx, decisions)
+	}
+}
+
+// states reads what decisions are made of. Schedules that this program cannot read are left out.
+func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]decide.State, error) {
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	ids := make([]int64, len(of))
+	for i := range of {
+		ids[i] = of[i].ID
+	}
+	runs, err := p.openRuns(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := p.tasks(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	open := map[int64][]decide.Open{}
+	for _, run := range runs {
+		r, there := tasks[run.TaskID]
+		open[run.ScheduleID] = append(open[run.ScheduleID], decide.Open{Run: run, Task: r, Gone: !there})
+	}
+	now, err := p.certain(ctx) // a failover may have taken the clock away since
+	if err != nil {
+		return nil, err
+	}
+	states := make([]decide.State, 0, len(of))
+	for _, s := range of {
+		sp, err := p.spec(&s)
+		if err != nil {
+			p.Log.Error("a schedule is left to other nodes", "schedule", s.Name, "err", err)
+			continue
+		}
+		states = append(states, p.state(s, sp, now, open[s.ID]))
+	}
+	return states, nil
+}
+
+// openRuns reads the open runs of schedules, by halves when they are more than one read returns. Of one schedule it
+// returns as many as may be open.
+func (p *Planner) openRuns(ctx context.Context, of []int64) ([]row.ScheduleRun, error) {
+	runs, err := p.Store.OpenRuns(ctx, of, mostOpen)
+	if err != nil || len(runs) < mostOpen || len(of) == 1 {
+		return runs, err
+	}
+	half := len(of) / 2
+	if runs, err = p.openRuns(ctx, of[:half]); err != nil {
+		return nil, err
+	}
+	rest, err := p.openRuns(ctx, of[half:])
+	return append(runs, rest...), err
+}
+
+func (p *Planner) state(s row.Schedule, sp *spec.Spec, now row.Time, open []decide.Open) decide.State {
+	return decide.State{
+		Schedule: s, Spec: sp, Open: open, Now: now, Ahead: p.Ahead, ZoneData: p.ZoneData, NextID: p.NextID,
+	}
+}
+
+func (p *Planner) spec(s *row.Schedule) (*spec.Spec, error) {
+	if s.Grammar > spec.Grammar {
+		return nil, fmt.Errorf("%w: its grammar has version %d, and this program reads %d", ErrUnreadable, s.Grammar,
+			spec.Grammar)
+	}
+	sp, err := p.specs.of(s.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return sp, nil
+}
+
+// tasks returns the tasks of runs by id. One that cannot be decoded is not gone: it counts as open until an operator
+// mends it.
+func (p *Planner) tasks(ctx context.Context, runs []row.ScheduleRun) (map[int64]row.Row, error) {
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	ids := make([]int64, len(runs))
+	for i, run := range runs {
+		ids[i] = run.TaskID
+	}
+	rows, broken, err := p.Store.Get(ctx, nil, ids)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make(map[int64]row.Row, len(rows))
+	for _, b := range broken {
+		tasks[b.ID] = row.Row{ID: b.ID, Status: row.Executing}
+	}
+	for _, r := range rows {
+		tasks[r.ID] = r
+	}
+	return tasks, nil
+}
+
+// store stores decisions together, and by halves when the database refuses one of them. A decision that another node
+// has been quicker with is dropped: a schedule that still needs attention is found again.
+func (p *Planner) store(ctx context.Context, decisions []row.Decision) {
+	if len(decisions) == 0 {
+		return
+	}
+	call, cancel := p.CallIn(ctx)
+	applied, err := p.Store.Decide(call, decisions)
+	cancel()
+	if err == nil && applied {
+		p.stored(decisions)
+		p.trim(ctx, decisions)
+		return
+	}
+	if len(decisions) > 1 && (err == nil || divides(err)) {
+		half := len(decisions) / 2
+		p.store(ctx, decisions[:half])
+		p.store(ctx, decisions[half:])
+		return
+	}
+	if err == nil {
+		return
+	}
+	if row.ClassOf(err) == row.ClassDuplicate {
+		p.meet(ctx, decisions[0].Schedule.Name)
+		return
+	}
+	p.Failed("deciding about schedules", err)
+}
+
+// divides reports whether an error may be about one of several decisions.
+func divides(err error) bool {
+	switch row.ClassOf(err) {
+	case row.ClassDuplicate, row.ClassCaller, row.ClassLocked:
+		return true
+	default:
+		return false
+	}
+}
+
+// stored is what follows stored decisions.
+func (p *Planner) stored(decisions []row.Decision) {
+	var runs []row.Due
+	for i := range decisions {
+		d := &decisions[i]
+		p.count(d)
+		for j := range d.Insert {
+			runs = append(runs, d.Insert[j].Sighting())
+		}
+		if d.Write == row.WriteProgress {
+			s := d.Schedule
+			s.Version++
+			p.hold(s)
+		}
+	}
+	p.Committed(runs...)
+}
+
+// trimOnceIn is after how many new rows the history of a schedule is trimmed, on average.
+const trimOnceIn = 20
+
+// trim deletes what the histories of some of the schedules hold beyond what they keep. The ticks decide which, so that
+// no process has to remember how many rows there are.
+func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
+	for i := range decisions {
+		s := &decisions[i].Schedule
+		if s.Parent != "" {
+			continue // a backfill keeps all, and finding out that nothing is beyond takes longer with each run
+		}
+		for _, run := range decisions[i].New {
+			if ids.Mix(s.ID+int64(run.Tick))%trimOnceIn != 0 {
+				continue
+			}
+			call, cancel := p.CallIn(ctx)
+			if _, err := p.Store.TrimRuns(call, s.ID, s.KeepRuns, page); err != nil {
+				p.Failed("trimming the history of a schedule", err)
+			}
+			cancel()
+		}
+	}
+}
+
+// meet decides about a schedule whose key an unfinished task has that is no open run of it: an operator has retried an
+// old run, which then is the open one.
+func (p *Planner) meet(ctx context.Context, name string) {
+	call, cancel := p.CallIn(ctx)
+	defer cancel()
+	d, err := p.again(call, name)
+	if err == nil && d != nil {
+		var applied bool
+		if applied, err = p.Store.Decide(call, []row.Decision{*d}); err == nil && applied {
+			p.stored([]row.Decision{*d})
+		}
+	}
+	if err != nil {
+		p.Failed("deciding about a schedule whose old run was retried", err)
+	}
+}
+
+func (p *Planner) again(ctx context.Context, name string) (*row.Decision, error) {
+	found, _, err := p.Store.Schedules(ctx, row.ScheduleFilter{Names: []string{name}, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	states, err := p.states(ctx, found)
+	if err != nil || len(states) == 0 {
+		return nil, err
+	}
+	holders, err := p.Store.FindActive(ctx, nil, []row.TagKey{{Tag: found[0].Tag, Key: decide.Key(name)}})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range holders {
+		known, _ := batch.Split(states[0].Open, func(o decide.Open) bool { return o.Task.ID == r.ID })
+		if len(known) == 0 {
+			states[0].Open = append(states[0].Open, decide.Open{Task: r, Foreign: true})
+		}
+	}
+	d := decide.Decide(states[0])
+	return &d, nil
+}

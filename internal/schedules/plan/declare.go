@@ -1,0 +1,269 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+	"github.com/delaytask/delaytask/internal/schedules/spec"
+)
+
+// Set is the schedules that a program declares. The newest revision among the live nodes of an owner says what is
+// stored. So during a deployment the old program cannot undo what the new one has stored, and after a rollback, when no
+// node of the new one lives, the old one stores its own again.
+type Set struct {
+	Owner     string   // "" for a program that declares none
+	Revision  row.Time // of the program
+	Schedules map[string]Declared
+}
+
+// Declared is a schedule of a [Set].
+type Declared struct {
+	Schedule row.Schedule
+	Spec     *spec.Spec
+}
+
+const (
+	assertEvery = time.Minute
+	// agreeFor is how long all live nodes of an owner must have declared the same set before schedules are retired that
+	// it lacks. A single new node, on trial, retires nothing.
+	agreeFor = time.Minute
+	// restFor is how long, for each schedule of the set, a table is left alone that was found to be as the set says.
+	// mostRest bounds it. So reads of large sets cost little. A node that declares something else ends the rest.
+	restFor  = 50 * time.Millisecond
+	mostRest = 10 * time.Minute
+	// keepRetired is how long a retired schedule can come back with its state.
+	keepRetired = 30 * 24 * time.Hour
+	// unknownNodes is how often the nodes are asked for until they are known.
+	unknownNodes = 100 * time.Millisecond
+)
+
+// Declares returns what the node's row says of the set, the zero value for none.
+func (s *Set) Declares(token string) row.Declares {
+	if s.Owner == "" {
+		return row.Declares{}
+	}
+	return row.Declares{Token: token, Owner: s.Owner, Revision: s.Revision, Hash: s.hash()}
+}
+
+func (s *Set) hash() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(s.Schedules)) {
+		of := s.Schedules[name].Schedule.Hash
+		h.Write([]byte(name))
+		h.Write(of[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Assert keeps what is stored as the set says, until the context ends.
+func (p *Planner) Assert(ctx context.Context, set Set) {
+	if set.Owner == "" {
+		return
+	}
+	a := &assertion{Planner: p, set: set, hash: set.hash()}
+	for wait := time.Duration(0); lifecycle.Sleep(ctx, wait); {
+		wait = a.turn(ctx)
+	}
+}
+
+// assertion is what a node knows of the other nodes of its owner.
+type assertion struct {
+	*Planner
+	set    Set
+	hash   string
+	agreed row.Time  // since when all of them declare this set; zero: they do not
+	rests  time.Time // until when the table is left alone
+}
+
+// turn compares the table with the set, and returns when it is to be done again.
+func (a *assertion) turn(ctx context.Context) time.Duration {
+	nodes, now, known := a.Nodes()
+	if !known {
+		return unknownNodes
+	}
+	leads, agree := a.judge(nodes)
+	switch {
+	case !agree:
+		a.agreed, a.rests = 0, time.Time{}
+	case a.agreed.IsZero():
+		a.agreed = now
+	}
+	if !leads || time.Now().Before(a.rests) || len(a.set.Schedules) == 0 && a.idle() {
+		return assertEvery
+	}
+	retire := agree && now.Sub(a.agreed) >= agreeFor
+	same, err := a.apply(ctx, now, retire)
+	if err != nil && ctx.Err() == nil {
+		a.Failed("storing the schedules that this program declares", err)
+		return assertEvery / 10
+	}
+	if same && retire {
+		a.rests = time.Now().Add(min(time.Duration(len(a.set.Schedules))*restFor, mostRest))
+	}
+	return lifecycle.Jitter(assertEvery, 0.1)
+}
+
+// idle reports whether no schedule needs attention, so that there is none to retire.
+func (p *Planner) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.look.IsZero()
+}
+
+// judge reports whether this node may store its set, and whether all live nodes of the owner declare the same.
+func (a *assertion) judge(nodes []row.Node) (leads, agree bool) {
+	leads, agree = true, true
+	for _, n := range nodes {
+		d := n.Declares
+		switch {
+		case d.Owner != a.set.Owner:
+		case d.Revision > a.set.Revision:
+			leads, agree = false, false
+		case d.Revision < a.set.Revision:
+			agree = false
+		case d.Hash != a.hash:
+			a.Log.Error("two nodes of one revision declare different schedules, and neither set is stored; give each "+
+				"build a revision of its own", "owner", d.Owner, "other", n.Name, "revision", d.Revision.Std())
+			leads, agree = false, false
+		}
+	}
+	return leads, agree
+}
+
+// apply stores what differs, and retires what the set lacks. It reports whether there was nothing to do.
+func (a *assertion) apply(ctx context.Context, now row.Time, retire bool) (same bool, err error) {
+	stored, err := a.stored(ctx)
+	if err != nil {
+		return false, err
+	}
+	var fresh []Declared
+	for _, name := range slices.Sorted(maps.Keys(a.set.Schedules)) {
+		if _, there := stored[name]; !there {
+			fresh = append(fresh, a.set.Schedules[name])
+		}
+	}
+	var changed, gone []row.Schedule
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		s := stored[name]
+		switch d, declared := a.set.Schedules[name]; {
+		case declared && (s.Hash != d.Schedule.Hash || s.State.Retired()):
+			changed = append(changed, s)
+		case declared || !retire:
+		case !s.State.Retired() || now.Sub(s.Updated) > keepRetired:
+			gone = append(gone, s)
+		}
+	}
+	same = len(fresh)+len(changed)+len(gone) == 0
+	return same, errors.Join(a.create(ctx, fresh, now), a.edit(ctx, changed), a.retire(ctx, gone))
+}
+
+// stored reads the schedules of the owner by name.
+func (a *assertion) stored(ctx context.Context) (map[string]row.Schedule, error) {
+	stored := map[string]row.Schedule{}
+	for f := (row.ScheduleFilter{Owner: a.set.Owner, Limit: listed}); ; {
+		found, err := a.List(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			stored[s.Name] = s
+		}
+		if len(found) < listed {
+			return stored, nil
+		}
+		f.AfterName = found[len(found)-1].Name
+	}
+}
+
+func (a *assertion) create(ctx context.Context, fresh []Declared, now row.Time) error {
+	for some := range slices.Chunk(fresh, perTransaction) {
+		decisions := make([]row.Decision, len(some))
+		for i, d := range some {
+			s := a.owned(d)
+			s.ID = a.NextID()
+			decisions[i] = decide.New(a.state(s, d.Spec, now, nil))
+		}
+		a.store(ctx, decisions)
+	}
+	return a.reportForeign(ctx, fresh)
+}
+
+// reportForeign says of schedules that could not be stored that another owner has their names.
+func (a *assertion) reportForeign(ctx context.Context, fresh []Declared) error {
+	for some := range slices.Chunk(fresh, listed) {
+		names := make([]string, len(some))
+		for i, d := range some {
+			names[i] = d.Schedule.Name
+		}
+		found, err := a.List(ctx, row.ScheduleFilter{Names: names, Limit: len(names)})
+		if err != nil {
+			return err
+		}
+		foreign, _ := batch.Split(found, func(s row.Schedule) bool { return s.Owner != a.set.Owner })
+		for _, s := range foreign {
+			a.Log.Error("a schedule that this program declares is another owner's; give it another name, or delete "+
+				"that one", "schedule", s.Name, "owner", a.set.Owner, "other", s.Owner)
+		}
+	}
+	return nil
+}
+
+// owned is the schedule of the set as it is to be stored.
+func (a *assertion) owned(d Declared) row.Schedule {
+	s := d.Schedule
+	s.Owner, s.Revision = a.set.Owner, a.set.Revision
+	return s
+}
+
+func (a *assertion) edit(ctx context.Context, changed []row.Schedule) error {
+	return a.each(ctx, changed, func(st decide.State) (row.Decision, error) {
+		d := a.set.Schedules[st.Schedule.Name]
+		return decide.Edit(st, a.owned(d), d.Spec)
+	})
+}
+
+// retire retires schedules, and deletes those that are retired.
+func (a *assertion) retire(ctx context.Context, gone []row.Schedule) error {
+	return a.each(ctx, gone, func(st decide.State) (row.Decision, error) {
+		if st.Schedule.State.Retired() {
+			return row.Decision{Write: row.WriteDelete, Schedule: st.Schedule}, nil
+		}
+		a.Log.Warn("a schedule is retired, because its program declares it no more; it comes back with its state when "+
+			"it is declared within 30 days", "schedule", st.Schedule.Name, "owner", a.set.Owner)
+		return decide.Retire(st, "its program declares it no more")
+	})
+}
+
+// each stores what change decides about the schedules, many in a transaction.
+func (a *assertion) each(
+	ctx context.Context, all []row.Schedule, change func(decide.State) (row.Decision, error),
+) error {
+	for some := range slices.Chunk(all, perTransaction) {
+		states, err := a.states(ctx, some)
+		if err != nil {
+			return err
+		}
+		var decisions []row.Decision
+		for _, st := range states {
+			if err := a.addHistory(ctx, &st); err != nil {
+				return err
+			}
+			d, err := change(st)
+			if err != nil {
+				return err
+			}
+			decisions = append(decisions, d)
+		}
+		a.store(ctx, decisions)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+)
+
+const (
+	measureEvery = time.Minute
+	// mostMeasured bounds how many schedules have metrics of their own: the first by name.
+	mostMeasured = 200
+)
+
+// Measure says in the metrics how the schedules of this node's share stand, until the context ends. While no schedule
+// needs attention it reads nothing.
+func (p *Planner) Measure(ctx context.Context) {
+	defer p.Metrics.SetSchedules(nil)
+	for lifecycle.Sleep(ctx, lifecycle.Jitter(measureEvery, 0.1)) {
+		if p.idle() {
+			p.Metrics.SetSchedules(nil)
+			continue
+		}
+		if err := p.measure(ctx); err != nil && ctx.Err() == nil {
+			p.Failed("measuring schedules", err)
+		}
+	}
+}
+
+func (p *Planner) measure(ctx context.Context) error {
+	found, err := p.List(ctx, row.ScheduleFilter{Limit: mostMeasured})
+	if err != nil {
+		return err
+	}
+	mine := found[:0]
+	for _, s := range found {
+		if p.Mine(s.ID) && !s.State.Retired() {
+			mine = append(mine, s)
+		}
+	}
+	unreadable := 0
+	for i := range mine {
+		if _, err := p.spec(&mine[i]); err != nil {
+			unreadable++
+		}
+	}
+	p.Metrics.SetUnreadableSchedules(unreadable)
+	states, err := p.states(ctx, mine)
+	if err != nil {
+		return err
+	}
+	all := make([]metrics.Schedule, len(states))
+	for i := range states {
+		s := &states[i].Schedule
+		all[i] = metrics.Schedule{
+			Name: s.Name, Next: s.Next.Std(), LastSuccess: s.Success.Std(), Paused: s.State == row.SchedulePaused,
+			Failures: s.Failures, Behind: decide.Behind(&states[i]), Unsuccessful: decide.Unsuccessful(&states[i]),
+		}
+		if all[i].LastSuccess.IsZero() {
+			all[i].LastSuccess = s.Created.Std()
+		}
+	}
+	p.Metrics.SetSchedules(all)
+	return nil
+}
+
+// count counts what has become of ticks.
+func (p *Planner) count(d *row.Decision) {
+	for _, runs := range [][]row.ScheduleRun{d.New, d.Ended} {
+		for _, run := range runs {
+			if run.Outcome != row.OutcomeOpen {
+				p.Metrics.Ticks(d.Schedule.Name, run.Outcome.String(), max(run.Ticks, 1))
+			}
+		}
+	}
+}
