@@ -88,7 +88,7 @@ var uiSingleReads = []uiRead{
 		return err
 	}},
 	{"dry_run", "a dry run of a cancel of everything", func(ctx context.Context, u *uiReader) error {
-		_, err := u.CancelAll(ctx, scheduler.Bulk{DryRun: true})
+		_, err := u.CancelAll(ctx, delaytask.Bulk{DryRun: true})
 		return err
 	}},
 	{"page_overview", "the page with what needs attention", page("/")},

@@ -14,7 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 // previewPage is what a bulk change would do. The moment is fixed here, so what comes later is not in it.
@@ -64,7 +63,7 @@ func (v *view) preview() (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), previewTime)
 	defer cancel()
-	found, err := change.Count(ctx, scheduler.Bulk{})
+	found, err := change.Count(ctx, delaytask.Bulk{})
 	if ctx.Err() != nil && v.r.Context().Err() == nil {
 		found.Capped, err = true, nil
 	}

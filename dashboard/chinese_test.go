@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
@@ -88,7 +88,7 @@ func TestChinesePagesHaveNoEnglishSentence(t *testing.T) {
 // put stores a task that was due an hour ago, and changes it.
 func (s *site) put(id int64, tag string, to row.Change) {
 	s.t.Helper()
-	store, due := bridge.Store(s.Scheduler), row.At(time.Now().Add(-time.Hour))
+	store, due := core.Of(s.Scheduler).Store(), row.At(time.Now().Add(-time.Hour))
 	task := row.Row{ID: id, Tag: tag, Status: row.Pending, TTR: time.Minute, Expected: due, Due: due}
 	servertest.OK(s.t, store.Insert(s.t.Context(), nil, []row.Row{task}))
 	to.ID, to.From, to.Due, to.Expected = id, row.Pending, due, due

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
@@ -85,7 +85,7 @@ func New(s *scheduler.Scheduler, o Options) (http.Handler, error) {
 		return nil, errors.New("dashboard: there is no scheduler")
 	}
 	d := &dashboard{
-		scheduler: s, store: bridge.Store(s), o: o, log: o.Log, reads: newReads(), keep: newKeep(),
+		scheduler: s, store: core.Of(s).Store(), o: o, log: o.Log, reads: newReads(), keep: newKeep(),
 	}
 	if d.log == nil {
 		d.log = slog.Default()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
@@ -84,7 +84,7 @@ func (v *view) nodes() (any, error) {
 
 // readNodes reads the processes and what each executes. The rest is what processes execute that are not listed.
 func (v *view) readNodes() (all []node, rest []row.State, more bool, err error) {
-	found, tokens, err := bridge.Nodes(v.r.Context(), v.scheduler)
+	found, tokens, err := core.Of(v.scheduler).Nodes(v.r.Context())
 	if err != nil {
 		return nil, nil, false, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
@@ -41,7 +41,7 @@ func TestANodeShowsWhatItExecutes(t *testing.T) {
 	servertest.OK(t, err)
 	self := nodes[0]
 	// Its name and pid were those of a process before it, which has left a task.
-	stored := bridge.Store(s.Scheduler)
+	stored := core.Of(s.Scheduler).Store()
 	servertest.OK(t, stored.Insert(t.Context(), nil, []row.Row{{
 		ID: 77, Tag: "order.lost", TTR: time.Minute, Expected: row.At(s.Now()), Due: row.At(s.Now()),
 	}}))

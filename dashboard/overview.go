@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	insight "github.com/delaytask/delaytask/internal/eyes/overview"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
@@ -57,7 +57,7 @@ func (v *view) overview() (any, error) {
 		next := report.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
 		shown.Chart = newDueChart(&next, report.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
 	}
-	if width, known := bridge.ClockWidth(v.scheduler); known {
+	if width, known := core.Of(v.scheduler).ClockWidth(); known {
 		shown.Clock = atMost(width)
 	}
 	for i, f := range shown.Attention {
@@ -90,7 +90,7 @@ func (v *view) readOverview() (overview, error) {
 	if !v.allTags(access.Observe) {
 		f.Sees = func(tag string) bool { return v.Caller.May(access.Observe, tag) }
 	}
-	found, advice, err := bridge.Overview(v.r.Context(), v.scheduler, f)
+	found, advice, err := core.Of(v.scheduler).Overview(v.r.Context(), f)
 	return overview{found, advice}, err
 }
 

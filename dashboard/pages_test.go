@@ -13,7 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -349,7 +349,7 @@ func TestNoLinkSaysWhatWasDone(t *testing.T) {
 	servertest.OK(t, s.Start(t.Context()))
 	s.schedule("nightly", "a")
 	id := s.save("a")
-	receiver, err := bridge.Store(s.Scheduler).(*sqlstore.Store).SaveReceiver(t.Context(),
+	receiver, err := core.Of(s.Scheduler).Store().(*sqlstore.Store).SaveReceiver(t.Context(),
 		row.Receiver{App: "shop", Tags: []string{"a"}, TTL: time.Hour, Address: "https://shop.example/"})
 	servertest.OK(t, err)
 	for _, act := range []struct {

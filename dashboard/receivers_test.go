@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -22,7 +22,7 @@ func TestReceiversAreShownWithoutTheirSecrets(t *testing.T) {
 		}
 	})
 	s.get("/receivers").has(t, http.StatusOK, "No receiver is registered")
-	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
+	stored := core.Of(s.Scheduler).Store().(*sqlstore.Store)
 	register := func(app string, ttl time.Duration, tags ...string) string {
 		w, err := stored.SaveReceiver(t.Context(), row.Receiver{App: app, Tags: tags, TTL: ttl,
 			Address: "https://" + app + ".example/hook/hunter2hunter2?key=hunter2", Secret: []byte("a sealed secret")})

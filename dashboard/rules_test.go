@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
@@ -85,13 +85,13 @@ func TestBodiesAndSecretsStayHidden(t *testing.T) {
 		t.Error("a masked body can be edited, or is not masked")
 	}
 
-	run, err := bridge.Bulks(s.Scheduler).Start(bulk.About{Verb: "retry", AsOf: s.Now()}, nil,
+	run, err := core.Of(s.Scheduler).Bulks().Start(bulk.About{Verb: "retry", AsOf: s.Now()}, nil,
 		func(context.Context, func(int)) (int, error) {
 			return 0, &row.Error{Op: "retry tasks", Err: errors.New("access denied for user 'tasks'@'10.0.0.7'")}
 		})
 	servertest.OK(t, err)
 	servertest.Eventually(t, "the bulk change fails", func() bool {
-		state, _ := bridge.Bulks(s.Scheduler).Get(run.ID)
+		state, _ := core.Of(s.Scheduler).Bulks().Get(run.ID)
 		return state.Outcome == bulk.Failed
 	})
 	failed := s.get("/bulk/" + run.ID)

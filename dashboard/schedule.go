@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
@@ -116,7 +116,7 @@ func (v *view) schedule() (any, error) {
 		shown.Older = query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
 	}
 	if !isPart(v.r) {
-		if _, shown.Why, err = bridge.ExplainSchedule(ctx, v.scheduler, name, asked); err != nil {
+		if _, shown.Why, err = core.Of(v.scheduler).ExplainSchedule(ctx, name, asked); err != nil {
 			return nil, err
 		}
 	}

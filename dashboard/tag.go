@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
@@ -82,7 +82,7 @@ func (v *view) tag() (any, error) {
 			shown.Nodes = append(shown.Nodes, n)
 		}
 	}
-	if here, registered := bridge.Registered(v.scheduler, tag); registered {
+	if here, registered := core.Of(v.scheduler).Registered(tag); registered {
 		shown.Here = &here
 	}
 	if shown.Counts, err = v.countsOf(tag, v.Statuses()...); v.gone(err) {

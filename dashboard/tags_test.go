@@ -13,7 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
@@ -37,7 +37,7 @@ func (s *site) fail(tag string) int64 {
 func (s *site) counted(tag string, ago time.Duration) {
 	s.t.Helper()
 	begin := row.SpanMinute.Begin(row.At(s.Now()).Add(-ago))
-	servertest.OK(s.t, bridge.Store(s.Scheduler).PutRollups(s.t.Context(), []row.Rollup{{
+	servertest.OK(s.t, core.Of(s.Scheduler).Store().PutRollups(s.t.Context(), []row.Rollup{{
 		Span: row.SpanMinute, Begin: begin, Tag: tag, Node: "f", Completed: 1234, Failed: 5,
 		Late: row.Histogram{{Class: row.LateClass(time.Millisecond), N: 100}}, Max: 1200 * time.Microsecond,
 	}, {

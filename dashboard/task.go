@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/redact"
@@ -87,7 +87,7 @@ func (v *view) task() (any, error) {
 		shown.Group = v.Group(&task)
 	}
 	if !isPart(v.r) {
-		if _, shown.Why, err = bridge.Explain(v.r.Context(), v.scheduler, delaytask.ID(id)); err != nil {
+		if _, shown.Why, err = core.Of(v.scheduler).Explain(v.r.Context(), delaytask.ID(id)); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/memstore"
@@ -25,15 +25,16 @@ import (
 func inMemory(t *testing.T, st store.Store) *site {
 	t.Helper()
 	cfg := scheduler.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
-	made, err := bridge.NewScheduler(cfg, st, func(c engine.Config) (*engine.Engine, error) {
+	core.BuildOn(&cfg, st, func(c engine.Config) (*engine.Engine, error) {
 		manual, err := engine.NewManual(context.Background(), c, time.Now)
 		if err != nil {
 			return nil, err
 		}
 		return manual.Engine, nil
 	})
+	made, err := scheduler.New(t.Context(), nil, cfg)
 	servertest.OK(t, err)
-	s := &site{Scheduler: made.(*scheduler.Scheduler), t: t}
+	s := &site{Scheduler: made, t: t}
 	t.Cleanup(func() { servertest.Stop(t, s.Scheduler) })
 	s.h, err = dashboard.New(s.Scheduler, dashboard.Options{
 		Who: func(*http.Request) (dashboard.User, error) { return admin, nil }, Log: cfg.Logger,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/memstore"
@@ -60,11 +60,11 @@ func New(t testing.TB, opts ...Option) *Scheduler {
 	}
 	s := &Scheduler{t: t, clock: &clock{at: set.start.UTC().Truncate(time.Microsecond)}}
 	st := store{memstore.New(memstore.WithClock(s.clock.now))}
-	made, err := bridge.NewScheduler(set.config, st, s.build)
-	if err != nil {
+	core.BuildOn(&set.config, st, s.build)
+	var err error
+	if s.Scheduler, err = scheduler.New(context.Background(), nil, set.config); err != nil {
 		t.Fatalf("delaytasktest: %v", err)
 	}
-	s.Scheduler = made.(*scheduler.Scheduler)
 	t.Cleanup(func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Errorf("delaytasktest: stop: %v", err)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -12,11 +14,14 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster/wake"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/request"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -134,7 +139,7 @@ type Config struct {
 	// Default: none.
 	OnRescued func(ctx context.Context, task *delaytask.Task)
 
-	ownerNamed bool // ScheduleOwner is not the default
+	builder
 }
 
 // Retention says how long finished tasks, and entries of the audit log, stay in their tables before they are deleted.
@@ -145,6 +150,9 @@ type Retention struct {
 	Failed    time.Duration // default 30 days
 	Audit     time.Duration // entries of the audit log; default 365 days
 }
+
+// builder lets other packages of this module bring a store and an engine of their own.
+type builder = core.Builder
 
 const day = 24 * time.Hour
 
@@ -173,11 +181,8 @@ func (c Config) withDefaults() Config {
 	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
 	c.Wake = cmp.Or(c.Wake, wake.Loopback)
 	c.Quarantine = cmp.Or(c.Quarantine, 5)
-	owner, revision := build()
-	c.ownerNamed = c.ScheduleOwner != ""
-	c.ScheduleOwner = cmp.Or(c.ScheduleOwner, owner)
 	if c.Revision.IsZero() {
-		c.Revision = revision
+		_, c.Revision = program()
 	}
 	c.Retention.Completed = cmp.Or(c.Retention.Completed, 7*day)
 	c.Retention.Cancelled = cmp.Or(c.Retention.Cancelled, 7*day)
@@ -213,6 +218,44 @@ func between[T cmp.Ordered](field string, value, least, most T) error {
 	}
 	return nil
 }
+
+// coreConfig says what the core of the scheduler stands on, but for its engine and what has to be released.
+func (c *Config) coreConfig() core.Config {
+	owner, _ := program()
+	return core.Config{
+		BodyLimit: c.BodyLimit,
+		Tracing:   core.Tracing{Provider: c.TracerProvider, Propagator: c.Propagator, Continues: c.ContinueTraces},
+		Declared:  plan.Set{Owner: cmp.Or(c.ScheduleOwner, owner), Revision: row.At(c.Revision)},
+		Named:     c.ScheduleOwner != "",
+	}
+}
+
+// program returns what is known of the program: the path of its main package, and the commit time of its build.
+func program() (owner string, revision time.Time) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", time.Time{}
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.time" {
+			revision, _ = time.Parse(time.RFC3339, setting.Value)
+		}
+	}
+	return ownerOf(info.Path), revision
+}
+
+// ownerOf makes the name of an owner of an import path, which may hold other characters.
+func ownerOf(path string) string {
+	owner := strings.Map(func(r rune) rune {
+		if !delaytask.ValidTag(string(r)) {
+			return '_'
+		}
+		return r
+	}, path)
+	return owner[max(0, len(owner)-maxOwner):]
+}
+
+const maxOwner = 128
 
 // engineConfig translates: a negative value, which is not the zero value of a field left out, becomes 0.
 func (c *Config) engineConfig(store store.Store) engine.Config {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
@@ -14,4 +15,4 @@ var ErrInvalidConfig = errors.New("delaytask: invalid config")
 var ErrUnknownDriver = sqlstore.ErrUnknownDriver
 
 // ErrNotReady is returned by Ready, with the reason.
-var ErrNotReady = errors.New("delaytask: not ready")
+var ErrNotReady = core.ErrNotReady

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/cluster/wake"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
@@ -57,6 +58,9 @@ func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st, build := core.BuilderOf(&cfg); build != nil {
+		return withEngine(&cfg, cfg.engineConfig(st), build, func(context.Context) error { return nil })
+	}
 	if db == nil {
 		return nil, fmt.Errorf("%w: the database is nil", ErrInvalidConfig)
 	}
@@ -85,7 +89,6 @@ func onDatabase(
 		}
 	}
 	st := sqlstore.NewFor(db, kind, cfg.Concurrency)
-	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
 	if err := check(ctx, st, cfg); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))
 	}
@@ -96,11 +99,26 @@ func onDatabase(
 	if !kind.Embedded() {
 		built.Waker = cfg.waker(host)
 	}
-	e, err := engine.New(ctx, built)
+	build := func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) }
+	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
+	s, err := withEngine(&cfg, built, build, release)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("delaytask: %w", err), st.Close(ctx))
 	}
-	return newScheduler(e, built, &cfg, release), nil
+	return s, nil
+}
+
+func withEngine(
+	cfg *Config, built engine.Config, build func(engine.Config) (*engine.Engine, error),
+	release func(context.Context) error,
+) (*Scheduler, error) {
+	e, err := build(built)
+	if err != nil {
+		return nil, err
+	}
+	of := cfg.coreConfig()
+	of.Engine, of.Built, of.Release = e, built, release
+	return newScheduler(core.New(of)), nil
 }
 
 // check refuses an unusable database and logs dangerous settings of a usable one.

@@ -2,16 +2,10 @@ package scheduler
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
-
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/engine/control"
-	"github.com/delaytask/delaytask/internal/ids"
-	"github.com/delaytask/delaytask/internal/request"
+	"github.com/delaytask/delaytask/internal/core"
 )
 
 // SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. It need
@@ -28,25 +22,8 @@ import (
 func (s *Scheduler) SaveDelayTask(
 	ctx context.Context, tag string, body any, delay time.Duration, opts ...delaytask.Option,
 ) (int64, error) {
-	id, _, err := s.save(ctx, tag, body, delay, opts)
-	return id, err
-}
-
-// save also returns what is known of the task without a read.
-func (s *Scheduler) save(
-	ctx context.Context, tag string, body any, delay time.Duration, opts []delaytask.Option,
-) (id int64, saved control.Saved, err error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, saved, err
-	}
-	ctx, span := s.tracing.send(ctx, tag)
-	defer func() { endSend(span, id, err) }()
-	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
-	if err != nil {
-		return 0, saved, err
-	}
-	s.tracing.noteDelay(span, &save)
-	return s.engine.Save(ctx, save)
+	saved, err := s.core.Save(ctx, nil, tag, body, delay, opts)
+	return saved.ID, err
 }
 
 // SaveDelayTaskTx is SaveDelayTask inside the caller's transaction, which must be one of the same database: the task
@@ -60,24 +37,18 @@ func (s *Scheduler) save(
 // keeps the caller.
 func (s *Scheduler) SaveDelayTaskTx(
 	ctx context.Context, tx delaytask.Tx, tag string, body any, delay time.Duration, opts ...delaytask.Option,
-) (id int64, err error) {
-	if err := s.enterTx(ctx, tx); err != nil {
+) (int64, error) {
+	if err := core.CheckTx(tx); err != nil {
 		return 0, err
 	}
-	ctx, span := s.tracing.send(ctx, tag)
-	defer func() { endSend(span, id, err) }()
-	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
-	if err != nil {
-		return 0, err
-	}
-	s.tracing.noteDelay(span, &save)
-	return s.engine.SaveTx(ctx, tx, save)
+	saved, err := s.core.Save(ctx, tx, tag, body, delay, opts)
+	return saved.ID, err
 }
 
 // Committed says that the transactions have ended in which the tasks were saved or changed. Those that are due start at
 // once. Without it they are looked for, after 2 ms at first, and then ever less often. It does not wait. Ids of other
 // tasks do no harm.
-func (s *Scheduler) Committed(ids ...int64) { s.engine.Committed(ids) }
+func (s *Scheduler) Committed(ids ...int64) { s.core.Committed(ids...) }
 
 // SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [delaytask.BatchError] that names
 // its index, and nothing is stored.
@@ -99,54 +70,5 @@ func (s *Scheduler) Committed(ids ...int64) { s.engine.Committed(ids) }
 func (s *Scheduler) SaveDelayTasks(
 	ctx context.Context, items []delaytask.Item,
 ) (results []delaytask.SaveResult, err error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	ctx, span := s.tracing.sendAll(ctx, items)
-	defer func() { endSend(span, 0, err) }()
-	if len(items) > request.MaxItems {
-		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, len(items))
-	}
-	carried := s.tracing.carried(ctx)
-	saves := make([]delaytask.Save, len(items))
-	for i, item := range items {
-		save, err := s.newSave(carried, item.Tag, item.Body, item.Delay, item.Options)
-		if err != nil {
-			return nil, &delaytask.BatchError{Index: i, Err: err}
-		}
-		saves[i] = save
-	}
-	if results, err = s.engine.SaveAll(ctx, saves); err != nil {
-		return nil, err
-	}
-	var lost int
-	var first error
-	for i := range results {
-		if err := results[i].Err; err != nil && !errors.Is(err, delaytask.ErrDuplicate) {
-			lost++
-			if first == nil || errors.Is(first, delaytask.ErrChunkRefused) {
-				first = err // rather the refusal than its consequence
-			}
-		}
-	}
-	if first != nil {
-		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, len(items),
-			first)
-	}
-	return results, nil
-}
-
-// newSave checks all that can be checked without the database.
-func (s *Scheduler) newSave(
-	carried propagation.MapCarrier, tag string, body any, delay time.Duration, opts []delaytask.Option,
-) (delaytask.Save, error) {
-	save, err := request.NewSave(tag, body, delay, request.Limits{Body: s.bodyLimit}, opts...)
-	if err != nil {
-		return save, err
-	}
-	if save.ID != 0 && !ids.Valid(save.ID) {
-		return save, fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, save.ID)
-	}
-	save.Headers = s.tracing.join(save.Headers, carried)
-	return save, nil
+	return s.core.SaveDelayTasks(ctx, items)
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/events"
@@ -17,17 +16,7 @@ import (
 // that saves it is not committed. It returns the context's cause when ctx ends first, and [delaytask.ErrClosed] when
 // the scheduler stops. How the task ended is in its status, and is no error.
 func (s *Scheduler) Wait(ctx context.Context, id int64) (delaytask.TaskRow, error) {
-	if err := s.enter(ctx); err != nil {
-		return delaytask.TaskRow{}, err
-	}
-	if _, err := nameOf(delaytask.ID(id)); err != nil {
-		return delaytask.TaskRow{}, err
-	}
-	rows, broken, err := s.engine.WaitTask(ctx, id)
-	if err != nil {
-		return delaytask.TaskRow{}, fmt.Errorf("wait for %v: %w", delaytask.ID(id), err)
-	}
-	return tasksOf(rows, broken)[0], nil
+	return s.core.Wait(ctx, id)
 }
 
 // Subscription receives the events of a scheduler. It is safe for concurrent use.
@@ -40,14 +29,7 @@ type Subscription struct{ of *events.Subscription }
 // An event that finds the buffer full is dropped and counted, so a slow subscriber holds up nothing. It returns
 // [delaytask.ErrInvalidTag], [delaytask.ErrInvalidOption], or [delaytask.ErrClosed] after Stop.
 func (s *Scheduler) Subscribe(config delaytask.SubscribeConfig) (*Subscription, error) {
-	if s.closed.Load() {
-		return nil, delaytask.ErrClosed
-	}
-	config, err := config.Checked()
-	if err != nil {
-		return nil, err
-	}
-	of, err := s.engine.Subscribe(config)
+	of, err := s.core.Subscribe(config)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		if err != nil {
 			return err
 		}
-		matched, err := change.Count(ctx, scheduler.Bulk{})
+		matched, err := change.Count(ctx, delaytask.Bulk{})
 		if err != nil {
 			return err
 		}
@@ -78,14 +78,14 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 }
 
 // matching formats how many tasks a dry run has counted.
-func matching(matched scheduler.BulkResult, what string) string {
+func matching(matched delaytask.BulkResult, what string) string {
 	if matched.Capped {
 		return "at least " + counted(matched.Tasks, what)
 	}
 	return counted(matched.Tasks, what)
 }
 
-func (a *app) printBulk(b bulk, matched scheduler.BulkResult, changed int, dryRun bool) error {
+func (a *app) printBulk(b bulk, matched delaytask.BulkResult, changed int, dryRun bool) error {
 	switch {
 	case a.json:
 		return a.printJSON(struct {

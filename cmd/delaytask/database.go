@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/server/config"
@@ -55,7 +55,7 @@ func (a *app) onScheduler(
 		return err
 	}
 	defer a.close(ctx, s)
-	acts := audit.New(audit.Config{Store: bridge.Store(s), Log: a.maskedLogger(c.Log)})
+	acts := audit.New(audit.Config{Store: core.Of(s).Store(), Log: a.maskedLogger(c.Log)})
 	a.operator = operate.New(operate.Config{Scheduler: s, Audit: acts})
 	return f(ctx, s)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -68,7 +68,7 @@ func (s *shop) remember(ctx context.Context, dsn string) error {
 	for ago := unservedFor; ago > 0; ago -= 40 * time.Second {
 		h.saved(unservedTag, `{"video":#}`, "", h.now.Add(-ago))
 	}
-	stored, ok := bridge.Store(s.Scheduler).(*sqlstore.Store)
+	stored, ok := core.Of(s.Scheduler).Store().(*sqlstore.Store)
 	if !ok {
 		return errors.New("the demo needs a database")
 	}

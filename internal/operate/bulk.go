@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 var (
@@ -29,7 +28,7 @@ type Change struct {
 
 	operator *Operator
 	by       By
-	all      func(context.Context, scheduler.Bulk) (scheduler.BulkResult, error)
+	all      func(context.Context, delaytask.Bulk) (delaytask.BulkResult, error)
 }
 
 // Bulk returns what the caller asks for: to cancel or to retry all tasks that match. It takes the verb change. Order,
@@ -60,7 +59,7 @@ func (o *Operator) Bulk(by By, action string, f delaytask.Filter) (*Change, erro
 	if c.Filter = f; !by.May(access.Change, f.Tag) { // without a tag that is the right for all tags
 		return nil, ErrSomeTags
 	}
-	if err := bridge.CheckFilter(f); err != nil {
+	if err := core.CheckFilter(f); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -81,7 +80,7 @@ func (o *Operator) AsOf(ctx context.Context, given time.Time) (time.Time, error)
 }
 
 // Count counts what the change would change. b has AsOf at most.
-func (c *Change) Count(ctx context.Context, b scheduler.Bulk) (scheduler.BulkResult, error) {
+func (c *Change) Count(ctx context.Context, b delaytask.Bulk) (delaytask.BulkResult, error) {
 	b.Filter, b.DryRun = c.Filter, true
 	return c.all(ctx, b)
 }
@@ -93,7 +92,7 @@ func (c *Change) Count(ctx context.Context, b scheduler.Bulk) (scheduler.BulkRes
 // Start returns [bulk.ErrTooMany], [bulk.ErrClosed], and [delaytask.ErrNotRecorded].
 func (c *Change) Start(ctx context.Context, about bulk.About) (bulk.State, error) {
 	begin := func() (*audit.Entry, error) { return c.begin(ctx, &about) }
-	return bridge.Bulks(c.operator.Scheduler).Start(c.about(about), begin,
+	return core.Of(c.operator.Scheduler).Bulks().Start(c.about(about), begin,
 		func(ctx context.Context, progress func(int)) (int, error) {
 			changed, err := c.change(ctx, &about, progress)
 			if err != nil && context.Cause(ctx) == nil {
@@ -126,18 +125,18 @@ func (c *Change) begin(ctx context.Context, about *bulk.About) (*audit.Entry, er
 }
 
 func (c *Change) change(ctx context.Context, about *bulk.About, progress func(int)) (int, error) {
-	changed, err := c.all(ctx, scheduler.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
+	changed, err := c.all(ctx, delaytask.Bulk{Filter: c.Filter, AsOf: about.AsOf, Progress: progress})
 	return changed.Tasks, err
 }
 
 // Runs returns the newest bulk changes of all processes, of tags that the caller may read or change.
 func (o *Operator) Runs(ctx context.Context, by By) ([]bulk.State, error) {
-	return bridge.Bulks(o.Scheduler).List(ctx, o.store, by.sees)
+	return core.Of(o.Scheduler).Bulks().List(ctx, o.store, by.sees)
 }
 
 // FindRun returns a bulk change of any process. It returns [bulk.ErrUnknown] also for one that the caller may not see.
 func (o *Operator) FindRun(ctx context.Context, by By, id string) (bulk.State, error) {
-	run, err := bridge.Bulks(o.Scheduler).Find(ctx, o.store, id)
+	run, err := core.Of(o.Scheduler).Bulks().Find(ctx, o.store, id)
 	if err == nil && !by.sees(&run) {
 		err = bulk.ErrUnknown
 	}
@@ -161,7 +160,7 @@ func (o *Operator) StopRun(ctx context.Context, by By, id string) (run bulk.Stat
 			return target{name: run.ID, tag: run.Filter.Tag}, err
 		},
 		do: func(ctx context.Context, _ target) (int64, error) {
-			return 0, bridge.Bulks(o.Scheduler).StopAny(ctx, o.store, &run)
+			return 0, core.Of(o.Scheduler).Bulks().StopAny(ctx, o.store, &run)
 		},
 	})
 	return run, err

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
@@ -29,11 +29,11 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		one, two := servertest.Open(t, d.DSN, scheduler.Config{}), servertest.Open(t, d.DSN, scheduler.Config{})
 		log := audit.New(audit.Config{
-			Store: bridge.Store(one), Log: slog.New(slog.DiscardHandler),
+			Store: core.Of(one).Store(), Log: slog.New(slog.DiscardHandler),
 		})
 		about := bulk.About{Verb: "cancel", Who: "ops", Tasks: 3000, AsOf: time.Now().UTC().Truncate(time.Microsecond),
 			Filter: delaytask.Filter{Status: delaytask.Pending, Tag: "a", Error: "é\"\\"}}
-		begun, err := bridge.Bulks(one).Start(about, func() (*audit.Entry, error) {
+		begun, err := core.Of(one).Bulks().Start(about, func() (*audit.Entry, error) {
 			return log.Begin(t.Context(), audit.Act{Who: "ops", Via: audit.API, Action: audit.CancelAll, Tag: "a"})
 		}, func(ctx context.Context, progress func(int)) (int, error) {
 			progress(500)
@@ -42,7 +42,7 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 		})
 		servertest.OK(t, err)
 		find := func() bulk.State {
-			run, err := bridge.Bulks(two).Find(t.Context(), bridge.Store(two), begun.ID)
+			run, err := core.Of(two).Bulks().Find(t.Context(), core.Of(two).Store(), begun.ID)
 			servertest.OK(t, err)
 			return run
 		}
@@ -51,7 +51,7 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 		if run.About != about || run.Outcome != bulk.Running || run.Alone || run.Began.IsZero() || run.Seen.IsZero() {
 			t.Errorf("it sees %+v", run)
 		}
-		servertest.OK(t, bridge.Bulks(two).StopAny(t.Context(), bridge.Store(two), &run))
+		servertest.OK(t, core.Of(two).Bulks().StopAny(t.Context(), core.Of(two).Store(), &run))
 		servertest.Eventually(t, "the run has stopped", func() bool { return find().Outcome == bulk.Stopped })
 		if run = find(); run.Done != 700 || run.Err != nil || run.Ended.IsZero() {
 			t.Errorf("stopped it is %+v", run)
@@ -62,7 +62,7 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 		servertest.Exec(t, d.DSN, "INSERT INTO delay_task_audit (create_time, action, tag)"+
 			" VALUES ('2026-03-01 11:00:00.000000', 'bulk.retry', 'a')")
 		everything := func(*bulk.State) bool { return true }
-		list, err := bridge.Bulks(two).List(t.Context(), bridge.Store(two), everything)
+		list, err := core.Of(two).Bulks().List(t.Context(), core.Of(two).Store(), everything)
 		servertest.OK(t, err)
 		if len(list) != 3 || list[0].ID != begun.ID || list[1].Outcome != bulk.Lost || list[1].Done != 7 ||
 			list[2].Outcome != bulk.Untold {
@@ -86,7 +86,7 @@ func TestAChangeThatFailsIsLogged(t *testing.T) {
 	run, err := change.Start(t.Context(), bulk.About{AsOf: time.Now().Add(time.Hour)})
 	servertest.OK(t, err)
 	servertest.Eventually(t, "the change has failed", func() bool {
-		state, _ := bridge.Bulks(s).Get(run.ID)
+		state, _ := core.Of(s).Bulks().Get(run.ID)
 		return state.Outcome == bulk.Failed
 	})
 	if line := lines.String(); !strings.Contains(line, "a bulk change failed") || !strings.Contains(line, "tag=a") ||

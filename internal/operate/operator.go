@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/store"
@@ -47,7 +47,7 @@ type Operator struct {
 func New(c Config) *Operator {
 	o := &Operator{Config: c}
 	if c.Scheduler != nil {
-		o.store = bridge.Store(c.Scheduler)
+		o.store = core.Of(c.Scheduler).Store()
 	}
 	return o
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
@@ -17,23 +17,16 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Saved is what became of a save.
-type Saved struct {
-	ID          int64
-	Task        *delaytask.TaskRow // as it was stored; nil where the task was there before, or may have been
-	Rescheduled bool               // the existing task of the key has the time of the save
-}
-
 // Save stores a task. It takes the verb save, or save_http for the tag http. With a conflict mode that may change the
 // existing task of the key, which another caller may have saved, it takes change, too. A save that finds such a task is
 // recorded as its reschedule.
 //
 // It returns [delaytask.ErrRedacted] as SetBody does, [access.ErrForbidden], the error of Config.Check, and what
 // [scheduler.Scheduler.SaveDelayTask] returns.
-func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (Saved, error) {
+func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (core.Saved, error) {
 	s, err := o.check(by, &item)
 	if err != nil {
-		return Saved{}, err
+		return core.Saved{}, err
 	}
 	if s.OnConflict == "" || !o.Audit.Records(audit.RescheduleTask) {
 		return o.save(ctx, item)
@@ -41,9 +34,9 @@ func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (Saved,
 	key := row.TagKey{Tag: s.Tag, Key: row.ScopedKey(s.Headers[delaytask.AppHeader], s.Key)}
 	holders, err := o.store.FindActive(ctx, nil, []row.TagKey{key})
 	if err != nil {
-		return Saved{}, err
+		return core.Saved{}, err
 	}
-	var saved Saved
+	var saved core.Saved
 	if len(holders) == 0 {
 		saved, err = o.save(ctx, item)
 		if err != nil || !saved.Rescheduled {
@@ -73,13 +66,8 @@ func when(delay time.Duration, at time.Time) string {
 	return "at=" + at.UTC().Format(time.RFC3339Nano)
 }
 
-func (o *Operator) save(ctx context.Context, item delaytask.Item) (saved Saved, err error) {
-	var task any
-	saved.ID, task, saved.Rescheduled, err = bridge.Save(ctx, o.Scheduler, item)
-	if stored, is := task.(delaytask.TaskRow); is {
-		saved.Task = &stored
-	}
-	return saved, err
+func (o *Operator) save(ctx context.Context, item delaytask.Item) (core.Saved, error) {
+	return core.Of(o.Scheduler).Save(ctx, nil, item.Tag, item.Body, item.Delay, item.Options)
 }
 
 // CheckSave returns what Save refuses before it asks the database.
@@ -87,7 +75,7 @@ func (o *Operator) CheckSave(by By, item delaytask.Item) error {
 	if _, err := o.check(by, &item); err != nil {
 		return err
 	}
-	return bridge.CheckSave(o.Scheduler, item)
+	return core.Of(o.Scheduler).CheckSave(item)
 }
 
 // SaveAll is Save for many tasks. All are checked first: of a wrong one it returns a [delaytask.BatchError], and stores

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
@@ -77,7 +77,7 @@ func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url stri
 }
 
 func (p *parts) make(ctx context.Context) (err error) {
-	stored, ok := bridge.Store(p.scheduler).(*sqlstore.Store)
+	stored, ok := core.Of(p.scheduler).Store().(*sqlstore.Store)
 	if !ok {
 		return errors.New("the service needs a database")
 	}

@@ -278,7 +278,7 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 	}
 	left := save(t, s, "u", time.Hour)
 	var progress []int
-	bulk := scheduler.Bulk{
+	bulk := delaytask.Bulk{
 		Filter: delaytask.Filter{Tag: "t", Limit: 2}, DryRun: true,
 		Progress: func(done int) { progress = append(progress, done) },
 	}
@@ -286,7 +286,7 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 	if matched.Tasks != 5 || matched.Capped || matched.AsOf.IsZero() || err != nil {
 		t.Errorf("dry run: %+v, %v", matched, err)
 	}
-	for _, none := range []scheduler.Bulk{
+	for _, none := range []delaytask.Bulk{
 		{Filter: delaytask.Filter{DueBefore: time.Unix(0, 0)}}, {AsOf: time.Unix(0, 0)},
 		{Filter: delaytask.Filter{DueFrom: time.Unix(1<<40, 0)}},
 		{Filter: delaytask.Filter{DueBefore: time.Unix(-1<<40, 0)}},
@@ -309,16 +309,16 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 	if task := get(t, s, later); task.Status != delaytask.Pending {
 		t.Errorf("a task that was saved after the dry run is %v", task.Status)
 	}
-	if done, err := s.RetryAll(t.Context(), scheduler.Bulk{}); done.Tasks != 0 || err != nil {
+	if done, err := s.RetryAll(t.Context(), delaytask.Bulk{}); done.Tasks != 0 || err != nil {
 		t.Errorf("retried %+v, %v, want none", done, err)
 	}
-	_, err = s.CancelAll(t.Context(), scheduler.Bulk{Filter: delaytask.Filter{Status: delaytask.Completed}})
+	_, err = s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{Status: delaytask.Completed}})
 	wantError(t, "another status", err, delaytask.ErrInvalidOption)
 	listed, err := s.List(t.Context(), delaytask.Filter{Status: delaytask.Pending, Limit: 1})
 	if err != nil || listed.Next == "" {
 		t.Fatal(listed, err)
 	}
-	_, err = s.CancelAll(t.Context(), scheduler.Bulk{Filter: delaytask.Filter{After: listed.Next}})
+	_, err = s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{After: listed.Next}})
 	wantError(t, "a page", err, delaytask.ErrInvalidOption)
 	page, err := s.List(t.Context(), delaytask.Filter{Status: delaytask.Pending})
 	if err != nil || len(page.Tasks) != 2 || page.Tasks[0].ID != left || page.Tasks[1].ID != later {
@@ -331,7 +331,7 @@ func TestABulkChangeLeavesWhatWasNotLateWhenItWasCounted(t *testing.T) {
 	s, _ := embedded(t)
 	late := save(t, s, "t", 0, delaytask.WithTime(time.Now().Add(-time.Hour)))
 	later := save(t, s, "t", 3*time.Second)
-	bulk := scheduler.Bulk{Filter: delaytask.Filter{Tag: "t", LateBy: time.Millisecond}, DryRun: true}
+	bulk := delaytask.Bulk{Filter: delaytask.Filter{Tag: "t", LateBy: time.Millisecond}, DryRun: true}
 	matched, err := s.CancelAll(t.Context(), bulk)
 	if matched.Tasks != 1 || err != nil {
 		t.Fatalf("dry run: %+v, %v", matched, err)

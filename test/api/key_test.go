@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -231,7 +231,7 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 func TestKeysOfAllTags(t *testing.T) {
 	t.Parallel()
 	s, _ := embedded(t)
-	option := func(key string) delaytask.Option { return bridge.SaveOption(key).(delaytask.Option) }
+	option := func(key string) delaytask.Option { return core.WithGlobalKey(key) }
 	id := save(t, s, "a", time.Hour, option("s3:7"))
 	got, err := s.SaveDelayTask(t.Context(), "b", 1, 0, option("s3:7"))
 	if got != id || !errors.Is(err, delaytask.ErrDuplicate) {

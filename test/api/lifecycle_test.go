@@ -50,8 +50,8 @@ func calls(ctx context.Context, s form) map[string]error {
 		_, errs["SaveDelayTaskTx"] = library.SaveDelayTaskTx(ctx, tx, "t", nil, 0)
 		_, errs["CancelTx"] = library.CancelTx(ctx, tx, ref)
 		_, errs["RescheduleTx"] = library.RescheduleTx(ctx, tx, ref, 0)
-		_, errs["CancelAll"] = library.CancelAll(ctx, scheduler.Bulk{})
-		_, errs["RetryAll"] = library.RetryAll(ctx, scheduler.Bulk{})
+		_, errs["CancelAll"] = library.CancelAll(ctx, delaytask.Bulk{})
+		_, errs["RetryAll"] = library.RetryAll(ctx, delaytask.Bulk{})
 		_, errs["Lateness"] = library.Lateness(ctx, "t", time.Hour)
 		errs["Ready"] = library.Ready(ctx)
 	}

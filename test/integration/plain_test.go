@@ -14,7 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/report"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 // Dashboards and people read the columns by plain SQL.
@@ -147,9 +146,9 @@ func TestABulkChangeReachesTagsThatDifferInSpaces(t *testing.T) {
 		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time)"+
 			" VALUES ('t ', '', 90000000), ('t', '', 90000000), ('only ', '', 90000000), ('T', '', 90000000)")
 		filter := delaytask.Filter{Status: delaytask.Pending}
-		counted, err := s.CancelAll(t.Context(), scheduler.Bulk{Filter: filter, DryRun: true})
+		counted, err := s.CancelAll(t.Context(), delaytask.Bulk{Filter: filter, DryRun: true})
 		servertest.OK(t, err)
-		changed, err := s.CancelAll(t.Context(), scheduler.Bulk{Filter: filter, AsOf: counted.AsOf})
+		changed, err := s.CancelAll(t.Context(), delaytask.Bulk{Filter: filter, AsOf: counted.AsOf})
 		if counted.Tasks != 4 || changed.Tasks != 4 || err != nil {
 			t.Errorf("counted %d and cancelled %d tasks, want 4 (%v)", counted.Tasks, changed.Tasks, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
@@ -101,7 +101,7 @@ func TestEntriesAreSeenByThoseOfTheirTag(t *testing.T) {
 func TestWithoutAnEntryNothingIsChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) {
-		broken := faultstore.New(bridge.Store(c.Scheduler), faultstore.Method("BeginAudit", 0, faultstore.Before))
+		broken := faultstore.New(core.Of(c.Scheduler).Store(), faultstore.Method("BeginAudit", 0, faultstore.Before))
 		c.Audit = audit.New(audit.Config{Store: broken, Log: c.Log})
 	})
 	id := s.Save(`{"tag":"t","delay":"1h"}`).ID

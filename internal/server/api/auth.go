@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -137,7 +137,7 @@ func (a *API) allowTokens(ctx context.Context, verb access.Verb, tokens []delayt
 	for i, token := range tokens {
 		ids[i] = token.ID
 	}
-	states, err := bridge.Store(a.scheduler).States(ctx, ids)
+	states, err := core.Of(a.scheduler).Store().States(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
@@ -364,11 +364,13 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 	t.Parallel()
 	var counted *faultstore.Store
 	s := newSite(t, guarded, func(c *Config) {
-		counted = faultstore.New(bridge.Store(c.Scheduler))
-		made, err := bridge.NewScheduler(scheduler.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
+		counted = faultstore.New(core.Of(c.Scheduler).Store())
+		cfg := scheduler.Config{Logger: slog.New(slog.DiscardHandler)}
+		core.BuildOn(&cfg, counted,
 			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
+		made, err := scheduler.New(t.Context(), nil, cfg)
 		servertest.OK(t, err)
-		c.Scheduler = made.(*scheduler.Scheduler)
+		c.Scheduler = made
 		t.Cleanup(func() { servertest.Stop(t, c.Scheduler) })
 		servertest.OK(t, c.Scheduler.Start(t.Context()))
 	})

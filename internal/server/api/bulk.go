@@ -13,7 +13,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 const bulkPath = "/v1/bulk"
@@ -80,7 +79,7 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		return nil, a.problem(err)
 	}
 	if in.Body.DryRun {
-		var bound scheduler.Bulk // without a moment an index counts
+		var bound delaytask.Bulk // without a moment an index counts
 		if in.Body.AsOf != nil {
 			bound.AsOf = asOf
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -30,7 +30,7 @@ func (s *site) changeMany(body string) (run wire.BulkRun) {
 func (s *site) blocking(tag string) bulk.State {
 	s.TB.Helper()
 	about := bulk.About{Verb: "cancel", Filter: delaytask.Filter{Tag: tag}, AsOf: time.Now()}
-	run, err := bridge.Bulks(s.scheduler).Start(about, nil,
+	run, err := core.Of(s.scheduler).Bulks().Start(about, nil,
 		func(ctx context.Context, progress func(int)) (int, error) {
 			progress(500)
 			<-ctx.Done()
@@ -176,7 +176,7 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 		if got := s.Call("POST", path+"/stop", "", c.header...); got.Status != c.stop {
 			t.Errorf("%s stops: %d", c.name, got.Status)
 		}
-		if run, _ := bridge.Bulks(s.scheduler).Get(one.ID); c.stop != 204 && run.Outcome != bulk.Running {
+		if run, _ := core.Of(s.scheduler).Bulks().Get(one.ID); c.stop != 204 && run.Outcome != bulk.Running {
 			t.Errorf("%s was refused and has stopped it", c.name)
 		}
 	}
@@ -184,7 +184,7 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 		got := ok[wire.BulkRun](s, 200, "GET", bulkPath+"/"+one.ID, "", change...)
 		return got.Outcome == "stopped" && got.Done == 500 && got.Error == ""
 	})
-	if run, _ := bridge.Bulks(s.scheduler).Get(every.ID); run.Outcome != bulk.Running {
+	if run, _ := core.Of(s.scheduler).Bulks().Get(every.ID); run.Outcome != bulk.Running {
 		t.Errorf("the other run is %s", run.Outcome)
 	}
 	log := ok[wire.AuditPage](s, 200, "GET", "/v1/audit?action=bulk.stop&who=change", "", all...)
@@ -219,7 +219,7 @@ func TestABulkChangeThatCannotBeMadeSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	const request = `{"action":"retry","filter":{"tag":"t"}}`
-	run, err := bridge.Bulks(s.scheduler).Start(bulk.About{Verb: "retry", AsOf: time.Now()}, nil,
+	run, err := core.Of(s.scheduler).Bulks().Start(bulk.About{Verb: "retry", AsOf: time.Now()}, nil,
 		func(context.Context, func(int)) (int, error) {
 			return 7, errors.New("dial tcp db.internal:3306: refused")
 		})
@@ -235,8 +235,8 @@ func TestABulkChangeThatCannotBeMadeSaysWhy(t *testing.T) {
 		s.blocking("t")
 	}
 	s.Want(429, wire.CodeTooManyBulkChanges, "POST", bulkPath, request)
-	bridge.Bulks(s.scheduler).End()
-	bridge.Bulks(s.scheduler).Wait(t.Context())
+	core.Of(s.scheduler).Bulks().End()
+	core.Of(s.scheduler).Bulks().Wait(t.Context())
 	s.Want(503, wire.CodeStopping, "POST", bulkPath, request)
 	if got := ok[wire.BulkList](s, 200, "GET", bulkPath, "").Runs[0]; got.Outcome != "stopped" || got.Error == "" {
 		t.Errorf("got %+v", got)

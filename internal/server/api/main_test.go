@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
@@ -50,7 +50,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	s := &site{dsn: dbtest.New(t, dbtest.SQLite).DSN, logged: &servertest.Log{}}
 	s.scheduler = servertest.Open(t, s.dsn, scheduler.Config{BodyLimit: testBodyLimit})
 	servertest.OK(t, s.scheduler.Start(t.Context()))
-	s.store = bridge.Store(s.scheduler).(*sqlstore.Store)
+	s.store = core.Of(s.scheduler).Store().(*sqlstore.Store)
 	receivers, err := push.New(push.Config{ // never called: only what is stored matters here
 		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},

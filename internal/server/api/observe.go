@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -110,7 +110,7 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := "ready\n"
-	if warning := bridge.Warning(a.scheduler); warning != "" {
+	if warning := core.Of(a.scheduler).Warning(); warning != "" {
 		text += "warning: " + warning + "\n"
 	}
 	say(w, text)

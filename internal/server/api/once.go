@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -66,7 +66,7 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 // alternate id.
 func (a *API) saveUnder(
 	ctx context.Context, in *saveInput, item delaytask.Item, id int64,
-) (saved operate.Saved, err error) {
+) (saved core.Saved, err error) {
 	options := item.Options
 	for _, id := range []int64{id, id ^ alternateBit} {
 		item.Options = append(slices.Clone(options), delaytask.WithID(id))
@@ -75,7 +75,7 @@ func (a *API) saveUnder(
 			return saved, err
 		}
 		if own, err := a.isOwn(ctx, in, id); own || err != nil {
-			return operate.Saved{ID: id}, err
+			return core.Saved{ID: id}, err
 		}
 	}
 	return saved, err

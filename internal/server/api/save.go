@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/request"
@@ -55,15 +56,15 @@ func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
 
 // saved answers with the stored task, which it reads where it was there before.
 func (a *API) saved(
-	ctx context.Context, item delaytask.Item, saved operate.Saved, err error,
+	ctx context.Context, item delaytask.Item, saved core.Saved, err error,
 ) (*savedOutput, error) {
 	duplicate := errors.Is(err, delaytask.ErrDuplicate)
 	if err != nil && !duplicate {
 		return nil, a.problem(err)
 	}
 	out := savedAs(duplicate, saved.Rescheduled)
-	if saved.Task != nil {
-		out.Body.Task = view.Task(saved.Task)
+	if task := saved.Task(); task != nil {
+		out.Body.Task = view.Task(task)
 		return out, nil
 	}
 	task, err := a.scheduler.Get(ctx, delaytask.ID(saved.ID))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
@@ -42,7 +42,7 @@ func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, 
 	if task.Attempt == 0 && task.CrashCount == 0 {
 		return false, clientError("the job is not handed out: nobody has taken it yet. Delete it to end it")
 	}
-	return true, bridge.Complete(ctx, h.scheduler, token)
+	return true, core.Of(h.scheduler).Complete(ctx, token)
 }
 
 // remove cancels the job, pending or handed out.

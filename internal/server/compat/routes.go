@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
@@ -168,7 +168,7 @@ func (p protocol) keyOption(key string) delaytask.Option {
 	if !p.global {
 		return delaytask.WithKey(key)
 	}
-	return bridge.SaveOption(key).(delaytask.Option)
+	return core.WithGlobalKey(key)
 }
 
 // span is n units of time. It returns an error when that is too long for a time.Duration.

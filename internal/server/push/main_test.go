@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/server/encrypted"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -44,7 +44,7 @@ func start(t *testing.T, d dbtest.Database, change ...func(*Config)) fixture {
 	log := slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	f.Scheduler = servertest.Open(t, d.DSN, scheduler.Config{Backoff: processor.Constant(0), Logger: log})
 	c := Config{
-		Store: bridge.Store(f.Scheduler).(Store), Scheduler: f.Scheduler, Client: newClient(t, log),
+		Store: core.Of(f.Scheduler).Store().(Store), Scheduler: f.Scheduler, Client: newClient(t, log),
 		Secrets: newBox(t, "0123456789abcdef"), Log: log, Reserved: []string{"http"},
 		Every: 20 * time.Millisecond, Grace: 100 * time.Millisecond,
 	}

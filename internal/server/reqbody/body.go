@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -100,7 +100,7 @@ func Unclaim(log *slog.Logger, to *scheduler.Scheduler, popped []*delaytask.Popp
 	var releases sync.WaitGroup // those that are made together share statements
 	for _, p := range popped {
 		releases.Go(func() {
-			if err := bridge.Unclaim(ctx, to, p.Token()); err != nil {
+			if err := core.Of(to).Unclaim(ctx, p.Token()); err != nil {
 				log.Warn("a task that its caller does not get could not be released; its lease returns it", "task",
 					p.ID, "err", err)
 			}

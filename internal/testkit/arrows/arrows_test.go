@@ -49,8 +49,8 @@ var floors = [][]string{
 	{"internal/engine", "internal/eyes/overview", "client"},
 	{"internal/store/sqlstore", "internal/store/memstore", "internal/testkit/faultstore",
 		"internal/testkit/history",
-		"internal/testkit/storetest", "internal/bridge"},
-	{"migrations", "internal/testkit/sim", "sqlite"},
+		"internal/testkit/storetest"},
+	{"migrations", "internal/core", "internal/testkit/sim", "sqlite"},
 	{"scheduler", "internal/doctor"},
 	{"internal/operate", "internal/server/reqbody", "internal/bench/lateness"},
 	{"internal/server/view"}, // the codes of errors are those of pages, too
@@ -142,7 +142,7 @@ var only = map[string]struct {
 	"github.com/spf13/cobra":   {packages: []string{"cmd"}},
 	"github.com/prometheus": {packages: []string{"metrics", "=internal/server",
 		"bench", "scheduler"}},
-	"go.opentelemetry.io/otel": {packages: []string{"scheduler", "cmd", "=internal/server",
+	"go.opentelemetry.io/otel": {packages: []string{"scheduler", "internal/core", "cmd", "=internal/server",
 		"internal/server/api",
 		"internal/server/otlp", "internal/server/traces"}},
 	// What exports spans is the choice of a program, not of the library.

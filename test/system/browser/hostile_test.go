@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -118,7 +118,7 @@ func TestHostileTextIsText(t *testing.T) {
 func TestHostileAddressesAreText(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", scheduler.Config{})
-	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
+	stored := core.Of(s.Scheduler).Store().(*sqlstore.Store)
 	var ids []int64
 	for i, address := range addresses() {
 		w, err := stored.SaveReceiver(t.Context(), row.Receiver{

@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
@@ -162,7 +162,7 @@ func TestEveryActionWorksByKeyboard(t *testing.T) {
 func (s *site) stopped(t *testing.T) {
 	t.Helper()
 	servertest.Eventually(t, "the bulk change is stopped", func() bool {
-		run, _ := bridge.Bulks(s.Scheduler).Get(s.runs["running"])
+		run, _ := core.Of(s.Scheduler).Bulks().Get(s.runs["running"])
 		return run.Outcome == bulk.Stopped
 	})
 }

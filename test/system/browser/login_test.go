@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
@@ -35,7 +35,7 @@ func TestASessionBeginsAndEnds(t *testing.T) {
 	scheduler := servertest.Open(t, c.DSN, scheduler.Config{})
 	id, err := scheduler.SaveDelayTask(t.Context(), "mail.send", "a body", time.Hour)
 	servertest.OK(t, err)
-	stored := bridge.Store(scheduler).(*sqlstore.Store)
+	stored := core.Of(scheduler).Store().(*sqlstore.Store)
 	grant := func(name string) (secret string) {
 		t.Helper()
 		secret, token, err := access.New(name, []string{"*"}, []access.Verb{access.All}, 0)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/dashboard"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/row"
@@ -110,7 +110,7 @@ func full(t *testing.T, dsn string) *site {
 	servertest.OK(t, err)
 	servertest.OK(t, s.PauseSchedule(ctx, "weekly", "the printer is being repaired"))
 	servertest.OK(t, s.Pause(ctx, "export"))
-	stored := bridge.Store(s.Scheduler).(*sqlstore.Store)
+	stored := core.Of(s.Scheduler).Store().(*sqlstore.Store)
 	receiver, err := stored.SaveReceiver(ctx, row.Receiver{App: "shop", Tags: []string{"order.close"}, TTL: time.Hour,
 		Address: "https://shop.example/hook"})
 	servertest.OK(t, err)
@@ -159,7 +159,7 @@ func full(t *testing.T, dsn string) *site {
 // act has people change something: bulk changes in every state, and entries of every outcome in the audit log.
 func (s *site) act(t *testing.T) {
 	t.Helper()
-	log := audit.New(audit.Config{Store: bridge.Store(s.Scheduler), Log: quiet})
+	log := audit.New(audit.Config{Store: core.Of(s.Scheduler).Store(), Log: quiet})
 	begun := make(chan struct{}, 1)
 	start := func(name, verb string, change func(context.Context) error) {
 		t.Helper()
@@ -173,7 +173,7 @@ func (s *site) act(t *testing.T) {
 				Detail: audit.FilterText(&about.Filter, about.AsOf),
 			})
 		}
-		run, err := bridge.Bulks(s.Scheduler).Start(about, begin,
+		run, err := core.Of(s.Scheduler).Bulks().Start(about, begin,
 			func(ctx context.Context, progress func(int)) (int, error) {
 				progress(1500)
 				begun <- struct{}{}
@@ -189,14 +189,14 @@ func (s *site) act(t *testing.T) {
 	}
 	start("running", "cancel", stays)
 	start("stopped", "cancel", stays)
-	bridge.Bulks(s.Scheduler).Stop(s.runs["stopped"])
+	core.Of(s.Scheduler).Bulks().Stop(s.runs["stopped"])
 	start("done", "retry", func(context.Context) error { return nil })
 	start("broken", "retry", func(context.Context) error {
 		return &row.Error{Op: "retry tasks", Err: errors.New("access denied for user 'tasks'@'10.0.0.7'")}
 	})
 	for _, name := range []string{"stopped", "done", "broken"} {
 		servertest.Eventually(t, "the bulk change has ended", func() bool {
-			run, _ := bridge.Bulks(s.Scheduler).Get(s.runs[name])
+			run, _ := core.Of(s.Scheduler).Bulks().Get(s.runs[name])
 			return !run.Ended.IsZero()
 		})
 	}
@@ -207,7 +207,7 @@ func (s *site) act(t *testing.T) {
 		}, func(context.Context) (int64, error) { return 0, err })
 	}
 	// Its process does not tell whether it is under way.
-	untold, err := bridge.Store(s.Scheduler).BeginAudit(t.Context(), row.AuditEntry{
+	untold, err := core.Of(s.Scheduler).Store().BeginAudit(t.Context(), row.AuditEntry{
 		Who: "night-watch", Via: string(audit.API), Action: string(audit.RetryAll), Tag: "mail.send",
 		Detail: "status=failed error=refused",
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/internal/bridge"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
@@ -171,13 +171,14 @@ func try(ctx context.Context, o Order, cfg scheduler.Config, j *nodeJournal) (
 	}
 	st := sqlstore.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
-	made, err := bridge.NewScheduler(cfg, history.New(st, o.Name, o.Share, j.record),
+	core.BuildOn(&cfg, history.New(st, o.Name, o.Share, j.record),
 		func(built engine.Config) (*engine.Engine, error) {
 			built.Waker = w
 			return engine.New(ctx, built)
 		})
+	made, err := scheduler.New(ctx, nil, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	return made.(*scheduler.Scheduler), release, nil
+	return made, release, nil
 }

@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -12,37 +12,29 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Explain returns why a task has not run, and why one that has run was late. It returns [delaytask.ErrNotFound] when
-// there is no such task.
-func (s *Scheduler) Explain(ctx context.Context, ref delaytask.Ref) (report.Explanation, error) {
-	e, text, err := s.explainRef(ctx, ref)
-	e.Text = text.English()
-	return e, err
-}
-
-// explainRef is Explain with the sentences of its Text.
-func (s *Scheduler) explainRef(ctx context.Context, ref delaytask.Ref) (report.Explanation, sentence.Text, error) {
-	task, err := s.Get(ctx, ref)
+// Explain also returns the sentences of the Text, to word it in another language.
+func (c *Core) Explain(ctx context.Context, ref delaytask.Ref) (report.Explanation, sentence.Text, error) {
+	task, err := c.Get(ctx, ref)
 	if err != nil {
 		return report.Explanation{}, nil, err
 	}
 	task.Body = nil
-	reason, text, err := s.explain(ctx, &task)
+	reason, text, err := c.explain(ctx, &task)
 	if err != nil {
 		return report.Explanation{}, nil, fmt.Errorf("explain %v: %w", ref, err)
 	}
-	return report.Explanation{Task: task, Reason: reason}, text, nil
+	return report.Explanation{Task: task, Reason: reason, Text: text.English()}, text, nil
 }
 
-func (s *Scheduler) explain(ctx context.Context, t *delaytask.TaskRow) (report.Reason, sentence.Text, error) {
+func (c *Core) explain(ctx context.Context, t *delaytask.TaskRow) (report.Reason, sentence.Text, error) {
 	if t.Broken != "" {
 		return report.ReasonBroken, sentence.Text{sentence.Of(sentence.TaskBroken, sentence.Quote(t.Broken))}, nil
 	}
 	if t.Status.Final() {
-		reason, text := s.explainFinal(t)
+		reason, text := c.explainFinal(t)
 		return reason, append(sentence.Text{text}, explainLate(t)...), nil
 	}
-	now, err := s.clusterState(ctx)
+	now, err := c.clusterState(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,7 +42,7 @@ func (s *Scheduler) explain(ctx context.Context, t *delaytask.TaskRow) (report.R
 		reason, text := explainLease(t, now.now.Std())
 		return reason, append(sentence.Text{text}, explainLate(t)...), nil
 	}
-	locked, err := s.store.Locked(ctx, []int64{t.ID})
+	locked, err := c.store.Locked(ctx, []int64{t.ID})
 	refused := row.ClassOf(err) == row.ClassNotApplied
 	if err != nil && !refused {
 		return "", nil, err
@@ -62,13 +54,13 @@ func (s *Scheduler) explain(ctx context.Context, t *delaytask.TaskRow) (report.R
 	return reason, text, nil
 }
 
-func (s *Scheduler) explainFinal(t *delaytask.TaskRow) (report.Reason, sentence.Sentence) {
+func (c *Core) explainFinal(t *delaytask.TaskRow) (report.Reason, sentence.Sentence) {
 	switch {
 	case t.Status == delaytask.Completed:
 		return report.ReasonFinished, sentence.Of(sentence.TaskCompleted, t.Finished, t.Attempt)
 	case t.Status == delaytask.Cancelled:
 		return report.ReasonFinished, sentence.Of(sentence.TaskCancelled, t.Finished)
-	case t.CrashCount >= s.quarantine:
+	case t.CrashCount >= c.quarantine:
 		return report.ReasonQuarantined, sentence.Of(sentence.TaskQuarantined, t.Finished, t.CrashCount)
 	default:
 		return report.ReasonFinished, sentence.Of(sentence.TaskFailed, t.Finished, t.Attempt, lastError(t))

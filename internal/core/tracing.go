@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -23,15 +24,22 @@ import (
 type tracing struct {
 	tracer     trace.Tracer // nil: no spans
 	propagator propagation.TextMapPropagator
-	continues  bool             // an attempt goes on with the trace of its save
+	continues  bool
 	now        func() time.Time // on the database's clock; zero while that is not known
 }
 
-func newTracing(cfg *Config, now func() time.Time) tracing {
-	t := tracing{propagator: cfg.Propagator, continues: cfg.ContinueTraces, now: now}
-	if cfg.TracerProvider != nil {
-		t.tracer = cfg.TracerProvider.Tracer("github.com/delaytask/delaytask",
-			trace.WithInstrumentationVersion(Version), trace.WithSchemaURL(semconv.SchemaURL))
+// Tracing says what spans are made, and how their context is passed on.
+type Tracing struct {
+	Provider   trace.TracerProvider // nil: no spans
+	Propagator propagation.TextMapPropagator
+	Continues  bool // an attempt goes on with the trace of its save
+}
+
+func newTracing(cfg Tracing, now func() time.Time) tracing {
+	t := tracing{propagator: cfg.Propagator, continues: cfg.Continues, now: now}
+	if cfg.Provider != nil {
+		t.tracer = cfg.Provider.Tracer("github.com/delaytask/delaytask",
+			trace.WithInstrumentationVersion(engine.Version), trace.WithSchemaURL(semconv.SchemaURL))
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -9,16 +9,14 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Failures groups the newest 1,000 failed tasks of the tag, or of all tags when it is "". To list or retry the tasks of
-// a group, also older ones, use [delaytask.Filter] with its id. It returns [delaytask.ErrInvalidTag].
-func (s *Scheduler) Failures(ctx context.Context, tag string) (report.Failures, error) {
-	if err := s.enter(ctx); err != nil {
+func (c *Core) Failures(ctx context.Context, tag string) (report.Failures, error) {
+	if err := c.enter(ctx); err != nil {
 		return report.Failures{}, err
 	}
 	if tag != "" && !delaytask.ValidTag(tag) {
 		return report.Failures{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, tag)
 	}
-	found, err := listing.ReadGroups(ctx, s.store, tag)
+	found, err := listing.ReadGroups(ctx, c.store, tag)
 	if err != nil {
 		return report.Failures{}, fmt.Errorf("group failed tasks: %w", err)
 	}

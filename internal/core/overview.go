@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -11,30 +11,17 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Overview returns what needs attention now, and how every tag stands. One reading serves all callers of the process
-// for 5 s, and nothing is read without a call. A reading takes two connections for 1.9 s at most.
-//
-// When a reading fails, or takes longer than ctx, it returns the last one, with its age and the class of the error.
-// When there is none, it returns the error or the cause of ctx. A part that fails by itself is missing. It returns
-// [delaytask.ErrClosed] after Stop.
-func (s *Scheduler) Overview(ctx context.Context) (report.Overview, error) {
-	return s.OverviewFor(ctx, report.OverviewFilter{})
-}
-
-// OverviewFor is Overview for a viewer that may not see everything. It costs no reading of its own.
-func (s *Scheduler) OverviewFor(ctx context.Context, f report.OverviewFilter) (report.Overview, error) {
-	found, err := s.readOverview(ctx)
+// Overview also returns the advice of each finding, to word it in another language.
+func (c *Core) Overview(ctx context.Context, f report.OverviewFilter) (report.Overview, []overview.Advice, error) {
+	if err := c.enter(ctx); err != nil {
+		return report.Overview{}, nil, err
+	}
+	found, err := c.overview.Snapshot(ctx)
 	if err != nil {
-		return report.Overview{}, err
+		return report.Overview{}, nil, err
 	}
-	return found.Overview(f), nil
-}
-
-func (s *Scheduler) readOverview(ctx context.Context) (overview.Reading, error) {
-	if err := s.enter(ctx); err != nil {
-		return overview.Reading{}, err
-	}
-	return s.overview.Snapshot(ctx)
+	o, advice := found.Advised(f)
+	return o, advice, nil
 }
 
 // newOverview returns the reader of a process. On SQLite there are no locks on rows.

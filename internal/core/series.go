@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -11,18 +11,14 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Series returns results and lateness over time, of all processes together, and what may explain them: nodes that came
-// and went, pauses, failovers of the database. It reads few rows, however many tasks there are.
-//
-// It returns [delaytask.ErrInvalidTag], and [delaytask.ErrInvalidOption] for an invalid time.
-func (s *Scheduler) Series(ctx context.Context, f report.SeriesFilter) (report.Series, error) {
-	if err := s.enter(ctx); err != nil {
+func (c *Core) Series(ctx context.Context, f report.SeriesFilter) (report.Series, error) {
+	if err := c.enter(ctx); err != nil {
 		return report.Series{}, err
 	}
 	if f.Tag != "" && f.Tag != report.OtherTags && !delaytask.ValidTag(f.Tag) {
 		return report.Series{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, f.Tag)
 	}
-	reading, err := s.store.Now(ctx)
+	reading, err := c.store.Now(ctx)
 	if err != nil {
 		return report.Series{}, fmt.Errorf("read the database's clock: %w", err)
 	}
@@ -35,11 +31,11 @@ func (s *Scheduler) Series(ctx context.Context, f report.SeriesFilter) (report.S
 		span = row.SpanHour
 	}
 	from = span.Begin(from)
-	rows, err := s.store.Rollups(ctx, span, []string{f.Tag}, from, to)
+	rows, err := c.store.Rollups(ctx, span, []string{f.Tag}, from, to)
 	if err != nil {
 		return report.Series{}, fmt.Errorf("read lateness and results over time: %w", err)
 	}
-	marks, err := s.store.Rollups(ctx, row.SpanMark, nil, from, to)
+	marks, err := c.store.Rollups(ctx, row.SpanMark, nil, from, to)
 	if err != nil {
 		return report.Series{}, fmt.Errorf("read marks: %w", err)
 	}

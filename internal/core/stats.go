@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -13,18 +13,15 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts up to 10,000 tasks
-// of a tag and status, and about 30,000 in all, but 100 of each, so its cost does not grow with the table. A count that
-// ends there is Capped. Package metrics is for monitoring.
-func (s *Scheduler) Stats(ctx context.Context) ([]report.TagStats, error) {
-	if err := s.enter(ctx); err != nil {
+func (c *Core) Stats(ctx context.Context) ([]report.TagStats, error) {
+	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	counts, err := listing.Counts(ctx, s.store, listing.MostCounted, listing.Statuses...)
+	counts, err := listing.Counts(ctx, c.store, listing.MostCounted, listing.Statuses...)
 	if err != nil {
 		return nil, fmt.Errorf("count tasks: %w", err)
 	}
-	now, err := s.clusterState(ctx)
+	now, err := c.clusterState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +51,7 @@ func (s *Scheduler) Stats(ctx context.Context) ([]report.TagStats, error) {
 		}
 	}
 	tags := slices.Sorted(maps.Keys(byTag))
-	if err := s.addLateness(ctx, byTag, tags); err != nil {
+	if err := c.addLateness(ctx, byTag, tags); err != nil {
 		return nil, err
 	}
 	all := make([]report.TagStats, len(tags))
@@ -64,8 +61,8 @@ func (s *Scheduler) Stats(ctx context.Context) ([]report.TagStats, error) {
 	return all, nil
 }
 
-func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*report.TagStats, tags []string) error {
-	samples, err := s.store.Lateness(ctx, tags, 0, min(statsSamples, max(leastSamples, mostSamples/max(len(tags), 1))))
+func (c *Core) addLateness(ctx context.Context, byTag map[string]*report.TagStats, tags []string) error {
+	samples, err := c.store.Lateness(ctx, tags, 0, min(statsSamples, max(leastSamples, mostSamples/max(len(tags), 1))))
 	if err != nil {
 		return fmt.Errorf("read the lateness: %w", err)
 	}
@@ -86,13 +83,8 @@ const (
 	windowSamples = 10_000
 )
 
-// Lateness returns how late the first attempts of the tag's tasks started: of those tasks that completed within the
-// window before now by the database's clock, at most of the newest 10,000. A task that was purged after its retention
-// is not counted.
-//
-// It returns [delaytask.ErrInvalidTag], and [delaytask.ErrInvalidOption] for a window that is not positive.
-func (s *Scheduler) Lateness(ctx context.Context, tag string, window time.Duration) (report.Lateness, error) {
-	if err := s.enter(ctx); err != nil {
+func (c *Core) Lateness(ctx context.Context, tag string, window time.Duration) (report.Lateness, error) {
+	if err := c.enter(ctx); err != nil {
 		return report.Lateness{}, err
 	}
 	switch {
@@ -102,11 +94,11 @@ func (s *Scheduler) Lateness(ctx context.Context, tag string, window time.Durati
 		return report.Lateness{}, fmt.Errorf("%w: the window is %v, want more than 0", delaytask.ErrInvalidOption,
 			window)
 	}
-	reading, err := s.store.Now(ctx)
+	reading, err := c.store.Now(ctx)
 	if err != nil {
 		return report.Lateness{}, fmt.Errorf("read the database's clock: %w", err)
 	}
-	samples, err := s.store.Lateness(ctx, []string{tag}, reading.Time.Add(-window), windowSamples)
+	samples, err := c.store.Lateness(ctx, []string{tag}, reading.Time.Add(-window), windowSamples)
 	if err != nil {
 		return report.Lateness{}, fmt.Errorf("read the lateness of tag %s: %w", tag, err)
 	}

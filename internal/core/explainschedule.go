@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"context"
@@ -15,43 +15,41 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// ExplainSchedule returns what became of a tick of a schedule, and why: "why did yesterday's 02:30 not run". With a
-// zero tick it returns how the schedule stands: why it does not run, and what it waits for. It returns
-// [delaytask.ErrScheduleNotFound], and [delaytask.ErrNotFound] when the task of an open run was deleted meanwhile.
-func (s *Scheduler) ExplainSchedule(
+// ExplainSchedule also returns the sentences of the Text, to word it in another language.
+func (c *Core) ExplainSchedule(
 	ctx context.Context, name string, tick time.Time,
-) (report.ScheduleExplanation, error) {
-	e, text, err := s.explainSchedule(ctx, name, tick)
-	e.Text = text.English()
-	return e, err
+) (e report.ScheduleExplanation, text sentence.Text, err error) {
+	if e, text, err = c.explainSchedule(ctx, name, tick); err == nil {
+		e.Text = text.English()
+	}
+	return e, text, err
 }
 
-// explainSchedule is ExplainSchedule with the sentences of its Text.
-func (s *Scheduler) explainSchedule(
+func (c *Core) explainSchedule(
 	ctx context.Context, name string, tick time.Time,
 ) (report.ScheduleExplanation, sentence.Text, error) {
-	st, err := s.stateOf(ctx, name)
+	st, err := c.stateOf(ctx, name)
 	if errors.Is(err, plan.ErrUnreadable) {
-		return s.explainUnreadable(ctx, name, err)
+		return c.explainUnreadable(ctx, name, err)
 	}
 	if err != nil {
 		return report.ScheduleExplanation{}, nil, err
 	}
 	if !tick.IsZero() {
-		return s.explainTick(ctx, &st, tick)
+		return c.explainTick(ctx, &st, tick)
 	}
-	e, text := report.ScheduleExplanation{Schedule: scheduleOf(&st.Schedule)}, s.standing(&st)
+	e, text := report.ScheduleExplanation{Schedule: scheduleOf(&st.Schedule)}, c.standing(&st)
 	if n := len(st.Open); n > 0 && !st.Open[n-1].Gone {
-		text, err = s.withTask(ctx, text, st.Open[n-1].Task.ID)
+		text, err = c.withTask(ctx, text, st.Open[n-1].Task.ID)
 	}
 	return e, text, err
 }
 
 // explainUnreadable says why this process does not decide about a schedule.
-func (s *Scheduler) explainUnreadable(
+func (c *Core) explainUnreadable(
 	ctx context.Context, name string, why error,
 ) (report.ScheduleExplanation, sentence.Text, error) {
-	stored, err := s.GetSchedule(ctx, name)
+	stored, err := c.GetSchedule(ctx, name)
 	if err != nil {
 		return report.ScheduleExplanation{}, nil, err
 	}
@@ -59,11 +57,11 @@ func (s *Scheduler) explainUnreadable(
 		sentence.Text{sentence.Of(sentence.ScheduleUnreadable, sentence.Quote(why.Error()))}, nil
 }
 
-func (s *Scheduler) stateOf(ctx context.Context, name string) (decide.State, error) {
-	if err := s.enter(ctx); err != nil {
+func (c *Core) stateOf(ctx context.Context, name string) (decide.State, error) {
+	if err := c.enter(ctx); err != nil {
 		return decide.State{}, err
 	}
-	st, err := s.engine.Schedules().State(ctx, name)
+	st, err := c.engine.Schedules().State(ctx, name)
 	if err != nil {
 		return st, fmt.Errorf("explain schedule %s: %w", name, err)
 	}
@@ -71,7 +69,7 @@ func (s *Scheduler) stateOf(ctx context.Context, name string) (decide.State, err
 }
 
 // standing is a sentence or two on the state of a schedule.
-func (s *Scheduler) standing(st *decide.State) sentence.Text {
+func (c *Core) standing(st *decide.State) sentence.Text {
 	of := scheduleOf(&st.Schedule)
 	switch of.State {
 	case delaytask.SchedulePaused:
@@ -108,19 +106,19 @@ func orUnknown(reason string) any {
 }
 
 // withTask adds how a run stands.
-func (s *Scheduler) withTask(ctx context.Context, text sentence.Text, id int64) (sentence.Text, error) {
-	_, run, err := s.explainRef(ctx, delaytask.ID(id))
+func (c *Core) withTask(ctx context.Context, text sentence.Text, id int64) (sentence.Text, error) {
+	_, run, err := c.Explain(ctx, delaytask.ID(id))
 	if err != nil {
 		return text, err
 	}
 	return append(append(text, sentence.Of(sentence.ScheduleRun, sentence.ID(id))), run...), nil
 }
 
-func (s *Scheduler) explainTick(
+func (c *Core) explainTick(
 	ctx context.Context, st *decide.State, tick time.Time,
 ) (report.ScheduleExplanation, sentence.Text, error) {
 	e := report.ScheduleExplanation{Schedule: scheduleOf(&st.Schedule), Tick: tick.UTC()}
-	run, there, err := s.historyOf(ctx, st.Schedule.Name, row.At(tick))
+	run, there, err := c.historyOf(ctx, st.Schedule.Name, row.At(tick))
 	if err != nil {
 		return e, nil, err
 	}
@@ -130,17 +128,17 @@ func (s *Scheduler) explainTick(
 	e.History = tickOf(&run)
 	text := sentence.Text{outcomeText(&e.History)}
 	if run.Outcome == row.OutcomeOpen {
-		text, err = s.withTask(ctx, text, run.TaskID)
+		text, err = c.withTask(ctx, text, run.TaskID)
 	}
 	return e, text, err
 }
 
 // historyOf returns the row of the history that is about a tick.
-func (s *Scheduler) historyOf(ctx context.Context, name string, tick row.Time) (row.ScheduleRun, bool, error) {
+func (c *Core) historyOf(ctx context.Context, name string, tick row.Time) (row.ScheduleRun, bool, error) {
 	// Between the tick and a range that holds it there may be runs that were triggered.
 	const among = 100
 	after := min(tick.Add(time.Millisecond), row.MaxTime)
-	runs, err := s.engine.Schedules().Runs(ctx, name, after, among)
+	runs, err := c.engine.Schedules().Runs(ctx, name, after, among)
 	if err != nil {
 		return row.ScheduleRun{}, false, fmt.Errorf("explain schedule %s: %w", name, err)
 	}

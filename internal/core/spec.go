@@ -1,4 +1,4 @@
-package scheduler
+package core
 
 import (
 	"errors"
@@ -11,12 +11,6 @@ import (
 
 const maxPreview = 1000
 
-// Preview returns the next n ticks after a moment. Between them are those that the DST rule drops, which are not
-// counted. There are fewer than n when the spec ends. The warnings say what a line may mean unexpectedly. It needs no
-// database and takes milliseconds.
-//
-// It returns [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], and [delaytask.ErrInvalidOption] when n is not in
-// 1 to 1,000.
 func Preview(s delaytask.Spec, after time.Time, n int) (ticks []delaytask.Tick, warnings []string, err error) {
 	if n < 1 || n > maxPreview {
 		return nil, nil, fmt.Errorf("%w: count: want 1 to %d, got %d", delaytask.ErrInvalidOption, maxPreview, n)
