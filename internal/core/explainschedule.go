@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/explain"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/decide"
@@ -38,7 +39,8 @@ func (c *Core) explainSchedule(
 	if !tick.IsZero() {
 		return c.explainTick(ctx, &st, tick)
 	}
-	e, text := report.ScheduleExplanation{Schedule: scheduleOf(&st.Schedule)}, c.standing(&st)
+	e := report.ScheduleExplanation{Schedule: scheduleOf(&st.Schedule)}
+	text := explain.Standing(&e.Schedule, decide.Behind(&st))
 	if n := len(st.Open); n > 0 && !st.Open[n-1].Gone {
 		text, err = c.withTask(ctx, text, st.Open[n-1].Task.ID)
 	}
@@ -68,43 +70,6 @@ func (c *Core) stateOf(ctx context.Context, name string) (decide.State, error) {
 	return st, nil
 }
 
-// standing is a sentence or two on the state of a schedule.
-func (c *Core) standing(st *decide.State) sentence.Text {
-	of := scheduleOf(&st.Schedule)
-	switch of.State {
-	case delaytask.SchedulePaused:
-		return sentence.Text{sentence.Of(sentence.SchedulePaused, of.Updated, orUnknown(of.Reason))}
-	case delaytask.ScheduleEnded:
-		return sentence.Text{sentence.Of(sentence.ScheduleEnded, orUnknown(of.Reason))}
-	case delaytask.ScheduleRetired:
-		return sentence.Text{sentence.Of(sentence.ScheduleRetired, of.Updated, of.Owner)}
-	}
-	var text sentence.Text
-	switch {
-	case of.NextTick.IsZero():
-		text = append(text, sentence.Of(sentence.ScheduleLast))
-	case of.NextDue.Equal(of.NextTick):
-		text = append(text, sentence.Of(sentence.ScheduleNext, of.NextTick))
-	default:
-		text = append(text, sentence.Of(sentence.ScheduleJittered, of.NextTick, of.NextDue))
-	}
-	if behind := decide.Behind(st); behind > 0 {
-		text = append(text, sentence.Of(sentence.ScheduleBehind, behind))
-	}
-	if of.Failures > 0 {
-		text = append(text, sentence.Of(sentence.ScheduleFailures, of.Failures))
-	}
-	return text
-}
-
-// orUnknown returns a stored reason as a parameter of a sentence.
-func orUnknown(reason string) any {
-	if reason == "" {
-		return sentence.Of(sentence.NoReason)
-	}
-	return sentence.Quote(reason)
-}
-
 // withTask adds how a run stands.
 func (c *Core) withTask(ctx context.Context, text sentence.Text, id int64) (sentence.Text, error) {
 	_, run, err := c.Explain(ctx, delaytask.ID(id))
@@ -123,10 +88,10 @@ func (c *Core) explainTick(
 		return e, nil, err
 	}
 	if !there {
-		return e, sentence.Text{withoutHistory(st, row.At(tick))}, nil
+		return e, sentence.Text{explain.NoHistory(st, row.At(tick))}, nil
 	}
 	e.History = tickOf(&run)
-	text := sentence.Text{outcomeText(&e.History)}
+	text := sentence.Text{explain.Tick(&e.History)}
 	if run.Outcome == row.OutcomeOpen {
 		text, err = c.withTask(ctx, text, run.TaskID)
 	}
@@ -150,58 +115,4 @@ func (c *Core) historyOf(ctx context.Context, name string, tick row.Time) (row.S
 		return row.ScheduleRun{}, false, nil
 	}
 	return runs[i], true, nil
-}
-
-func outcomeText(t *delaytask.ScheduleTick) sentence.Sentence {
-	task := sentence.ID(t.TaskID)
-	switch t.Outcome {
-	case delaytask.OutcomeOpen:
-		return sentence.Of(sentence.TickOpen)
-	case delaytask.OutcomeCompleted:
-		return sentence.Of(sentence.TickCompleted, task, t.Start, t.Finish)
-	case delaytask.OutcomeSkipped, delaytask.OutcomeMissed:
-		if t.Ticks > 1 {
-			return sentence.Of(sentence.TicksNotRun, t.Ticks, t.Tick, t.Until, orUnknown(t.Note))
-		}
-		return sentence.Of(sentence.TickNotRun, orUnknown(t.Note))
-	case delaytask.OutcomeUnknown:
-		return sentence.Of(sentence.TickUnknown, task)
-	case delaytask.OutcomeFailed:
-		return sentence.Of(sentence.TickFailed, task, t.Finish, orUnknown(t.Note))
-	default:
-		return sentence.Of(sentence.TickCancelled, task, t.Finish, orUnknown(t.Note))
-	}
-}
-
-// withoutHistory says why the history has nothing about a moment.
-func withoutHistory(st *decide.State, tick row.Time) sentence.Sentence {
-	s := &st.Schedule
-	before, after := row.At(st.Spec.Prev(tick.Std())), row.At(st.Spec.Next((tick - 1).Std()))
-	switch {
-	case after != tick:
-		return noTick(before, after)
-	case tick < s.Created:
-		return sentence.Of(sentence.TickTooEarly, s.Created.Std())
-	case !s.Next.IsZero() && tick >= s.Next:
-		return sentence.Of(sentence.TickToCome)
-	case s.State != row.ScheduleActive:
-		state := sentence.Of(sentence.State + sentence.Code(s.State.String()))
-		return sentence.Of(sentence.TickStopped, state, orUnknown(s.Reason))
-	default:
-		return sentence.Of(sentence.TickForgotten, s.KeepRuns)
-	}
-}
-
-// noTick says that a schedule has no tick at a moment, but before or after it.
-func noTick(before, after row.Time) sentence.Sentence {
-	switch {
-	case before.IsZero() && after.IsZero():
-		return sentence.Of(sentence.TickNone)
-	case after.IsZero():
-		return sentence.Of(sentence.TickNoneBefore, before.Std())
-	case before.IsZero():
-		return sentence.Of(sentence.TickNoneAfter, after.Std())
-	default:
-		return sentence.Of(sentence.TickNoneBetween, before.Std(), after.Std())
-	}
 }

@@ -1,0 +1,99 @@
+package explain
+
+import (
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
+)
+
+// Standing says how a schedule stands. behind is how many of its ticks wait.
+func Standing(of *delaytask.Schedule, behind int) sentence.Text {
+	switch of.State {
+	case delaytask.SchedulePaused:
+		return sentence.Text{sentence.Of(sentence.SchedulePaused, of.Updated, orUnknown(of.Reason))}
+	case delaytask.ScheduleEnded:
+		return sentence.Text{sentence.Of(sentence.ScheduleEnded, orUnknown(of.Reason))}
+	case delaytask.ScheduleRetired:
+		return sentence.Text{sentence.Of(sentence.ScheduleRetired, of.Updated, of.Owner)}
+	}
+	var text sentence.Text
+	switch {
+	case of.NextTick.IsZero():
+		text = append(text, sentence.Of(sentence.ScheduleLast))
+	case of.NextDue.Equal(of.NextTick):
+		text = append(text, sentence.Of(sentence.ScheduleNext, of.NextTick))
+	default:
+		text = append(text, sentence.Of(sentence.ScheduleJittered, of.NextTick, of.NextDue))
+	}
+	if behind > 0 {
+		text = append(text, sentence.Of(sentence.ScheduleBehind, behind))
+	}
+	if of.Failures > 0 {
+		text = append(text, sentence.Of(sentence.ScheduleFailures, of.Failures))
+	}
+	return text
+}
+
+// orUnknown returns a stored reason as a parameter of a sentence.
+func orUnknown(reason string) any {
+	if reason == "" {
+		return sentence.Of(sentence.NoReason)
+	}
+	return sentence.Quote(reason)
+}
+
+// Tick says what became of a tick that is in the history.
+func Tick(t *delaytask.ScheduleTick) sentence.Sentence {
+	task := sentence.ID(t.TaskID)
+	switch t.Outcome {
+	case delaytask.OutcomeOpen:
+		return sentence.Of(sentence.TickOpen)
+	case delaytask.OutcomeCompleted:
+		return sentence.Of(sentence.TickCompleted, task, t.Start, t.Finish)
+	case delaytask.OutcomeSkipped, delaytask.OutcomeMissed:
+		if t.Ticks > 1 {
+			return sentence.Of(sentence.TicksNotRun, t.Ticks, t.Tick, t.Until, orUnknown(t.Note))
+		}
+		return sentence.Of(sentence.TickNotRun, orUnknown(t.Note))
+	case delaytask.OutcomeUnknown:
+		return sentence.Of(sentence.TickUnknown, task)
+	case delaytask.OutcomeFailed:
+		return sentence.Of(sentence.TickFailed, task, t.Finish, orUnknown(t.Note))
+	default:
+		return sentence.Of(sentence.TickCancelled, task, t.Finish, orUnknown(t.Note))
+	}
+}
+
+// NoHistory says why the history has nothing about a moment.
+func NoHistory(st *decide.State, tick row.Time) sentence.Sentence {
+	s := &st.Schedule
+	before, after := row.At(st.Spec.Prev(tick.Std())), row.At(st.Spec.Next((tick - 1).Std()))
+	switch {
+	case after != tick:
+		return noTick(before, after)
+	case tick < s.Created:
+		return sentence.Of(sentence.TickTooEarly, s.Created.Std())
+	case !s.Next.IsZero() && tick >= s.Next:
+		return sentence.Of(sentence.TickToCome)
+	case s.State != row.ScheduleActive:
+		state := sentence.Of(sentence.State + sentence.Code(s.State.String()))
+		return sentence.Of(sentence.TickStopped, state, orUnknown(s.Reason))
+	default:
+		return sentence.Of(sentence.TickForgotten, s.KeepRuns)
+	}
+}
+
+// noTick says that a schedule has no tick at a moment, but before or after it.
+func noTick(before, after row.Time) sentence.Sentence {
+	switch {
+	case before.IsZero() && after.IsZero():
+		return sentence.Of(sentence.TickNone)
+	case after.IsZero():
+		return sentence.Of(sentence.TickNoneBefore, before.Std())
+	case before.IsZero():
+		return sentence.Of(sentence.TickNoneAfter, after.Std())
+	default:
+		return sentence.Of(sentence.TickNoneBetween, before.Std(), after.Std())
+	}
+}
