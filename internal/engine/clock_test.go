@@ -58,8 +58,8 @@ func TestFailoverToAnotherClock(t *testing.T) {
 	})
 }
 
-// TestRescueIsHeldAfterAFailoverToAClockAhead lets another node look for leases in the moment in which the step has
-// ended one: its executor has had no time to renew it.
+// TestRescueIsHeldAfterAFailoverToAClockAhead lets another node look for leases just when the step has ended one: its
+// executor has had no time to renew it.
 func TestRescueIsHeldAfterAFailoverToAClockAhead(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"long": untilEnd(9*time.Second, nil)})
@@ -173,8 +173,8 @@ func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
 	})
 }
 
-// A clock is read in 30 ms here, so that it has no anchor at the moments at which the timer fires (before the task is
-// due, by the lead) and at which the claimed task is to be started.
+// A clock is read in 30 ms here, so it has no anchor when the timer fires (before the task is due, by the lead), and
+// none when the claimed task is to start.
 func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(slow(w.store, "Now", 30*time.Millisecond), serving{"a": nothing})

@@ -40,7 +40,7 @@ type Config struct {
 	MaxAttempts int               // of a task that names none
 	Backoff     processor.Backoff // of a tag that names none
 	ErrorLimit  int               // bytes of error text that are kept
-	Quarantine  int               // crash count at which a task is failed
+	Quarantine  int               // crash count that fails a task
 
 	LookAhead time.Duration // period of the look-ahead
 	Window    time.Duration // how far ahead it reads: two periods or more

@@ -231,7 +231,7 @@ func (w *world) setClock(offset time.Duration) {
 	w.runs.offset = offset
 }
 
-// ran returns the starts of a task, of which there must be n.
+// ran returns the starts of a task, which must be n.
 func (w *world) ran(id int64, n int) []started {
 	w.Helper()
 	runs := w.runs.of(id)
@@ -294,7 +294,7 @@ func (w *world) of(tag string) []row.Row {
 	return slices.DeleteFunc(w.store.All(), func(r row.Row) bool { return r.Tag != tag })
 }
 
-// executing counts those of the tasks that are claimed.
+// executing counts the tasks that are claimed.
 func (w *world) executing(ids []int64) (n int) {
 	synctest.Wait()
 	for _, id := range ids {

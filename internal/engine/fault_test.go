@@ -31,7 +31,7 @@ type scene struct {
 	done  map[int64]int // successful runs
 }
 
-// run notes a run, of which the processor makes the result. It is told how often the task has run, this time included.
+// run notes a run whose result the function makes. It is told how often the task has run, this time included.
 func (s *scene) run(result func(task *delaytask.Task, runs int) error) processor.Func {
 	return func(_ context.Context, task *delaytask.Task) error {
 		reading, err := s.inner.Now(context.Background())

@@ -70,8 +70,7 @@ func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 	})
 }
 
-// besideALockedRow runs ten tasks with leases of these lengths in turn, of which another transaction holds the last
-// one's row.
+// besideALockedRow runs ten tasks with leases of these lengths in turn. Another transaction holds the last one's row.
 func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 	w.Helper()
 	e := w.engine(store, serving{"a": untilEnd(40*time.Second, nil)})
@@ -343,7 +342,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		var hung atomic.Int64
 		e := w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
 			if c := changes[0]; c.ID == hung.Load() && c.Version == 1 && !c.LeaseOver {
-				w.Error("the result was sent of the attempt whose row was let go") // perhaps with that of the next
+				w.Error("the result was sent of the attempt whose row was let go") // perhaps with the next one's result
 			}
 			return w.store.Update(ctx, nil, changes)
 		}}, serving{

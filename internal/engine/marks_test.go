@@ -152,7 +152,7 @@ func TestAnOutageLosesNoNode(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		if got, want := w.marks(), 3; len(got) != want {
-			t.Errorf("marks are %q, want those of %d nodes that joined", got, want)
+			t.Errorf("marks are %q, want %d nodes that joined", got, want)
 		}
 	})
 }

@@ -238,7 +238,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			w.Errorf("this machine is %v s ahead of the database, want -2", skew)
 		}
 		maps.DeleteFunc(got, func(name string, value float64) bool {
-			// Those of attempts begin at zero.
+			// Counts of attempts begin at zero.
 			attempts := strings.HasPrefix(name, "runs_total{") || strings.HasPrefix(name, "retries_total{")
 			return attempts && value == 0 ||
 				strings.HasPrefix(name, "tag_nodes{") || strings.HasPrefix(name, "purge_lag_") ||
@@ -445,7 +445,7 @@ func TestPurgeLagIsTimePastTheRetention(t *testing.T) {
 	})
 }
 
-// A database that is away widens the bounds. After a suspend or a failover there are none until it answers.
+// A database that is away widens the bounds. After a suspend or a failover it has no bounds until it answers.
 func TestClockIsHeldWhileItsTimeIsNotKnown(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store := newRemote(w.store, false)

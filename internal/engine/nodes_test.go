@@ -150,7 +150,7 @@ func TestRetriesAreOnTimeWhichNodeArmsThem(t *testing.T) {
 func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var mu sync.Mutex
-		asked := map[int64][]int{} // by which nodes
+		asked := map[int64][]int{} // the nodes that asked
 		node := func(i int) *Engine {
 			return w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
 				mu.Lock()

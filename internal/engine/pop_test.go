@@ -108,8 +108,7 @@ func TestPopsThatArriveTogetherShareReads(t *testing.T) {
 }
 
 func TestWaitingPopsAskTheStoreNothing(t *testing.T) {
-	// asked counts what a node asks in half a minute in which nothing is due, while pops wait: each for 10 s, and then
-	// again.
+	// asked counts a node's calls in half a minute without due tasks, while pops wait: each for 10 s, and then again.
 	asked := func(tag string, pops int) (calls int64) {
 		inBubble(t, func(w *world) {
 			var all atomic.Int64

@@ -81,8 +81,8 @@ func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
 	}
 }
 
-// TestTaskOnProbationIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill
-// its process. The result of the other must be stored by then.
+// TestTaskOnProbationIsDoneBeforeThePoisonRuns has two tasks that have lost two executors. One goes on to kill its
+// process. The result of the other must be stored by then.
 func TestTaskOnProbationIsDoneBeforeThePoisonRuns(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const innocent, poison = 1, 2

@@ -47,7 +47,7 @@ func (w *world) keyed(n int) []delaytask.Save {
 	return tasks
 }
 
-// saveAll saves tasks of which none is wrong in itself.
+// saveAll saves tasks, each valid by itself.
 func (w *world) saveAll(ctx context.Context, e *Engine, tasks []delaytask.Save) []delaytask.SaveResult {
 	w.Helper()
 	saved, err := e.SaveAll(ctx, tasks)
@@ -113,7 +113,7 @@ func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *tes
 				w.Errorf("task %d: %v, its neighbour %v", bad, saved[bad].Err, saved[(bad+1)%save.MaxRows].Err)
 			}
 			if n := w.stored() - before; n != 1 {
-				w.Errorf("task %d: %d rows are stored, want that of the other chunk", bad, n)
+				w.Errorf("task %d: %d rows are stored, want the other chunk's row", bad, n)
 			}
 		}
 	})

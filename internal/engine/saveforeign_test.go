@@ -23,7 +23,7 @@ func plainInsert(r row.Row) row.Row {
 	}
 }
 
-// tomorrow is that of an INSERT which names the moment, and so has no delay.
+// tomorrow is the row of an INSERT that names the moment, and so has no delay.
 func tomorrow(r row.Row) row.Row {
 	foreign := plainInsert(r)
 	foreign.Delay, foreign.Expected = 0, r.Expected.Add(24*time.Hour)
@@ -31,14 +31,14 @@ func tomorrow(r row.Row) row.Row {
 	return foreign
 }
 
-// sameMoment is that of an INSERT which names the moment that the save asks for.
+// sameMoment is the row of an INSERT that names the same moment as the save.
 func sameMoment(r row.Row) row.Row {
 	foreign := plainInsert(r)
 	foreign.Delay, foreign.Expected, foreign.Due = 0, r.Expected, r.Expected
 	return foreign
 }
 
-// anotherTask is that of an INSERT which has nothing but the number in common.
+// anotherTask is the row of an INSERT that has only its number in common with the save.
 func anotherTask(r row.Row) row.Row {
 	foreign := plainInsert(r)
 	foreign.Tag, foreign.Body = "plain", nil

@@ -15,8 +15,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A tag whose tasks take long, and never end to come, leaves slots to another although its concurrency is that of the
-// process.
+// A tag has long tasks, one after another without an end, and may use all slots of the process. It leaves slots to
+// another tag.
 func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(
@@ -99,7 +99,7 @@ func (w *world) quicken(e *Engine, tag string) (ids []int64) {
 // A wave is shorter than the span over which the run queue measures a rate, so no span is empty.
 const (
 	wave = 18 * time.Millisecond
-	lead = 15 * time.Millisecond // before a due time at which its claim has not begun, and the last wave has ended
+	lead = 15 * time.Millisecond // this long before a due time its claim has not begun, and the last wave has ended
 )
 
 // Tasks that were quick become slow: what was claimed beyond the slots is given back, and loses no attempt.
@@ -221,8 +221,8 @@ func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 	})
 }
 
-// A claim brings 500 rows at most, and while it is under way those of the one before run. So a drain takes about as
-// many round trips as it has claims, once the flow is known; it may take three times that, and a second to begin.
+// A claim brings 500 rows at most, and while it is under way the rows of the last claim run. So a drain takes about as
+// many round trips as it has claims, once the flow is known. It may take three times as long, and a second to begin.
 func TestADrainKeepsUpWithAnyRoundTrip(t *testing.T) {
 	const ms = time.Millisecond
 	inBubblesOf(t, []time.Duration{3 * ms, 20 * ms, 50 * ms, 100 * ms}, func(w *world, trip time.Duration) {

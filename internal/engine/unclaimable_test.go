@@ -37,7 +37,7 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		w.allCompleted(slices.Delete(ids, 17, 18), 5*time.Millisecond)
 		if n := claims.Load(); n > 20 {
-			w.Errorf("%d claims for 60 rows, one of which is refused", n)
+			w.Errorf("%d claims for 60 rows with a refused one", n)
 		}
 		if r := w.row(parked); r.Status != row.Pending || r.Version != 0 || e.runqueue.Owns(parked) {
 			w.Errorf("the refused row, held: %v: %+v", e.runqueue.Owns(parked), r)
@@ -45,7 +45,7 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 	})
 }
 
-// As those of one tag that a trigger refuses, when they are the oldest.
+// A trigger may refuse all rows of a tag, and they may be the oldest.
 func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var claims, good atomic.Int64
@@ -84,7 +84,7 @@ func TestRowsThatAreRefusedForAWhileStartWhenTheyAreNot(t *testing.T) {
 		ids := w.many(e, c.tasks, "a", time.Second)
 		time.Sleep(time.Second + c.lasts)
 		if n := claims.Load(); n > c.claims {
-			w.Errorf("%d claims in %v in which all were refused", n, c.lasts)
+			w.Errorf("%d claims in %v, all refused", n, c.lasts)
 		}
 		off.Store(true)
 		time.Sleep(c.late)

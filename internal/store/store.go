@@ -77,7 +77,7 @@ type Finder interface {
 	// States returns the states of the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
 
-	// Locked returns those of the rows that another transaction has locked. It changes nothing and keeps no lock.
+	// Locked returns the rows that another transaction has locked. It changes nothing and keeps no lock.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
 }
 
@@ -135,13 +135,13 @@ type Lister interface {
 	// Newest returns the largest ids below the bound, the largest first.
 	Newest(ctx context.Context, below int64, limit int) ([]int64, error)
 
-	// Match returns those of the rows that match, in the order of their ids. With bodies their sizes count too.
+	// Match returns the rows that match, in the order of their ids. With bodies their sizes count too.
 	Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error)
 
 	// Rows is Get without a transaction. Without bodies it leaves them out.
 	Rows(ctx context.Context, ids []int64, bodies bool) (rows []row.Row, broken []row.Broken, err error)
 
-	// Failures returns the errors of those of the rows that exist, in the order of their ids.
+	// Failures returns the errors of the rows that exist, in the order of their ids.
 	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
 
 	// Count returns how many rows each pair has, at most most each. Tags that differ only in spaces at their ends may
@@ -233,7 +233,7 @@ type Rollups interface {
 // Auditor keeps what people have done (delay_task_audit).
 type Auditor interface {
 	// BeginAudit stores an entry without an end, at the database's time, and returns its id. On one server the id is
-	// greater than those of earlier entries. After row.ClassUnknown the entry may be there.
+	// greater than the ids of earlier entries. After row.ClassUnknown the entry may be there.
 	BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error)
 
 	// EndAudit stores what became of an act, at the database's time. An entry that has an end keeps it.
@@ -254,6 +254,6 @@ type Auditor interface {
 	// AuditEntriesOf is AuditEntries for one action. It reads no entries of others.
 	AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error)
 
-	// PurgeAudit looks at the smallest ids, at most limit, and deletes those of entries that began before the moment.
+	// PurgeAudit looks at the smallest ids, at most limit, and deletes the entries that began before the moment.
 	PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error)
 }

@@ -88,8 +88,8 @@ func popped(n row.Node) []string {
 	return n.Wake.Pops
 }
 
-// Nodes returns the live nodes, and the database's time at which they were. It does not know them before this node has
-// found itself among them.
+// Nodes returns the live nodes, and the database's time of that reading. known is false until this node has found
+// itself among them.
 func (c *Census) Nodes() (live []row.Node, now row.Time, known bool) {
 	n := c.last.Load()
 	if n == nil || !n.Self {

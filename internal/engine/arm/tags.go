@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// Tags knows which tags are open: their tasks may be claimed here now. These are the tags with a processor and those
-// that were popped here lately, without the paused ones. Before Start it is none.
+// Tags knows which tags are open: their tasks may be claimed here now. A tag is open that has a processor or was popped
+// here lately, and is not paused. Before Start no tag is open.
 //
 // Order of locks: refreshing, then the lock of the run queue, then mu.
 type Tags struct {
@@ -260,7 +260,7 @@ func (t *Tags) noteOpened() {
 	t.shut = t.paused
 }
 
-// markPause marks that a tag was paused or resumed through this process, and by whom.
+// markPause marks that a tag was paused or resumed through this process, and who did it.
 func (t *Tags) markPause(ctx context.Context, tag string, paused bool) {
 	mark := row.Mark{Kind: row.MarkResumed, Name: row.Actor(ctx)}
 	if paused {

@@ -14,7 +14,7 @@ import (
 // Bulk is a change of all tasks that match a query, tag by tag and batch by batch in the order of their due times. It
 // leaves out what has changed meanwhile.
 type Bulk struct {
-	Query    listing.Query  // Limit is the size of a batch, 500 when 0; the order is always that of due times
+	Query    listing.Query  // Limit is the size of a batch, 500 when 0; the order is always by due time
 	DryRun   bool           // count only, at most listing.MostCounted
 	Progress func(done int) // called after every batch; may be nil
 }

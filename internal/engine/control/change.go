@@ -97,7 +97,7 @@ func (e *Control) tryChange(
 	return met, after, delaytask.ErrContended
 }
 
-// unsureError is that of a change of which it is not known whether an earlier statement has applied it.
+// unsureError is the error of a change that an earlier statement may have applied.
 type unsureError struct{ error }
 
 func (e unsureError) Unwrap() error { return e.error }

@@ -97,9 +97,9 @@ func (e *Control) SaveTx(ctx context.Context, tx store.Tx, task delaytask.Save) 
 // conflictCallers is how many existing tasks a bulk save changes at a time, apart from those that it changes together.
 const conflictCallers = 8
 
-// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none,
-// and nothing is stored; it is a [delaytask.BatchError] when it is about one of them. Existing tasks are rescheduled
-// once all chunks are stored, so an item may also meet an earlier one with its key.
+// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are no
+// results, and nothing is stored; it is a [delaytask.BatchError] when it is about one task. Existing tasks are
+// rescheduled once all chunks are stored, so an item may also meet an earlier one with its key.
 func (e *Control) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delaytask.SaveResult, error) {
 	results, err := e.saver.SaveAll(ctx, tasks)
 	var existing []int64

@@ -18,7 +18,7 @@ import (
 type waits struct {
 	mu      sync.Mutex // guards what follows; innermost
 	tasks   map[int64]*awaited
-	turn    []*awaited // in the order in which their states are read
+	turn    []*awaited // in the order of their reads
 	look    []*awaited // whose rows are to be read now
 	reading bool
 	closed  bool

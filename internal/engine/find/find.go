@@ -51,7 +51,7 @@ type Config struct {
 	Window      time.Duration // how far ahead it reads
 	ScanEvery   time.Duration // period of all passes of the scanner but the rescue
 	Retention   Retention
-	Quarantine  int // crash count at which a task is failed
+	Quarantine  int // crash count that fails a task
 
 	// FileVersion returns a number that differs when another connection has changed an embedded database. Nil for a
 	// server.

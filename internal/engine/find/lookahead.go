@@ -14,7 +14,7 @@ import (
 const contentionEvery = 100 * time.Millisecond
 
 // lookahead reads every second which nodes live, which tags are paused, and the rows that fall due within its window of
-// two seconds. It arms those of this node's share. So it finds what other processes have saved.
+// two seconds. It arms the rows of this node's share. So it finds what other processes have saved.
 type lookahead struct {
 	*deps
 	silences silences
@@ -132,7 +132,7 @@ func (l *lookahead) adoptFound(tags []string) {
 // silences notices nodes that fall silent without having left.
 type silences struct{ seen map[string]bool } // by token: the nodes that live, serve tags and do not leave
 
-// lostAfter is the age of a heartbeat from which on its node counts as dead.
+// lostAfter is how old a heartbeat is when its node counts as dead.
 const lostAfter = 5 * time.Second
 
 // look returns the nodes that have fallen silent since they were seen.

@@ -19,8 +19,8 @@ const (
 )
 
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
-// share at once, and those of others pollOthers after their due time: their node may have died, or they were saved too
-// late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
+// share at once, and rows of other shares pollOthers after their due time: their node may have died, or they were saved
+// too late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
 type overduePoll struct {
 	*deps
 	quick *quickPoll

@@ -94,8 +94,8 @@ func (l expiredLeases) Discard(ctx context.Context, broken []row.Broken) error {
 	return l.events.DiscardBy(ctx, l.Bounded, broken)
 }
 
-// loop scans at once when a tag has opened, and when the run queue has dropped rows. It drops those of an overloaded
-// tag all the time, so there is a pause after each scan for that.
+// loop scans at once when a tag has opened, and when the run queue has dropped rows. The queue drops rows of an
+// overloaded tag all the time, so there is a pause after each such scan.
 func (p *passes) loop(ctx context.Context) {
 	dropped, pause := p.runqueue.ScanWake, (<-chan time.Time)(nil)
 	for {
@@ -177,7 +177,7 @@ func (p *passes) rescueHeld() bool {
 	return p.Bounds.RescueHeld() || p.Outage.Holds(time.Now())
 }
 
-// rescued reports rescued rows, and runs those of tags that this process serves at once.
+// rescued reports rescued rows. The rows of tags that this process serves run at once.
 func (p *passes) rescued(rows []row.Row) {
 	if again := p.reportRescued(rows); !p.cfg.AtOnce {
 		p.runqueue.AddDue(again, false, p.Now())

@@ -234,8 +234,8 @@ func (t *wakeups) readAgain(n toRead) {
 	})
 }
 
-// mine reports whether this node arms the row: by its own view of the nodes, or by that of the process that has told of
-// it. The views may differ for a moment.
+// mine reports whether this node arms the row: by its own view of the nodes, or by the view of the process that has
+// told of it. The views may differ for a moment.
 func (t *wakeups) mine(d row.Due, notices []toRead) bool {
 	if t.arm.Mine(d.ID, d.Due, d.Tag) {
 		return true

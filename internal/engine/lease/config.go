@@ -20,7 +20,7 @@ type deps struct {
 // Config says how leases end.
 type Config struct {
 	Registry   *processor.Registry
-	Quarantine int // crash count at which a task is failed
+	Quarantine int // crash count that fails a task
 
 	// AtOnce says that a hand-over is written before the goroutine of its processor goes on.
 	AtOnce bool

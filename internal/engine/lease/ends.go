@@ -16,7 +16,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Ends ends tasks for the holders of their lease tokens, those of many callers in one statement.
+// Ends ends tasks for the holders of their lease tokens. Many callers share one statement.
 type Ends struct {
 	*deps
 	holders *holders
@@ -87,8 +87,8 @@ func (q *Ends) endPanicked(calls []*endCall, value any) {
 // end settles a task that was handed out.
 func (q *Ends) end(ctx context.Context, e *ending) error { return q.endPage(ctx, []*ending{e})[0] }
 
-// endPage settles up to [run.SettleRows] tasks that were handed out, together with those of other callers. It returns
-// an answer for each.
+// endPage settles up to [run.SettleRows] tasks that were handed out. Pages of several callers share a statement. It
+// returns an answer for each task.
 func (q *Ends) endPage(ctx context.Context, page []*ending) []error {
 	answers := make([]error, len(page))
 	fill := func(err error) []error {

@@ -49,7 +49,7 @@ type handed struct {
 }
 
 // newExpiries ends leases that are over at the same time in one statement. One batch is in flight at a time, because it
-// may wait for a lock, of which the next one has to know.
+// may wait for a lock, and the next one has to know of that lock.
 func (o *holders) newExpiries() *batch.Coalescer[int64] {
 	return batch.New(batch.Config[int64]{Flush: o.expire, MaxItems: expiryPage, Panicked: func(ids []int64, value any) {
 		o.Log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))

@@ -21,7 +21,7 @@ const (
 	contentionShare = 8 // one lost row in so many of a claim is no accident
 )
 
-// claimer claims rows of the ready queues for which there are slots, many in one guarded statement. Rows gather while
+// claimer claims as many rows of the ready queues as there are slots, many in one guarded statement. Rows gather while
 // statements are in flight, so the load decides how large a claim is.
 type claimer struct {
 	*deps
@@ -65,9 +65,9 @@ func (c *claimer) loop(ctx context.Context) {
 	}
 }
 
-// longClaim is the age at which a claim without an answer makes room for the next one and gives its slots back. It may
-// have no answer until the call's deadline, and what is due must not wait for that. Rows that it wins after all wait
-// for slots, as prefetched ones do.
+// longClaim is how long a claim waits for its answer before it makes room for the next one and gives its slots back. It
+// may have no answer until the call's deadline, and what is due must not wait for that. Rows that it wins after all
+// wait for slots, as prefetched ones do.
 const longClaim = time.Second
 
 // next claims rows, timely ones or the backlog, and reports whether there were any. What is due now never shares a

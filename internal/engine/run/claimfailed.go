@@ -164,8 +164,8 @@ func (c *claimer) halve(f *flight, p part, err error) (parts []part) {
 	return parts
 }
 
-// holdBack lets go of a row that the database refuses to have claimed, after a pause in which nothing finds it. It is
-// found again if it is due in the table.
+// holdBack lets go of a row whose claim the database refuses, after a pause. Nothing finds the row during the pause;
+// later it is found again if it is due in the table.
 func (c *claimer) holdBack(it *runqueue.Item, err error) {
 	if c.unclaimable.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
 		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it",

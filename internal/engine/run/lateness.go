@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// lateFrom is the lateness from which a task's settle stores why it was late.
+// lateFrom is the smallest lateness whose reason is stored with the task's result.
 const lateFrom = 100 * time.Millisecond
 
 // Measure records how late a task is when it starts for the first time, and where the time went. It returns why, for

@@ -22,8 +22,8 @@ type renewer struct {
 	short, long renewals
 }
 
-// renewals are those of short leases or of long ones. Each kind has its own statements. Short leases leave no time to
-// wait for a statement of long ones, and would leave these no time to wait for a lock.
+// renewals renew either short leases or long ones. Each kind has its own statements. Short leases leave no time to wait
+// for a statement of long ones, and would leave these no time to wait for a lock.
 type renewals struct {
 	quiet chan struct{} // holds one while leases are renewed
 	wake  chan struct{} // a lease was due for renewal when its claim was answered

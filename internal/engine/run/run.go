@@ -122,7 +122,7 @@ func (r *runner) started(a *Attempt) {
 }
 
 // settle hands the result on. After CompleteTx only the row decides. The result of a disowned attempt is dropped.
-// Otherwise it could share a statement with that of the next attempt.
+// Otherwise it could share a statement with the result of the next attempt.
 func (r *runner) settle(a *Attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {

@@ -46,7 +46,7 @@ func (c *Clock) loseAnchor() {
 	Signal(c.anchorLost)
 }
 
-// skewLimit is the error of this machine's wall clock from which the log tells of it.
+// skewLimit is the smallest error of this machine's wall clock that the log tells of.
 const skewLimit = 500 * time.Millisecond
 
 // ReportClock sets the metrics of the clock, and logs once that this machine's own is wrong.
@@ -131,13 +131,13 @@ func (c *Clock) Answered(at time.Time) {
 	}
 }
 
-// Now returns the lower bound of the database's time. Without an anchor it is the zero time, at which no row is due.
+// Now returns the lower bound of the database's time. Without an anchor it is the zero time, so that no row is due.
 func (c *Clock) Now() row.Time {
 	t, _ := c.Bounds.AtLeast()
 	return t
 }
 
-// Certain returns now, and waits for an anchor where there is none: no guess may be written into a row.
+// Certain returns now. Without an anchor it waits for one, because no guess may be written into a row.
 func (c *Clock) Certain(ctx context.Context) (row.Time, error) {
 	for {
 		if t, ok := c.Bounds.AtLeast(); ok {
@@ -238,7 +238,8 @@ type answering struct {
 // forgetServer is how long a server has not answered when its next answer is a failover.
 const forgetServer = time.Minute
 
-// another notes an answer, and reports whether it is that of a server which did not answer lately, after another one.
+// another notes an answer, and reports whether it comes from another server than the last one, which did not answer
+// lately.
 func (a *answering) another(server string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

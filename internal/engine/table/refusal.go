@@ -40,7 +40,7 @@ func WhileLocked(ctx context.Context, n int, call func() error) (err error) {
 	return err
 }
 
-// Halves parts rows of which one is refused.
+// Halves parts rows when the database refuses one of them.
 func Halves[T any](rows []T) [][]T { return [][]T{rows[:len(rows)/2], rows[len(rows)/2:]} }
 
 // EachAlone sends each row in a statement of its own.

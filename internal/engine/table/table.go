@@ -163,7 +163,7 @@ type health struct {
 	met  time.Time // when such rows were met
 }
 
-// failure is that of the last statement of a kind, without an error when that did not fail.
+// failure is the error of the last statement of a kind, nil when it succeeded.
 type failure struct {
 	err error
 	at  time.Time
@@ -256,7 +256,8 @@ func (s Span) Overlap(other Span) time.Duration {
 	return max(to.Sub(from), 0)
 }
 
-// hindrance remembers the last span in which something kept tasks from starting. The zero value is one that never was.
+// hindrance remembers the last span in which something kept tasks from starting. The zero value says that nothing ever
+// did.
 type hindrance struct {
 	mu   sync.Mutex // no other lock is taken while it is held
 	span Span       // goes on while it has no end
@@ -299,8 +300,8 @@ func ReleaseOf(r *row.Row, due row.Time) row.Change {
 	return c
 }
 
-// ChangeOf is a transition that keeps everything of the row but its status. It is that of an executing row; the caller
-// sets From for another one.
+// ChangeOf is a transition that keeps everything of the row but its status. It expects an executing row; the caller
+// sets From for another status.
 func ChangeOf(r *row.Row, to row.Status) row.Change {
 	return row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt,

@@ -105,7 +105,7 @@ func (s *Store) matches(r row.Row, m row.Match) bool {
 		(m.CreatedBy.IsZero() || r.Created <= m.CreatedBy)
 }
 
-// of returns those of the rows that exist, in the order of their ids.
+// of returns the rows that exist, in the order of their ids.
 func (t *table) of(ids []int64) (rows []row.Row) {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		if r, ok := t.rows[id]; ok {

@@ -42,9 +42,10 @@ func (b *batch) each(name, bind string, values []any) clause {
 	return clause{"v.new_" + name, nil}
 }
 
-// pick returns an expression for the value whose place is that of the row's id among all ids. INTERVAL does a binary
-// search, because ids ascend, and compares whole numbers exactly. An UPDATE of one table costs the server a third less
-// than one that is joined with its values: the server makes no table of them, and remembers no rows to change.
+// pick returns an expression for the value that has the same place as the row's id among all ids. INTERVAL does a
+// binary search, because ids ascend, and compares whole numbers exactly. An UPDATE of one table costs the server a
+// third less than one that is joined with its values: the server makes no table of them, and remembers no rows to
+// change.
 func (b *batch) pick(bind string, values []any) clause {
 	ids := idList(b.ids)
 	t := new(text)
@@ -68,8 +69,8 @@ func (b *batch) pick(bind string, values []any) clause {
 	return picked
 }
 
-// set assigns an expression in which %s, if any, stands for the value. Guards see the old row. An assignment must not
-// read a column that another one writes: MySQL would return the new value.
+// set assigns an expression. A %s in it stands for the value. Guards see the old row. An assignment must not read a
+// column that another one writes: MySQL would return the new value.
 func (b *batch) set(name, format string, value clause) {
 	b.sets = append(b.sets, clause{name + " = " + fmt.Sprintf(format, value.sql), value.args})
 }

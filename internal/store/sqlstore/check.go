@@ -28,8 +28,8 @@ func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
 	return all(ctx, s.dialect.checks(s, bodyLimit))
 }
 
-// CheckService checks the tables that the HTTP service needs besides those of [Store.Check]: that they are there, whole
-// and writable. Its error is like that of Check.
+// CheckService checks the tables that the HTTP service alone needs: they are there, whole and writable. Its error is
+// like the error of [Store.Check].
 func (s *Store) CheckService(ctx context.Context) error {
 	_, err := all(ctx, s.dialect.serviceChecks(s))
 	return err
@@ -41,7 +41,7 @@ type StartCheck struct {
 	run  check
 }
 
-// The names of checks on which others depend.
+// The names of checks that others depend on.
 const (
 	CheckSchema     = "schema"     // without the tables no other check has an answer
 	CheckPrivileges = "privileges" // their hint names no account

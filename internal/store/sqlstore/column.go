@@ -88,9 +88,9 @@ func namesOf[T any](columns []column[T]) []string {
 	return names
 }
 
-// selectList selects those of the columns that are read. The alias of the table ends in a dot where it has one. Times
-// are read as text and texts as their stored bytes, so that a connection's time zone, parseTime and character set
-// change nothing.
+// selectList selects the columns that are read. The alias of the table ends in a dot where it has one. Times are read
+// as text and texts as their stored bytes, so that a connection's time zone, parseTime and character set change
+// nothing.
 func selectList[T any](d dialect, alias string, columns []column[T]) string {
 	list := make([]string, 0, len(columns))
 	for _, c := range columns {

@@ -19,7 +19,7 @@ func FuzzDecodeSchedule(f *testing.F) {
 		func(s *row.Schedule) int64 { return s.ID })
 }
 
-// fuzzDecode begins with a sound row, of which some columns are said.
+// fuzzDecode begins with a sound row; said gives some of its columns.
 func fuzzDecode[T any](f *testing.F, columns []column[T], said map[string]string, idOf func(*T) int64) {
 	sound := make([][]byte, len(columns))
 	for i, c := range columns {

@@ -314,8 +314,8 @@ func (t Target) open(through ...func(driver.Connector) driver.Connector) (*sqlx.
 // process has on it, so SQLite must not have opened it before.
 var creating sync.Mutex
 
-// createPrivate makes the file, when there is none, readable for its owner only. SQLite gives the files beside it the
-// same mode. A failure is left to SQLite, whose error says more.
+// createPrivate makes a missing file, readable for its owner only. SQLite gives the files beside it the same mode. A
+// failure is left to SQLite, whose error says more.
 func (t Target) createPrivate() {
 	creating.Lock()
 	defer creating.Unlock()

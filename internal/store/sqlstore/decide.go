@@ -72,8 +72,8 @@ func (d dialect) transact(ctx context.Context, conn *sql.Conn, op string, steps 
 	return true, nil
 }
 
-// rollBackTimeout bounds a ROLLBACK, for which no caller waits any more. The server does it as well when the connection
-// ends.
+// rollBackTimeout bounds a ROLLBACK, since no caller waits for it any more. The server does it as well when the
+// connection ends.
 const rollBackTimeout = time.Second
 
 // rollBack ends the transaction of a connection. A connection that may still be inside of one is discarded.

@@ -93,7 +93,8 @@ func TestDecisionIsAllOrNothingWhicheverStatementFails(t *testing.T) {
 	})
 }
 
-// failsWhole makes decisions, one statement of which fails, and looks at what is stored. It returns that statement.
+// failsWhole makes decisions, lets one of their statements fail, and looks at what is stored. It returns that
+// statement.
 func failsWhole(t *testing.T, connector driver.Connector, plain *sqlx.DB, m *misfortune) string {
 	t.Helper()
 	db := sqlx.NewDb(sql.OpenDB(dbtest.Intercept(connector, m.hook)), "mysql")

@@ -67,7 +67,7 @@ const (
 
 var firstNumber = regexp.MustCompile(`\d+`)
 
-// engineError returns the storage engine's number of an error, 0 where there is none.
+// engineError returns the storage engine's number of an error, or 0.
 func engineError(message string) int {
 	n, _ := strconv.Atoi(firstNumber.FindString(message)) // digits, or none
 	return n
@@ -249,8 +249,8 @@ var collisions = []uint16{
 	9007, // TiDB: write conflict
 }
 
-// keptFaults lists faults that a session repeats after an operator has mended their cause. Its privileges are those of
-// its login, and its server is the one that the name led to then.
+// keptFaults lists faults that a session repeats after an operator has mended their cause. A session keeps the
+// privileges and the server that it got at its login.
 var keptFaults = []uint16{
 	1044, // no access to the database
 	1045, // access denied

@@ -7,16 +7,16 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// fileVersion reads the version of an embedded database on a connection of its own: SQLite counts what all other
-// connections have changed, those of this process included.
+// fileVersion reads the version of an embedded database on a connection of its own: SQLite counts the changes of all
+// other connections, also in this process.
 type fileVersion struct {
 	mu   sync.Mutex
 	conn *sqlx.Conn // nil until the first read, and after an error
-	// opened counts the connections. Each has a count of its own, so that of the next one says nothing.
+	// opened counts the connections. Counts of two connections cannot be compared.
 	opened int64
 }
 
-// roomForFileVersion is the smallest pool of which a connection is spared.
+// roomForFileVersion is the smallest pool that spares a connection.
 const roomForFileVersion = 4
 
 // HasFileVersion reports whether FileVersion may be called: the database is embedded, and its pool spares a connection.
@@ -25,8 +25,8 @@ func (s *Store) HasFileVersion() bool {
 	return !s.dialect.reserves && (most == 0 || most >= roomForFileVersion)
 }
 
-// FileVersion returns a number that differs from that of the call before if another connection has committed a change
-// meanwhile. It takes no lock, and reads no page of the database. Servers have no such number.
+// FileVersion returns a number. It differs from the last one if another connection has committed a change meanwhile. It
+// takes no lock, and reads no page of the database. Servers have no such number.
 func (s *Store) FileVersion(ctx context.Context) (version int64, err error) {
 	v := &s.fileVersion
 	v.mu.Lock()

@@ -101,8 +101,8 @@ type Transaction struct {
 	Query  string // what runs in it now, "" for nothing
 }
 
-// OldestTransaction returns the transaction of the server that is open for longest, and none if there is none. It needs
-// the privilege PROCESS. InnoDB notes the begin in the time zone of the server.
+// OldestTransaction returns the server's transaction that is open for longest, or the zero Transaction. It needs the
+// privilege PROCESS. InnoDB notes the begin in the time zone of the server.
 func (i Inspector) OldestTransaction(ctx context.Context) (found Transaction, err error) {
 	const query = "SELECT trx_mysql_thread_id AS thread, trx_rows_locked AS locked, LEFT(trx_query, 80) AS query," +
 		" TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')) AS age" +
@@ -297,7 +297,7 @@ func readTexts(ctx context.Context, q queryer, query string, args ...any) (all [
 	return all, rows.Err()
 }
 
-// decimal reads a number that a server has written. What is none counts as 0.
+// decimal reads a number that a server has written. Anything else counts as 0.
 func decimal(text string) (n int64) {
 	_, _ = fmt.Sscan(text, &n)
 	return n

@@ -93,7 +93,7 @@ func TestTransactionsAreReadAfterAStatementThatHidesThem(t *testing.T) {
 		must(t, run("DO RELEASE_LOCK('gate')"))
 		must(t, <-ended)
 		var readers sync.WaitGroup
-		for range 8 { // to whom InnoDB still shows its last look
+		for range 8 { // InnoDB still shows them its last look
 			readers.Go(func() {
 				_, err := sqlstore.Inspect(s).Lockers(t.Context(), 0)
 				_, errOldest := sqlstore.Inspect(s).OldestTransaction(t.Context())

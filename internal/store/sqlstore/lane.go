@@ -18,8 +18,8 @@ var errClosed = errors.New("the store is closed")
 // caller's statements must not run with the session variables of a lane, nor a lane's behind a caller's locks.
 //
 // A SQLite file has one writer at a time. There a lane borrows one connection at a time, and all lanes take turns, both
-// in the order in which statements come. SQLite itself picks the next writer by chance. Appending rows in the order of
-// their ids and due times costs half of what inserting them in between does.
+// in the order of statements. SQLite itself picks the next writer by chance. Appending rows in the order of their ids
+// and due times costs half of what inserting them in between does.
 type lane struct {
 	db      *sqlx.DB
 	dialect dialect

@@ -75,8 +75,8 @@ func (d dialect) claimOn(ctx context.Context, conn execer, c row.Claim) error {
 	return err
 }
 
-// claimEach claims row by row, in random order, so that two claims of the same rows collide at few of them. A row at
-// which they collide goes to the other. claimEach ends at the first locked row: the caller decides on further waits.
+// claimEach claims row by row, in random order, so that two claims of the same rows collide at few of them. The other
+// claim wins such a row. claimEach ends at the first locked row: the caller decides on further waits.
 func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error {
 	refs := slices.Clone(c.Rows)
 	rand.Shuffle(len(refs), func(i, j int) { refs[i], refs[j] = refs[j], refs[i] })

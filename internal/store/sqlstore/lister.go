@@ -51,7 +51,7 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	return found, nil
 }
 
-// places reads a span in ranges, each of which is a part of the index in its order. As one range with OR, a page amid
+// places reads a span in ranges. Each range is a part of the index, in its order. As one range with OR, a page amid
 // 200,000 rows of the same due time would read them all.
 func (d dialect) places(number int, s row.Span, limit int) []clause {
 	var branches []clause

@@ -104,7 +104,7 @@ func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
 	return err == nil, err
 }
 
-// mysqlExplain returns the indexes by which a statement enters the table, each once, and whether it sorts.
+// mysqlExplain returns the indexes that a statement enters the table by, each once, and whether it sorts.
 func mysqlExplain(ctx context.Context, q queryer, p planned) (keys []string, sorted bool, err error) {
 	steps, err := readTexts(ctx, q, "EXPLAIN FORMAT=TRADITIONAL "+p.query, p.args...)
 	for _, step := range steps {

@@ -13,9 +13,9 @@ import (
 
 const nodeTable = "delay_task_node"
 
-// nodes has the columns in the order in which their values are bound. One broken row must not hide the other nodes:
-// what cannot be read is zero. A node without tags serves none, and one without a heartbeat is not alive. The node's
-// next heartbeat mends the row.
+// nodes has the columns in the order of their bound values. One broken row must not hide the other nodes: what cannot
+// be read is zero. A node without tags serves none, and one without a heartbeat is not alive. The node's next heartbeat
+// mends the row.
 var nodes = newTable(nodeTable,
 	integer("number", 0, math.MaxInt32, func(n *row.Node) *int { return &n.Number }),
 	chars("token", func(n *row.Node) *string { return &n.Token }),
@@ -42,7 +42,7 @@ var nodes = newTable(nodeTable,
 func readList(text []byte) []string {
 	var list []string
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil // list may hold the strings before an element that is none
+		return nil // list may hold the strings before a wrong element
 	}
 	return list
 }

@@ -265,7 +265,7 @@ func sqlitePlan(t *testing.T, db *sqlx.DB, query string, args []any) (steps []st
 	return steps
 }
 
-// explain returns the indexes by which a statement enters the table, each once. An empty string stands for none.
+// explain returns the indexes that a statement enters the table by, each once. An empty string means no index.
 func explain(t *testing.T, db *sqlx.DB, p planned) []string {
 	t.Helper()
 	keys, sorted, err := mysqlExplain(t.Context(), db.DB, p)

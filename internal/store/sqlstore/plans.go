@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// planned is a statement, and the index by which it must enter its table.
+// planned is a statement, and the index that it must enter its table by.
 type planned struct {
 	name  string
 	query string
@@ -219,11 +219,11 @@ func plannedAuditStatements(d dialect) []planned {
 	return all
 }
 
-// Plan says how a statement enters the table of tasks, or those of schedules.
+// Plan says how a statement enters the table of tasks, or a table of schedules.
 type Plan struct {
 	Statement string   // its name
-	Want      string   // the index by which it should enter
-	Entered   []string // the indexes by which it enters, each once; "" is a scan; empty: the database does not say
+	Want      string   // the index that it should enter by
+	Entered   []string // the indexes that it enters by, each once; "" is a scan; empty: the database does not say
 }
 
 // Good reports whether the statement enters by its index alone.
@@ -256,7 +256,7 @@ type Index struct {
 	order       string // after the columns
 }
 
-// schemaIndexes lists the indexes that both kinds of database have by these names, and those of a server alone.
+// schemaIndexes lists the indexes of both kinds of database, serverIndexes the indexes that only servers have.
 var (
 	schemaIndexes = []Index{
 		{Name: dueKey, Table: table, Columns: "status, tag, due_time"},
@@ -288,7 +288,7 @@ type Unusable struct {
 }
 
 // UnusableIndexes returns the indexes of the schema that are not there, are others by the same name, or are hidden from
-// statements. It leaves out those of missing tables: each table has an index of its keys.
+// statements. It leaves out the indexes of missing tables.
 func (i Inspector) UnusableIndexes(ctx context.Context) (unusable []Unusable, err error) {
 	rows, err := readTexts(ctx, i.s.db, i.s.dialect.indexColumns)
 	if err != nil {

@@ -138,7 +138,7 @@ func (d dialect) receiverByID(id int64) (string, []any) {
 	return "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
 }
 
-// Receivers returns the receivers that are alive, by id, and the database's time at which they are.
+// Receivers returns the receivers that are alive, by id, and the database's time of the reading.
 func (s *Store) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
 	d := s.dialect
 	query := "SELECT c.*, " + receivers.list(d, "t.") + " FROM (SELECT " + d.reading() + ") c" +
@@ -183,7 +183,7 @@ var receivers = newTable(workerTable,
 	column[row.Receiver]{name: "update_time"},
 )
 
-// readReceiver returns the receiver of the same application and address; its id is 0 when there is none.
+// readReceiver returns the receiver of the same application and address; without one the id is 0.
 func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (stored row.Receiver, err error) {
 	query, args := d.findReceiver(w)
 	err = read(ctx, q, query, args, receivers, func(f *found[row.Receiver]) error {

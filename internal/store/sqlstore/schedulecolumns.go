@@ -81,8 +81,7 @@ var scheduleRuns = newTable(runTable,
 	moment("finish_time", func(r *row.ScheduleRun) *row.Time { return &r.Finish }),
 )
 
-// brokenSchedule returns what a caller needs of a schedule that cannot be decoded: the time by which it looks on is
-// Read.Due.
+// brokenSchedule returns what a caller needs of a schedule that cannot be decoded: it goes on looking by Read.Due.
 func brokenSchedule(s row.Schedule, err error) row.Broken {
 	return row.Broken{
 		Ref:    row.Ref{ID: s.ID, Version: s.Version},

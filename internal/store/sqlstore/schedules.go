@@ -86,8 +86,8 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 		" ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
 }
 
-// afterPrefix returns the first text after all that begin with the prefix, "" when there is none. The order of code
-// points is that of the bytes of UTF-8.
+// afterPrefix returns the first text after all that begin with the prefix, or "". Code points and the bytes of UTF-8
+// sort alike.
 func afterPrefix(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)

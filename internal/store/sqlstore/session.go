@@ -67,7 +67,7 @@ func (d dialect) findSessions(hashes [][32]byte) (string, []any) {
 		" WHERE t.hash IN (" + marks(len(texts), "UNHEX(?)") + ")", texts
 }
 
-// DeleteSession deletes a session. It does nothing when there is none.
+// DeleteSession deletes a session, if there is one.
 func (s *Store) DeleteSession(ctx context.Context, hash [32]byte) error {
 	query, args := s.own.deleteSession(hash)
 	_, err := s.keep.execute(ctx, "delete a session", query, args)

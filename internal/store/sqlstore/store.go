@@ -1,10 +1,10 @@
 // Package sqlstore keeps tasks in a SQL database: MySQL and servers compatible with it, or SQLite.
 //
 // Two rules hold. A write to a task carries its guard in its own WHERE, so that correctness needs no isolation level
-// and no lock. The guard is version and status; that of a purge is status and due time, that of a new id the status
-// alone. A write to a node is guarded by its token, one to a schedule by its version. Of tags, tokens, requests and
-// receivers the last write counts. And a write enters by the primary key, because a plan over a secondary index locks,
-// and waits for, rows that it does not change.
+// and no lock. The guard is version and status; for a purge it is status and due time, for a new id the status alone. A
+// write to a node is guarded by its token, one to a schedule by its version. The last write counts for tags, tokens,
+// requests and receivers. And a write enters by the primary key, because a plan over a secondary index locks, and waits
+// for, rows that it does not change.
 package sqlstore
 
 import (

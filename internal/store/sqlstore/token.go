@@ -52,7 +52,7 @@ func (d dialect) createToken(t row.AccessToken) (string, []any, error) {
 		[]any{t.Name, hexed(t.Hash), tags, verbs, t.Expires}, errors.Join(tagsErr, verbsErr)
 }
 
-// DeleteToken deletes a token. It returns [ErrNotFound] when there is none of the name.
+// DeleteToken deletes a token. It returns [ErrNotFound] when no token has the name.
 func (s *Store) DeleteToken(ctx context.Context, name string) error {
 	op := "delete the token " + name
 	query, args := s.own.deleteToken(name)
@@ -67,7 +67,7 @@ func (d dialect) deleteToken(name string) (string, []any) {
 	return fmt.Sprintf(d.deleteFrom, tokenTable) + " WHERE t.name = " + d.bindText, []any{name}
 }
 
-// AccessTokens returns all tokens by name, expired ones included, and the database's time by which they expire.
+// AccessTokens returns all tokens by name, expired ones included, and the database's time of the reading.
 func (s *Store) AccessTokens(ctx context.Context) ([]row.AccessToken, row.Reading, error) {
 	all, reading, err := s.dialect.readTokens(ctx, s.db)
 	return all, reading, classify("read tokens", err)
