@@ -78,8 +78,8 @@ func (s *Scheduler) Saved(t testing.TB, tag string, matchers ...Matcher) []delay
 	return matching
 }
 
-// RequireSaved returns the one task of the tag that matches. It fails the test at once when there is none, or more than
-// one.
+// RequireSaved returns the one task of the tag that matches. It fails the test at once when no task matches, or more
+// than one.
 func (s *Scheduler) RequireSaved(t testing.TB, tag string, matchers ...Matcher) delaytask.TaskRow {
 	t.Helper()
 	matching, all := s.saved(t, tag, matchers)

@@ -34,7 +34,7 @@ type settings struct {
 	config scheduler.Config
 }
 
-// StartAt sets the clock's first time. Default: the time at which New was called.
+// StartAt sets the clock's first time. Default: the time of the call of New.
 func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }
 
 // WithConfig sets the config of the scheduler. Its defaults apply, except that the backoff has no jitter and the logger
@@ -99,8 +99,8 @@ const maxRuns = 10_000
 // snoozes, tasks that processors save) runs too, and so do the ticks of schedules. A moment in the past leaves the
 // clock where it is and runs what is due there.
 //
-// It returns the attempts in the order in which they ran. It fails the test when it is called by a processor, or when
-// the tasks never end.
+// It returns the attempts in the order of their runs. It fails the test when it is called by a processor, or when the
+// tasks never end.
 func (s *Scheduler) RunDue(at time.Time) []Run {
 	s.t.Helper()
 	if !s.running.TryLock() {

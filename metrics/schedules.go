@@ -6,7 +6,7 @@ import (
 	"github.com/delaytask/delaytask/internal/metrics"
 )
 
-// schedules are the gauges of schedules. Each node has those of its share.
+// schedules are the gauges of schedules. Each node has the schedules of its share.
 type schedules struct {
 	names                                                 tagLabels
 	next, success, behind, unsuccessful, failures, paused *prometheus.GaugeVec
@@ -16,7 +16,7 @@ func (s *schedules) add(c *collector) {
 	gauge := func(name, help string) *prometheus.GaugeVec { return c.gaugeVec("schedule_"+name, help, "schedule") }
 	s.next = gauge("next_timestamp_seconds", "The first tick about which nothing is decided.")
 	s.success = gauge("last_success_timestamp_seconds",
-		"Tick of the last run that completed; the creation of the schedule while there is none.")
+		"Tick of the last run that completed; before the first, the creation of the schedule.")
 	s.behind = gauge("behind_ticks", "Ticks that are due and not decided; at most 1000.")
 	s.unsuccessful = gauge("unsuccessful_ticks",
 		"Ticks that were due since the last success, without those since a run that is open; at most 1000.")

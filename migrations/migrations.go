@@ -121,8 +121,8 @@ func SQL(kind sqlstore.Kind) string {
 // mostTries bounds the runs of the migrations: a few more than ten processes on three members of a cluster needed.
 const mostTries = 8
 
-// again runs the migrations until none of them collides with those of another process. On a cluster a lock is known to
-// one member only, so processes do migrate at the same time there. Each statement may run twice.
+// again runs the migrations until they do not collide with another process. On a cluster one member alone knows a lock,
+// so processes do migrate at the same time there. Each statement may run twice.
 func again(ctx context.Context, up func() error) error {
 	for tries := 1; ; tries++ {
 		err := up()
@@ -137,8 +137,8 @@ func again(ctx context.Context, up func() error) error {
 	}
 }
 
-// collided reports whether the migrations collided with those of another process. A cluster member reports that in many
-// ways, or closes the connection.
+// collided reports whether another process migrated at the same time. A cluster member reports that in many ways, or
+// closes the connection.
 func collided(err error) bool {
 	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 		return true

@@ -63,8 +63,8 @@ func (k Kind[T]) WithCodec(codec Codec) Kind[T] {
 // Tag returns the tag of its tasks.
 func (k Kind[T]) Tag() string { return k.tag }
 
-// Decode decodes the body of a task, such as that of a [delaytask.TaskRow]. It returns a [*DecodeError] when it does
-// not decode.
+// Decode decodes the body of a task, such as the Body of a [delaytask.TaskRow]. It returns a [*DecodeError] when it
+// does not decode.
 func (k Kind[T]) Decode(body []byte) (T, error) { return decode[T](k.codec, k.tag, body) }
 
 // Every declares a schedule that runs a task with the body at each tick of the spec. It returns what DeclareSchedule

@@ -34,8 +34,8 @@ type Registry struct {
 }
 
 // Use puts middleware around the processors of all tags, outside of their own. Tags that are registered already get it
-// too. The first one is outermost, and those of a later call are inside. It returns [delaytask.ErrInvalidOption] when
-// one of them is nil and [delaytask.ErrNilProcessor] when one returns nil, and then changes nothing.
+// too. The first one is outermost, and middleware of a later call is inside. It returns [delaytask.ErrInvalidOption]
+// when one of them is nil and [delaytask.ErrNilProcessor] when one returns nil, and then changes nothing.
 func (r *Registry) Use(mw ...Middleware) error {
 	if err := checkMiddleware(mw); err != nil {
 		return err
@@ -150,9 +150,9 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 type RegisterOption func(*Registration) error
 
 // Concurrency bounds how many tasks of the tag run at once in this process. A scheduler bounds them within its own
-// concurrency. A client of the service gives them slots besides those of the other tags. 0, the default, means as many
-// as the process runs. A scheduler that serves several tags also keeps some slots free of each tag, whatever n is. It
-// returns [delaytask.ErrInvalidOption] when n is negative.
+// concurrency. A client of the service gives them slots of their own. 0, the default, means as many as the process
+// runs. A scheduler that serves several tags also keeps some slots free of each tag, whatever n is. It returns
+// [delaytask.ErrInvalidOption] when n is negative.
 func Concurrency(n int) RegisterOption {
 	return func(r *Registration) error {
 		if n < 0 {
@@ -231,8 +231,8 @@ func DefaultBackoff(attempt int) time.Duration { return defaultBackoff(attempt) 
 var defaultBackoff = Exponential(time.Second, time.Hour, 0.2)
 
 // Exponential waits base after the first attempt and doubles the wait with each further one, up to limit. Jitter is the
-// share, 0 to 1, by which a wait is moved at random in either direction. It is applied last, so that tasks that have
-// reached the limit spread out too: the longest wait is limit × (1 + jitter). A base or limit that is not positive
+// share of a wait, 0 to 1, that it is moved by at random in either direction. It is applied last, so that tasks that
+// have reached the limit spread out too: the longest wait is limit × (1 + jitter). A base or limit that is not positive
 // takes its default, 1 s and 1 h.
 func Exponential(base, limit time.Duration, jitter float64) Backoff {
 	if base <= 0 {

@@ -44,7 +44,7 @@ type Compensate struct {
 	mu      sync.Mutex
 	turns   sync.WaitGroup
 	running map[string]bool // tags that are read by themselves
-	again   map[string]bool // those of them that a pass has met meanwhile
+	again   map[string]bool // running tags that a pass has met meanwhile
 }
 
 // Pass looks once for overdue rows. What it finds is handed over in the background; the context must live as long as
@@ -156,7 +156,7 @@ func (c *Compensate) offerPage(ctx context.Context, tag string, rows []row.Due) 
 	return c.drain(ctx, tag, s)
 }
 
-// drain hands over one tag's overdue rows until there are none, the tag is paused, or the clock is lost.
+// drain hands over one tag's overdue rows until no row is left, the tag is paused, or the clock is lost.
 func (c *Compensate) drain(ctx context.Context, tag string, s *shareFilter) error {
 	for {
 		now, ok := c.Now()

@@ -21,7 +21,7 @@ type Leases interface {
 	Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error)
 	// States returns the present state of the rows. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
-	// Locked returns those of the rows that another transaction holds a lock on, and waits for none.
+	// Locked returns the rows that another transaction has locked, and waits for none.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
 	// Discard sets rows that cannot be decoded to failed, and reports them. There may be none.
 	Discard(ctx context.Context, broken []row.Broken) error

@@ -74,7 +74,7 @@ func TestShareFilterHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 		if _, wait := s.next(false); wait == 0 {
 			t.Fatalf("%s: it does not wait", name)
 		}
-		// Other rows by now, of which none has waited.
+		// Other rows by now. None of them has waited.
 		got := len(s.filter(rowsFrom(1_000_001, 4*spared), none))
 		if want := 3 * spared; name == "helps" && got != want {
 			t.Errorf("it helps with %d rows, want all but the %d that their nodes have in memory", got, spared)

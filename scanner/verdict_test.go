@@ -24,7 +24,7 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 		{"the first crash costs no attempt", row.Row{Attempt: 1}, row.Pending, 0, 1, "lease lost"},
 		{"nor does a later one", row.Row{Attempt: 7, CrashCount: 2}, row.Pending, 6, 3, "lease lost"},
 		{"attempts never go below zero", row.Row{Attempt: 0}, row.Pending, 0, 1, "lease lost"},
-		{"a crash in the last attempt is none", row.Row{Attempt: 3, MaxAttempts: 3}, row.Pending, 2, 1, "lease lost"},
+		{"a crash does not end the last attempt", row.Row{Attempt: 3, MaxAttempts: 3}, row.Pending, 2, 1, "lease lost"},
 		{"one crash before the limit", row.Row{Attempt: 1, CrashCount: 3}, row.Pending, 0, 4, "lease lost"},
 		{"at the limit it is quarantined", row.Row{Attempt: 1, CrashCount: 4}, row.Failed, 0, 5, "quarantined: "},
 		{"a popped row spends its attempt", row.Row{Attempt: 2, MaxAttempts: 3, Executor: "pop:h"}, row.Pending, 2, 0,

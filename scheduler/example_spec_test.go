@@ -60,5 +60,5 @@ func ExampleSpecError() {
 	fmt.Println(warnings[0])
 	// Output:
 	// 1 4 hour: end of range (25) above maximum (23): 25
-	// times of day are those of UTC: no zone is given
+	// times of day are in UTC: no zone is given
 }

@@ -62,7 +62,7 @@ func TestSchedulePreviewWarnsBelow(t *testing.T) {
 	if r.code != exitDone || strings.Count(r.stderr, "delaytask: warning: ") != 2 {
 		t.Errorf("code %d, %s", r.code, r.stderr)
 	}
-	contains(t, r.stderr, "those of UTC", "--zone Europe/Berlin", "day of the month or the day of the week")
+	contains(t, r.stderr, "in UTC", "--zone Europe/Berlin", "day of the month or the day of the week")
 	var got wire.Ticks
 	r = s.run("schedule", "preview", "30 2 1 * MON", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Ticks) != 20 || len(got.Warnings) != 2 ||

@@ -28,8 +28,8 @@ func hostIdentity(name string) string {
 }
 
 // startTime returns the clock tick since boot at which a process started, or fs.ErrNotExist when there is no such
-// process. Those of other users may be hidden (proc's option hidepid, systemd's ProtectProc) and look as if they were
-// not there; signals know better.
+// process. Processes of other users may be hidden (proc's option hidepid, systemd's ProtectProc) and look as if they
+// were not there; signals know better.
 func startTime(pid int) (int64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {

@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Rule holds the times by which a [View] is made. All nodes must use the same.
+// Rule holds the spans that decide who is in a [View]. All nodes must use the same.
 type Rule struct {
 	Alive time.Duration       // a node is alive while its heartbeat is at most this old
 	Near  time.Duration       // two look-ahead periods: what is due sooner after its save stays with its saver

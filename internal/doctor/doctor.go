@@ -100,10 +100,10 @@ const (
 type check struct {
 	name  string
 	run   func(context.Context, *Subject) ([]Finding, error)
-	needs string // the privilege that the check needs besides those of a process
+	needs string // the privilege that the check needs and a process does not
 }
 
-// The checks besides those of a process's start.
+// The checks that no process makes at its start.
 var (
 	ofServer = []check{
 		{"settings", checkSettings, ""},
@@ -153,9 +153,9 @@ func (s *Subject) counter(checks int) (looked func()) {
 	return func() { s.Progress(int(done.Add(1)), total) }
 }
 
-// merged makes one finding of those that the same command mends.
+// merged makes one finding of all that the same command mends.
 func merged(findings []Finding) (all []Finding) {
-	all = []Finding{} // [] in JSON when there is none
+	all = []Finding{} // [] in JSON, not null
 	for _, f := range findings {
 		same := slices.IndexFunc(all, func(a Finding) bool { return a.Code == f.Code && a.Fix == f.Fix })
 		if same < 0 {

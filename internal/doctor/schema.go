@@ -44,8 +44,7 @@ func (r *Report) remakeTables(kind sqlstore.Kind) {
 	}
 }
 
-// examineStart runs what every process checks when it starts, and returns those of the other checks whose tables are
-// there.
+// examineStart runs what every process checks when it starts, and returns the other checks whose tables are there.
 func (r *Report) examineStart(ctx context.Context, s *Subject) (possible []check) {
 	if r.start(ctx, s, "", s.inspect.StartChecks(s.BodyLimit)) && r.indexed(ctx, s) {
 		possible = append(possible, ofTasks...)

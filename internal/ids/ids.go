@@ -74,7 +74,7 @@ func Split(id int64) (at time.Time, node, seq int) {
 	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
 }
 
-// reservedIDs is how many of the largest ids are never used: those of more than the last eight years.
+// reservedIDs is how many of the largest ids are never used: more than the ids of the last eight years.
 const reservedIDs = 1 << 60
 
 // Valid reports whether an id can come from a [Source]. Small numbers, of AUTO_INCREMENT or written by hand, cannot.

@@ -70,15 +70,15 @@ type Lateness struct{ Total, Timer, Claim, Pool, Receiver time.Duration }
 type Backlog struct {
 	Tag    string
 	Due    int           // tasks, counted up to a bound
-	Oldest time.Duration // since the due time of the oldest one; 0 when there is none
+	Oldest time.Duration // since the due time of the oldest one; 0 without tasks
 	Nodes  int           // live processes that serve the tag; 0 says that this one does not either
 }
 
 // Schedule is how a schedule stands.
 type Schedule struct {
 	Name         string
-	Next         time.Time // the first tick about which nothing is decided; zero: there is none
-	LastSuccess  time.Time // tick of the last run that completed; its creation while there is none
+	Next         time.Time // the first tick that is not decided; zero: no tick follows
+	LastSuccess  time.Time // tick of the last run that completed; the schedule's creation before the first
 	Behind       int       // ticks that are due and not decided
 	Unsuccessful int       // ticks that were due since the last success, without those since a run that is open
 	Failures     int       // failed runs in a row

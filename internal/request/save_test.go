@@ -280,7 +280,7 @@ func FuzzNewSave(f *testing.F) {
 					return
 				}
 			}
-			t.Fatalf("an error that is none of ours: %v", err)
+			t.Fatalf("an unknown error: %v", err)
 		}
 		whole := s.Delay%time.Millisecond == 0 && s.TTR%time.Millisecond == 0 && s.MaxLate%time.Millisecond == 0
 		if !whole || s.Delay < time.Duration(delay) || s.MaxLate < time.Duration(late) || s.TTR < time.Duration(ttr) {

@@ -90,10 +90,10 @@ func DecodeHeaders(column []byte) map[string]string {
 // the attempt has failed and no process has crashed.
 const PopMark = "pop:"
 
-// Popped reports whether an executor is that of a pop.
+// Popped reports whether an executor is the caller of a pop.
 func Popped(executor string) bool { return strings.HasPrefix(executor, PopMark) }
 
-// Stacks returns what the errors in err's tree print with %+v beyond their text, as those of pkg/errors print their
+// Stacks returns what the errors in err's tree print with %+v beyond their text, as errors of pkg/errors print their
 // stacks. Each follows an empty line. Stacks does not descend below an error that prints more. It ends soon after limit
 // bytes.
 func Stacks(err error, limit int) string {

@@ -5,7 +5,7 @@ import "encoding/json"
 // Declares says which set of schedules the program of a node declares. Each node writes its own into its row, as JSON.
 // A node of an older version writes none.
 type Declares struct {
-	// Token is that of the process that wrote it. An older version may take a number over and leave the column as it
+	// Token belongs to the process that wrote it. An older version may take a number over and leave the column as it
 	// was.
 	Token    string `json:"token"`
 	Owner    string `json:"owner"`

@@ -44,10 +44,10 @@ const (
 // Length returns how long the span is.
 func (s RollupSpan) Length() time.Duration { return time.Duration(s) * time.Minute }
 
-// Begin returns when the span began in which t is.
+// Begin returns when the span that t is in began.
 func (s RollupSpan) Begin(t Time) Time { return t - t%Time(s.Length()/time.Microsecond) }
 
-// Mark is something that happened to all tasks, or to those of a tag.
+// Mark is something that happened to all tasks, or to the tasks of a tag.
 type Mark struct {
 	Kind MarkKind
 	Name string // of the node, or the identity of the server; of a pause its actor: the rollup has the tag
@@ -60,7 +60,7 @@ type MarkKind string
 const (
 	MarkJoined   MarkKind = "joined"   // a node started
 	MarkLeft     MarkKind = "left"     // a node stopped
-	MarkLost     MarkKind = "lost"     // a node fell silent; the moment is that of its last heartbeat
+	MarkLost     MarkKind = "lost"     // a node fell silent, at its last heartbeat
 	MarkPaused   MarkKind = "paused"   // a tag
 	MarkResumed  MarkKind = "resumed"  // a tag
 	MarkFailover MarkKind = "failover" // another server of the database answers

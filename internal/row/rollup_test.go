@@ -23,7 +23,7 @@ func TestClassesOfLatenessCoverEveryValueInOrder(t *testing.T) {
 	}
 }
 
-// Percentiles of histograms that were added up are near those of all values together.
+// Percentiles of histograms that were added up are near the percentiles of all values together.
 func TestPercentilesOfAHistogramAreNearTheRealOnes(t *testing.T) {
 	var values []time.Duration
 	counts := map[int]int64{}

@@ -108,7 +108,7 @@ func (c Cause) String() string {
 	}
 }
 
-// Outcome is what became of a tick. The numbers are stored, and those of runs are the numbers of a [Status].
+// Outcome is what became of a tick. The numbers are stored. A run that ended has the number of its [Status].
 type Outcome uint8
 
 const (
@@ -191,7 +191,7 @@ type ScheduleRun struct {
 	Finish     Time
 }
 
-// TickOf says of a task which tick of which schedule it is the run of.
+// TickOf says which tick of which schedule a task is the run of.
 type TickOf struct {
 	Schedule    string
 	Tick        Time
@@ -234,7 +234,7 @@ type Decision struct {
 type ScheduleWrite uint8
 
 const (
-	WriteProgress   ScheduleWrite = iota // those of its progress
+	WriteProgress   ScheduleWrite = iota // the columns of its progress
 	WriteDefinition                      // all but id and name
 	WriteNew                             // all: there is no such schedule yet
 	WriteDelete                          // none: it is deleted, and its runs of the history with it

@@ -8,7 +8,7 @@ import (
 // Wake says how a node is told of rows that it cannot have seen: by a datagram to its address, see package wake. Each
 // node writes its own into its row, as JSON. A node of an older version writes none.
 type Wake struct {
-	// Token is that of the process that wrote it. An older version may take a number over and leave the column as it
+	// Token belongs to the process that wrote it. An older version may take a number over and leave the column as it
 	// was.
 	Token   string   `json:"token"`
 	Address string   `json:"address,omitempty"` // "" for a process that receives none

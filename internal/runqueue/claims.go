@@ -26,8 +26,8 @@ type claims struct {
 //
 // Where several tags are served, none takes all slots, whatever its tasks do. The more slots a tag has, the more have
 // to be free before it gets another one. So a tag with tasks of minutes leaves some to tags with tasks of milliseconds,
-// and a second slow tag gets some, too. The rule is that of dynamic thresholds in switches with a shared buffer
-// (Choudhury and Hahne, 1998).
+// and a second slow tag gets some, too. Switches with a shared buffer have the same rule, dynamic thresholds (Choudhury
+// and Hahne, 1998).
 const fairness = 8
 
 // fair returns how many slots one tag may have beside what the others have. Of 64 slots it is 56 when they have none.
@@ -47,8 +47,7 @@ func (c *claims) fair(others int) int {
 // share returns how many slots rows of the tag may be claimed for, whatever is claimed beyond the slots.
 func (c *claims) share(tag *tagQueue) int { return min(tag.limit, c.fair(c.counted-tag.counted)) }
 
-// recount renews what counts as the tag's: slots in which its rows run, or rows that are claimed for a slot and not
-// beyond.
+// recount renews what counts as the tag's: slots that run its rows, or rows that are claimed for a slot and not beyond.
 func (c *claims) recount(tag *tagQueue) {
 	c.counted -= tag.counted
 	tag.counted = max(tag.running, tag.claimed-tag.rate.prefetch)
@@ -131,8 +130,8 @@ func (c *claims) countClaimedAhead(it *Item, ahead bool) {
 // slots would be empty most of the time. So rows are claimed beyond the free slots: as many as ended in the last
 // moment and will again. A tag whose tasks are slow prefetches none, because another process could run them.
 const (
-	rateSpan     = 20 * time.Millisecond // over which a rate is measured, at least
-	prefetchSpan = 40 * time.Millisecond // for which rows are prefetched, at least
+	rateSpan     = 20 * time.Millisecond // the shortest that a rate is measured over
+	prefetchSpan = 40 * time.Millisecond // the shortest that rows are prefetched for
 	maxPrefetch  = 3 * MaxClaim
 	// prefetchSteps is how many claims a prefetch takes: one for a few milliseconds' worth of rows.
 	prefetchSteps = int(prefetchSpan / (5 * time.Millisecond))
@@ -149,9 +148,9 @@ type rate struct {
 
 // measure begins to count again when a span is over.
 //
-// The quick tasks of one claim end together, and those of the next claim a round trip later. So a span is two round
+// The quick tasks of one claim end together, and the tasks of the next claim a round trip later. So a span is two round
 // trips long at least, or every other one would be empty. A prefetch lasts as long, or the slots would be empty until
-// the next claim is back. Of several peers each prefetches for longer, in larger steps.
+// the next claim is back. With several peers each prefetches for longer, in larger steps.
 func (r *rate) measure(now time.Time, roundTrip time.Duration, peers int) {
 	if took := now.Sub(r.since); took >= max(rateSpan, 2*roundTrip) {
 		expected := int(min(int64(r.ended)*int64(prefetchSpan)/int64(took), maxPrefetch))

@@ -6,7 +6,7 @@ import "time"
 // one in all.
 type Pops struct {
 	queue *Queue
-	asked int // rows, those of a pop of many tags counted once
+	asked int // rows; a pop of many tags counts once
 	open  int // rows that are wanted and not reserved, over all tags
 	met   int // rows that are wanted and reserved, likewise
 }
@@ -75,8 +75,8 @@ func (p *Pops) LookIn(tags []string) (wait time.Duration, asks bool) {
 	return wait, asks
 }
 
-// Unlooked returns those of the tags that no pop has looked for since the first one began to wait, and how many rows
-// of them are wanted.
+// Unlooked returns the tags that no pop has looked for since the first one began to wait, and how many rows of them are
+// wanted.
 func (p *Pops) Unlooked(tags []string) (unlooked []string, wanted int) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()

@@ -3,10 +3,10 @@ package runqueue
 import "slices"
 
 const (
-	// ProbationAt is the number of lost executors from which a task is on probation: the task may be what ends them.
+	// ProbationAt is how many lost executors put a task on probation: the task may be what ends them.
 	ProbationAt = 2
-	// SoloAt is the number from which a task runs solo: beside no other on probation. So does a task whose next loss
-	// would be its last.
+	// SoloAt is how many make a task run solo: beside no other on probation. So does a task whose next loss would be
+	// its last.
 	SoloAt = 3
 )
 
@@ -53,8 +53,7 @@ func (p *probation) drop(meant func(*Item) bool) (dropped []*Item) {
 	return dropped
 }
 
-// pick takes the next row that may run beside the exposed ones, among those for which may holds, or nil. At most most
-// run together.
+// pick takes the next row that may run beside the exposed ones, if may holds for it, or nil. At most most run together.
 func (p *probation) pick(may func(*Item) bool, most int) *Item {
 	together := max(min(1+p.proven, most), 1)
 	solo, other := slices.IndexFunc(p.solo, may), slices.IndexFunc(p.others, may)

@@ -188,7 +188,7 @@ func (q *Queue) Room(name string) int {
 	return q.limits.Backlog - len(tag.backlog)
 }
 
-// AwaitRoom notes that a scan waits for room with rows that are older than those of the backlog.
+// AwaitRoom notes that a scan waits for room with rows that are older than the backlog.
 func (q *Queue) AwaitRoom(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -205,8 +205,8 @@ func (q *Queue) Redistribute(mine func(id int64, tag string) bool) {
 	q.ready.dropOthers(mine)
 }
 
-// WithTaker returns those of the tags that a row could be claimed of at once. A look for rows of the others would
-// only fill its page.
+// WithTaker returns the tags whose rows could be claimed at once. A look for rows of the others would only fill its
+// page.
 func (q *Queue) WithTaker(names []string) (taken []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,7 +225,7 @@ type Counts struct {
 	Waiting     int // rows in ready queues
 	Owned       int // rows
 	Claimed     int // rows that are claimed for a slot, or being claimed
-	Running     int // slots in which a row runs
+	Running     int // slots that run a row
 	OnProbation int // rows that a crash of this process would count against
 	OpenTags    int // that are served here and not paused
 	Tags        int // that are known
@@ -335,7 +335,8 @@ func (q *Queue) Release(it *Item, why Reason) {
 	}
 }
 
-// timers holds the rows that fall due soon. It counts those of each tag, because a tag with a timer is not forgotten.
+// timers holds the rows that fall due soon. It counts the timers of each tag, because a tag with a timer is not
+// forgotten.
 type timers struct {
 	timer.Heap
 	tags *tagTable

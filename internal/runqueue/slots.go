@@ -14,7 +14,7 @@ const SlotWait = 500 * time.Millisecond
 // prefetched row waits here until a slot is free. The best of all tags comes first.
 type Slots struct {
 	queue   *Queue
-	running int  // slots in which a row runs
+	running int  // slots that run a row
 	waiting int  // rows that wait for one
 	late    bool // the backlog has had the last turn
 }
@@ -123,7 +123,7 @@ func (s *Slots) remove(it *Item) {
 	s.waiting--
 }
 
-// waiters returns the heap in which rows of the tag wait for a slot.
+// waiters returns the heap where rows of the tag wait for a slot.
 func (t *tagQueue) waiters(backlog bool) *itemHeap {
 	if backlog {
 		return &t.waitingLate

@@ -105,7 +105,7 @@ func TestOneThatLeavesMayMakeRoomForTwo(t *testing.T) {
 		rows = append(rows, it)
 	}
 	if next := q.Slots.Leave(rows[1]); len(next) != 2 {
-		t.Errorf("%d rows go on, want those of both tags", len(next))
+		t.Errorf("%d rows go on, want one of each tag", len(next))
 	}
 }
 

@@ -23,7 +23,7 @@ type tagQueue struct {
 
 	upcoming itemHeap  // not nearly due
 	now      itemHeap  // due now, or nearly
-	arrived  []*Item   // those of now in the order in which they came; some have left
+	arrived  []*Item   // the rows of now as they came; some have left
 	backlog  []*Item   // oldest first
 	awaited  time.Time // when a scan last waited for room in the backlog, with rows that are older
 
@@ -35,7 +35,7 @@ type tagQueue struct {
 	pops          demand
 
 	slots       int // the limit, also after the tag was closed
-	running     int // slots in which a row runs
+	running     int // slots that run a row
 	waiting     itemHeap
 	waitingLate itemHeap // of the backlog
 }
@@ -194,7 +194,7 @@ type itemHeap struct {
 	before func(a, b *Item) bool
 }
 
-// head returns the best row, nil when there is none.
+// head returns the best row, or nil.
 func (q *itemHeap) head() *Item {
 	if len(q.items) == 0 {
 		return nil

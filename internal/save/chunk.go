@@ -9,8 +9,8 @@ import (
 )
 
 // SaveAll stores many tasks, as many at a time as one statement takes: each such chunk is stored as a whole or not at
-// all. The results stand in the order of the tasks. With an error there are none, and nothing is stored; it is a
-// [delaytask.BatchError] when it is about one of the tasks.
+// all. The results stand in the order of the tasks. With an error there are no results, and nothing is stored; it is a
+// [delaytask.BatchError] when it is about one task.
 func (s *Saver) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delaytask.SaveResult, error) {
 	rows := make([]newRow, len(tasks))
 	for i, task := range tasks {

@@ -119,7 +119,7 @@ func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 			n.met = true
 			s.Stored(other)
 			switch other.Status {
-			case row.Pending: // the due time of the row that is stored counts, which may be that of an earlier save
+			case row.Pending: // the stored due time counts; an earlier save may have set it
 				s.Committed(other.Sighting())
 			case row.Executing:
 			default:

@@ -127,7 +127,7 @@ func (s *Saver) Save(ctx context.Context, task delaytask.Save) (int64, *row.Row,
 
 var errManySaves = fmt.Errorf("%w: too many saves are waiting for the database", delaytask.ErrOverloaded)
 
-// add queues the request in the lane, or in that of rows with keys where another row may have its key or its id.
+// add queues the request in the lane, or in the lane of rows with keys where another row may have its key or its id.
 func (s *Saver) add(lane *batch.Coalescer[*request], r *request) error {
 	if r.canCollide() {
 		lane = s.keyed

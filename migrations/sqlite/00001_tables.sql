@@ -78,7 +78,7 @@ CREATE TABLE IF NOT EXISTS delay_task_node (
   tags TEXT NOT NULL,                   -- JSON array: the tags that the process serves
   leaving INTEGER NOT NULL DEFAULT 0,   -- 1: the process is stopping
   heartbeat TEXT NOT NULL,              -- UTC
-  wake TEXT NULL,                       -- JSON object: where the process is told of new tasks, and by which key
+  wake TEXT NULL,                       -- JSON object: where the process is told of new tasks, and with what key
   schedules TEXT NULL                   -- JSON object: which set of schedules the program declares
 );
 
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS delay_task_tag (
 
 CREATE TABLE IF NOT EXISTS delay_task_schedule (
   id INTEGER PRIMARY KEY,               -- made by delaytask
-  name TEXT NOT NULL,                   -- by which people and programs name the schedule; letter case counts
+  name TEXT NOT NULL,                   -- what people and programs call the schedule; letter case counts
   owner TEXT NOT NULL DEFAULT '',       -- the application whose code declares it; empty: it was saved at runtime
   parent TEXT NOT NULL DEFAULT '',      -- of a backfill: the schedule whose past ticks it runs
   revision TEXT NULL,                   -- UTC; of the code that declared it last
@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS delay_task_schedule (
   version INTEGER NOT NULL DEFAULT 0,   -- grows by 1 at every change, and guards it
   zone_data TEXT NOT NULL DEFAULT '',   -- version of the time zone data that next_time was computed by
   -- All times are UTC, written like 2006-01-02 15:04:05.000000.
-  next_time TEXT NULL,                  -- the first tick that is not decided; NULL: there is none
+  next_time TEXT NULL,                  -- the first tick that is not decided; NULL: no tick follows
   look_time TEXT NULL,                  -- when a process looks at it next; NULL: never
   last_time TEXT NULL,                  -- the last tick that was decided
   run_id INTEGER NULL,                  -- the task of the open run, or of the newest

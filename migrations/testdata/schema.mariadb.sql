@@ -52,7 +52,7 @@ CREATE TABLE `delay_task_message` (
   `tick` datetime(6) DEFAULT NULL COMMENT 'UTC; the tick whose run it is',
   `cause` tinyint(3) unsigned DEFAULT NULL COMMENT 'why the run exists: 0 planted in time, 1 late, 2 triggered by hand, 3 backfill',
   `retry_before` datetime(6) DEFAULT NULL COMMENT 'UTC; no attempt begins from then on; NULL: no bound',
-  `tick_context` longtext DEFAULT NULL COMMENT 'JSON object: the ticks before and after, that of the last success, and how many were missed',
+  `tick_context` longtext DEFAULT NULL COMMENT 'JSON object: the ticks before and after, the tick of the last success, and how many were missed',
   PRIMARY KEY (`id`),
   UNIQUE KEY `delay_task_message_active_key` (`active_key` DESC),
   KEY `delay_task_message_due` (`status`,`tag`,`due_time`),
@@ -71,7 +71,7 @@ CREATE TABLE `delay_task_node` (
   `tags` longtext NOT NULL COMMENT 'JSON array: the tags that the process serves',
   `leaving` tinyint(3) unsigned NOT NULL DEFAULT 0 COMMENT '1: the process is stopping',
   `heartbeat` datetime(6) NOT NULL COMMENT 'UTC',
-  `wake` longtext DEFAULT NULL COMMENT 'JSON object: where the process is told of new tasks, and by which key',
+  `wake` longtext DEFAULT NULL COMMENT 'JSON object: where the process is told of new tasks, and with what key',
   `schedules` longtext DEFAULT NULL COMMENT 'JSON object: which set of schedules the program declares',
   PRIMARY KEY (`number`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin COMMENT='delaytask: one row per process'
@@ -104,7 +104,7 @@ CREATE TABLE `delay_task_rollup` (
 
 CREATE TABLE `delay_task_schedule` (
   `id` bigint(20) unsigned NOT NULL COMMENT 'made by delaytask',
-  `name` varchar(128) NOT NULL COMMENT 'by which people and programs name the schedule; letter case counts',
+  `name` varchar(128) NOT NULL COMMENT 'what people and programs call the schedule; letter case counts',
   `owner` varchar(128) NOT NULL DEFAULT '' COMMENT 'the application whose code declares it; empty: it was saved at runtime',
   `parent` varchar(128) NOT NULL DEFAULT '' COMMENT 'of a backfill: the schedule whose past ticks it runs',
   `revision` datetime(6) DEFAULT NULL COMMENT 'UTC; of the code that declared it last',
@@ -130,7 +130,7 @@ CREATE TABLE `delay_task_schedule` (
   `reason` longtext DEFAULT NULL COMMENT 'why it is in that state',
   `version` bigint(20) unsigned NOT NULL DEFAULT 0 COMMENT 'grows by 1 at every change, and guards it; add 1 when you change something by hand',
   `zone_data` varchar(64) NOT NULL DEFAULT '' COMMENT 'version of the time zone data that next_time was computed by',
-  `next_time` datetime(6) DEFAULT NULL COMMENT 'UTC; the first tick that is not decided; NULL: there is none',
+  `next_time` datetime(6) DEFAULT NULL COMMENT 'UTC; the first tick that is not decided; NULL: no tick follows',
   `look_time` datetime(6) DEFAULT NULL COMMENT 'UTC; when a process looks at it next; NULL: never',
   `last_time` datetime(6) DEFAULT NULL COMMENT 'UTC; the last tick that was decided',
   `run_id` bigint(20) unsigned DEFAULT NULL COMMENT 'the task of the open run, or of the newest',

@@ -118,7 +118,7 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
   retry_before DATETIME(6) NULL
     COMMENT 'UTC; no attempt begins from then on; NULL: no bound',
   tick_context LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-    COMMENT 'JSON object: the ticks before and after, that of the last success, and how many were missed',
+    COMMENT 'JSON object: the ticks before and after, the tick of the last success, and how many were missed',
   PRIMARY KEY (id),
   -- Descending, so that rows without a key are added at the end: an INSERT that waits for the holder of a key locks the gap
   -- before that key, and they must not fall into it.
@@ -148,7 +148,7 @@ CREATE TABLE IF NOT EXISTS delay_task_node (
   heartbeat DATETIME(6) NOT NULL
     COMMENT 'UTC',
   wake LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
-    COMMENT 'JSON object: where the process is told of new tasks, and by which key',
+    COMMENT 'JSON object: where the process is told of new tasks, and with what key',
   schedules LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
     COMMENT 'JSON object: which set of schedules the program declares',
   PRIMARY KEY (number)
@@ -201,7 +201,7 @@ CREATE TABLE IF NOT EXISTS delay_task_schedule (
   id BIGINT UNSIGNED NOT NULL
     COMMENT 'made by delaytask',
   name VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
-    COMMENT 'by which people and programs name the schedule; letter case counts',
+    COMMENT 'what people and programs call the schedule; letter case counts',
   owner VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
     COMMENT 'the application whose code declares it; empty: it was saved at runtime',
   parent VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
@@ -253,7 +253,7 @@ CREATE TABLE IF NOT EXISTS delay_task_schedule (
   zone_data VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
     COMMENT 'version of the time zone data that next_time was computed by',
   next_time DATETIME(6) NULL
-    COMMENT 'UTC; the first tick that is not decided; NULL: there is none',
+    COMMENT 'UTC; the first tick that is not decided; NULL: no tick follows',
   look_time DATETIME(6) NULL
     COMMENT 'UTC; when a process looks at it next; NULL: never',
   last_time DATETIME(6) NULL

@@ -67,7 +67,7 @@ type Client struct {
 	inject        func(ctx context.Context, header http.Header)
 }
 
-// New makes a client. It returns [ErrInvalidConfig] when a setting is negative or a status is none.
+// New makes a client. It returns [ErrInvalidConfig] when a setting is negative or a status is not 200 to 599.
 func New(cfg Config) (*Client, error) {
 	for _, n := range []float64{float64(cfg.Timeout), float64(cfg.HeaderTimeout), float64(cfg.HostConcurrency),
 		cfg.HostRate,

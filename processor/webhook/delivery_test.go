@@ -180,7 +180,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}
 }
 
-// A receiver closes an idle connection at the moment at which the next call is written into it.
+// A receiver closes an idle connection just when the next call is written into it.
 func TestStaleConnectionSpendsNoAttempt(t *testing.T) {
 	t.Parallel()
 	var conns atomic.Int32

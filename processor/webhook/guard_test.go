@@ -71,8 +71,8 @@ func TestGuardRefusesAListThatItCannotRead(t *testing.T) {
 	}
 }
 
-// The resolver answers numeric spellings as those of operating systems do. Scheme and port are open, so that only the
-// check of the address stands before the server.
+// The resolver answers numeric spellings as operating systems do. Scheme and port are open, so that only the check of
+// the address stands before the server.
 func TestEverySpellingOfALocalAddressIsBlockedAtDial(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32

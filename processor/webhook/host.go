@@ -72,8 +72,8 @@ func (h *host) idle() bool {
 	return h.running == 0
 }
 
-// snooze gives each refused task a time of its own, at the pace at which the host takes calls. If all came back at
-// once, they would be refused again, at one write to the database each.
+// snooze gives each refused task a time of its own, at the host's pace. If all came back at once, they would be refused
+// again, at one write to the database each.
 func (h *host) snooze(why error, now, earliest time.Time) error {
 	pace := h.pace()
 	at := later(h.next, later(earliest, now.Add(pace)))

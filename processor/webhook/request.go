@@ -111,7 +111,7 @@ func checkHeader(header http.Header) error {
 	size := 0
 	for name, values := range header {
 		if !validToken(name) {
-			return fmt.Errorf("%w: a name is empty or holds other characters than those of a token", ErrInvalidHeader)
+			return fmt.Errorf("%w: a name is empty or holds characters that a token may not have", ErrInvalidHeader)
 		}
 		if reserved[http.CanonicalHeaderKey(name)] {
 			return fmt.Errorf("%w: %s is not yours to set", ErrInvalidHeader, http.CanonicalHeaderKey(name))

@@ -55,8 +55,8 @@ func (r Rule) mismatch(answer []byte) string {
 	return "it differs at " + strconv.Quote(strings.ToValidUTF8(where[:min(len(where), maxPath)], ""))
 }
 
-// matches returns the path at which value does not satisfy want, reversed. It is built on the way back from a
-// difference, so equal values cost no path.
+// matches returns the path where value does not satisfy want, reversed. It is built on the way back from a difference,
+// so equal values cost no path.
 func matches(want, value any) (path []string, ok bool) {
 	switch want := want.(type) {
 	case map[string]any:

@@ -29,9 +29,9 @@ func CheckListen(listen string) error {
 	return nil
 }
 
-// bindTo returns the address that a process listens on. When the setting names a port alone, it is at the interface by
-// which the process reaches the database: those who share the database reach it there. With a database at loopback that
-// is loopback.
+// bindTo returns the address that a process listens on. When the setting names a port alone, the interface is the one
+// that leads to the database: processes that share the database reach it there. With a database at loopback it is
+// loopback.
 func bindTo(listen, database string) (*net.UDPAddr, error) {
 	at, err := net.ResolveUDPAddr("udp", listen)
 	if err != nil {

@@ -99,7 +99,7 @@ func (e *Endpoint) Row(token string) row.Wake {
 }
 
 // Notify tells a process of notices, until it acknowledges. It does not wait. It does nothing for a process that does
-// not listen, or whose address is none to send to.
+// not listen, or has no address to send to.
 func (e *Endpoint) Notify(n row.Node, notices ...Notice) {
 	sameHost := n.Host == e.cfg.Host && (n.Host != "" || n.Name == e.cfg.Name)
 	address, ok := target(n.Wake.Address, sameHost)

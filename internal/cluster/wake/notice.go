@@ -18,7 +18,7 @@ type Notice struct {
 // SameRows reports whether both tell of rows of one tag for one share.
 func (n Notice) SameRows(other Notice) bool { return n.key() == other.key() }
 
-// Merge widens the span of n by that of another.
+// Merge widens the span of n by another one's.
 func (n Notice) Merge(other Notice) Notice {
 	n.From, n.To = min(n.From, other.From), max(n.To, other.To)
 	return n

@@ -40,7 +40,7 @@ const (
 	flagState byte = 1
 )
 
-// errPacket is returned when a datagram is none of ours, not for this process, damaged, or not signed with its key. The
+// errPacket is returned when a datagram is no wake-up, not for this process, damaged, or not signed with its key. The
 // sender learns nothing of it.
 var errPacket = errors.New("not an authentic wake-up")
 

@@ -306,7 +306,7 @@ func TestWhereAProcessListens(t *testing.T) {
 	}
 }
 
-// A process whose address is taken is still told by those of its host.
+// A process whose address is taken is still told by the processes of its host.
 func TestATakenAddressLeavesLoopback(t *testing.T) {
 	first, _, _ := endpoint(t, Loopback)
 	second, _, _ := endpoint(t, first.Row(token).Address)

@@ -161,7 +161,7 @@ func (p *Process[E]) End() *time.Timer {
 
 // Serve is the child's side: it reads the order from in, and runs the role. The order is no argument, because others
 // can read arguments and a DSN may contain a password. The context of the role ends when the parent closes its end of
-// in, or dies. It returns an error when the order cannot be read, or that of the role.
+// in, or dies. It returns an error when the order cannot be read, or the error of the role.
 func Serve[O any](
 	ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Narrator) error,
 ) error {

@@ -377,7 +377,7 @@ func BenchmarkAtLeast(b *testing.B) {
 	})
 }
 
-// The two show how late each wakes: the benchmark's time is that of a wait of 1 ms.
+// The two show how late each wakes: the benchmark measures a wait of 1 ms.
 func BenchmarkNap(b *testing.B) {
 	for b.Loop() {
 		Nap(time.Millisecond)

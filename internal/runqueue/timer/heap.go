@@ -33,8 +33,8 @@ func (e *Entry) before(f *Entry) bool {
 // the levels means a third of the moves and index updates. Four are nearly as good.
 const arity = 8
 
-// Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is
-// an empty heap. It is not safe for concurrent use: its owner locks.
+// Heap is a priority queue of entries by due time, which also finds an entry by its id. The zero value is an empty
+// heap. It is not safe for concurrent use: its owner locks.
 type Heap struct {
 	entries pages
 	places  index

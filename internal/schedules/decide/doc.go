@@ -2,8 +2,8 @@
 // do not. It knows no database and no clock. It is told the state of a schedule and of its open runs, and returns a
 // [row.Decision], which a store applies as a whole or not at all.
 //
-// The words are those of the field. A tick is an instant that the definition names. A run is the task of a tick. The
-// cursor is the first tick about which nothing is decided. A run is open until its end was collected.
+// A tick is an instant that the definition names. A run is the task of a tick. The cursor is the first tick that is not
+// decided. A run is open until its end was collected.
 //
 //   - ticks.go: the ticks, their due times, and the jitter between them.
 //   - plan.go: the steps of a decision, and when to look again.

@@ -133,8 +133,8 @@ func New(st State) row.Decision {
 	return p.finish()
 }
 
-// Edit gives the schedule of a state another definition, which is that of to and sp. With the same ticks the cursor
-// stays. Other ticks count from now on, whatever the old ones were: an edit runs nothing at once.
+// Edit gives the schedule of a state another definition: to has its fields, sp its ticks. With the same ticks the
+// cursor stays. Other ticks count from now on, whatever the old ones were: an edit runs nothing at once.
 func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
 	return operation(st, func(p *plan) error {
 		p.withdraw()

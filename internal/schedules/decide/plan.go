@@ -86,7 +86,7 @@ type plan struct {
 	ticks
 
 	s     *row.Schedule // the schedule of the decision, with its new values
-	runs  []Open        // those of Open, and those that ended
+	runs  []Open        // the runs of Open, and the runs that ended
 	open  []Open
 	to    row.Decision
 	waits bool          // a due tick waits for an open run

@@ -39,7 +39,7 @@ func (p *plan) plant(tick row.Time, cause row.Cause, from row.Time) {
 	p.moveTo(tick)
 }
 
-// task returns the task of a run, without the times at which it is to begin.
+// task returns the task of a run, without its times.
 func (p *plan) task(tick row.Time, cause row.Cause) row.Row {
 	key := keyBeside(p.s.Name, tick, cause)
 	if p.s.Overlap.Serial() {

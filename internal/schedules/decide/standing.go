@@ -15,8 +15,8 @@ func Behind(st *State) int {
 	return p.dueFrom(p.s.Next)
 }
 
-// Unsuccessful returns how many ticks were due since that of the last run that completed, up to 1,000. While a run is
-// open, those from its tick on do not count.
+// Unsuccessful returns how many ticks were due since the tick of the last run that completed, up to 1,000. While a run
+// is open, its tick and later ones do not count.
 func Unsuccessful(st *State) int {
 	p := newPlan(*st)
 	from := p.s.Success

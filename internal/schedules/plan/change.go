@@ -114,8 +114,8 @@ func (p *Planner) Get(ctx context.Context, name string) (row.Schedule, error) {
 	return found[0], guarded(ctx, &found[0])
 }
 
-// State reads what a decision about one schedule is made of. It returns [delaytask.ErrScheduleNotFound] when there is
-// none of the name, [delaytask.ErrBroken], and [ErrUnreadable].
+// State reads what a decision about one schedule is made of. It returns [delaytask.ErrScheduleNotFound] when no
+// schedule has the name, [delaytask.ErrBroken], and [ErrUnreadable].
 func (p *Planner) State(ctx context.Context, name string) (decide.State, error) {
 	found, err := p.Get(ctx, name)
 	if err != nil {

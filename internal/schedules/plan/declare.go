@@ -112,7 +112,7 @@ func (a *assertion) turn(ctx context.Context) time.Duration {
 	return lifecycle.Jitter(assertEvery, 0.1)
 }
 
-// idle reports whether no schedule needs attention, so that there is none to retire.
+// idle reports whether no schedule needs attention, so that there is nothing to retire.
 func (p *Planner) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

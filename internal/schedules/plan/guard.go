@@ -8,7 +8,7 @@ import (
 
 type guard struct{}
 
-// WithGuard returns a context in which a schedule that exists is read or changed only when check returns nil for its
+// WithGuard returns a context. Calls with it read or change a schedule that exists only when check returns nil for its
 // tag. A change is checked against the version that it replaces, so another caller cannot give the schedule a new tag
 // between check and change.
 func WithGuard(ctx context.Context, check func(tag string) error) context.Context {

@@ -45,7 +45,7 @@ type Config struct {
 }
 
 const (
-	// readEvery is the period of the reads of schedules that need attention. There are none while none needs it.
+	// readEvery is the period of the reads of schedules that need attention. Nothing is read while none needs it.
 	readEvery = time.Second
 	// othersAfter is how long the schedules of another node are left to it.
 	othersAfter = time.Second

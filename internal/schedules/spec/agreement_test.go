@@ -98,7 +98,7 @@ func history(zone *time.Location) string {
 	return text.String()
 }
 
-// zones are those of this machine.
+// zones are the names of the zones of this machine.
 func zones(t *testing.T) (names []string) {
 	const dir = "/usr/share/zoneinfo"
 	mustOK(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
@@ -122,7 +122,7 @@ func zones(t *testing.T) (names []string) {
 	return names
 }
 
-// changes are the instants at which the offset differs from that a second before.
+// changes are the instants whose offset differs from the offset a second before.
 func changes(zone *time.Location) (found []int64) {
 	const stride = 6 * 60 * 60
 	first, end := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(2038, 1, 1, 0, 0, 0, 0, time.UTC).Unix()

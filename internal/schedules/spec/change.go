@@ -36,7 +36,7 @@ func (r Rule) moves() bool { return r == Once || r == Both }
 func (r Rule) repeats() bool { return r == Both || r == Literal }
 
 // longestShift is the largest change of an offset that a rule is for. A larger one is a zone that moved, as Samoa did
-// over the date line, and no clock change. The bound is that of cronie.
+// over the date line, and no clock change. cronie has the same bound.
 const longestShift = 3 * 60 * 60
 
 // farthest is more than any offset of a zone, and than the distance of any two. Where no line names a local second this

@@ -4,11 +4,11 @@ package spec
 // a definition comes from a request.
 const (
 	costOfSegment  = 10  // a question to the zone
-	costOfEmptyDay = 200 // a day that is looked through, and of which nothing is left
+	costOfEmptyDay = 200 // a day that is looked through, and left out whole
 
 	leastCost  = 400_000       // a search of 41 years for 16 lines that name no day of them
 	costOfPrev = 4 * leastCost // its windows, each twice the one before, and their halves
-	costOfTick = 1200          // twice that of 29 February in a zone with clock changes
+	costOfTick = 1200          // twice the cost of 29 February in a zone with clock changes
 )
 
 // bounded returns a spec whose searches end after so many steps. It is for one caller.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fields are those of a cron line, each a set of bits.
+// fields are the fields of a cron line, each a set of bits.
 type fields struct {
 	second, minute, hour, dom, month, dow uint64
 

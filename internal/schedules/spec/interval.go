@@ -9,7 +9,7 @@ import (
 type interval struct{ every, phase int64 }
 
 // next implements [line]. Without excludes there is nothing to search. With them it goes day by day, and remembers the
-// days of which nothing was left.
+// days that were left out whole.
 func (i interval) next(s *Spec, from, until int64) (int64, bool) {
 	tick := i.from(from)
 	if len(s.excludes) == 0 {

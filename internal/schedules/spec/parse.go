@@ -119,7 +119,7 @@ func (s *Spec) Definition() Definition {
 }
 
 // machineZone matches files of the zone data that are no zones of the IANA database. Two of them are settings of the
-// machine, and those of a folder may count leap seconds, which Go takes for a wrong time.
+// machine, and files of two folders may count leap seconds, which Go takes for a wrong time.
 var machineZone = regexp.MustCompile(`^(?i:local|localtime|posixrules|(posix|right)/.*)$`)
 
 const longestZone = 64

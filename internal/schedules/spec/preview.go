@@ -89,7 +89,7 @@ func (s *Spec) note(tick int64) string {
 	return ""
 }
 
-// named returns the first local second of [from, until) that a line names to which the rule applies.
+// named returns the first local second of [from, until) that a line names and the rule applies to.
 func (s *Spec) named(from, until int64) (first int64, found bool) {
 	for _, l := range s.lines {
 		m, ok := hasHours(l)
@@ -120,7 +120,7 @@ func clock(local int64) string {
 }
 
 // UTCWarning is the warning of a definition with times of day and without a zone.
-const UTCWarning = "times of day are those of UTC: no zone is given"
+const UTCWarning = "times of day are in UTC: no zone is given"
 
 // Warnings says where a line may mean something else than in other systems.
 func (s *Spec) Warnings() (warnings []string) {

@@ -40,7 +40,7 @@ func (s *Spec) horizon() int64 {
 
 // line finds the ticks of one line.
 type line interface {
-	// next returns the first tick in [from, until) that is not excluded. The seconds are those of UTC.
+	// next returns the first tick in [from, until) that is not excluded. The seconds are in UTC.
 	next(s *Spec, from, until int64) (int64, bool)
 	// seconds returns which seconds of a minute are ticks, where no clock change is near and nothing is excluded.
 	seconds(m *minute) uint64
@@ -62,15 +62,15 @@ var (
 	latest   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
 )
 
-// Next returns the first tick after the moment, or the zero time when there is none. It looks 41 years ahead, as long
-// again for each excluded date, and farther only for single times and intervals without excludes. It stops after some
-// thousand days of which the excludes leave nothing.
+// Next returns the first tick after the moment, or the zero time. It looks 41 years ahead, as long again for each
+// excluded date, and farther only for single times and intervals without excludes. It stops after some thousand days
+// that the excludes leave out whole.
 func (s *Spec) Next(after time.Time) time.Time {
 	s = s.bounded(leastCost)
 	return s.moment(s.next(after.Unix()+1, none))
 }
 
-// Prev returns the last tick before the moment, or the zero time when there is none.
+// Prev returns the last tick before the moment, or the zero time.
 //
 // The search goes back in windows of twice the length until one holds a tick, and then halves that window. So it asks
 // nothing but what Next can answer, and always agrees with it.

@@ -31,7 +31,7 @@ func (s *Spec) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// ParseText reads what String returns. The errors are those of [Parse].
+// ParseText reads what String returns. It returns the errors of [Parse].
 func ParseText(stored string) (*Spec, error) {
 	var d Definition
 	for i, l := range strings.Split(stored, "\n") {
@@ -56,7 +56,7 @@ func ParseText(stored string) (*Spec, error) {
 	return Parse(d)
 }
 
-// ParseRule returns the rule of a name. The empty name is that of the default.
+// ParseRule returns the rule of a name. The empty name means the default.
 func ParseRule(name string) (Rule, error) {
 	if name == "" {
 		return Once, nil
