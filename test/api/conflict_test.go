@@ -10,7 +10,7 @@ import (
 )
 
 // Each mode meets a key without a task, with a pending, an executing, and a finished one. Its times lie before and
-// after that of the existing task.
+// after the existing task's time.
 func TestModeOfASaveMeetsATaskWithItsKey(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestBatchReschedulesInTheOrderOfItsItems(t *testing.T) {
 			}
 		}
 		if got := get(t, s, fresh); string(got.Body) != "13" {
-			t.Errorf("the body is %s, want that of the last item that replaces it", got.Body)
+			t.Errorf("the body is %s, want the last item's that replaces it", got.Body)
 		}
 	})
 }

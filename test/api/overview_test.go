@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// overviewOf waits for an overview for which the condition holds. Each reading is kept for 5 s.
+// overviewOf waits for an overview that meets the condition. Each reading is kept for 5 s.
 func overviewOf(
 	t *testing.T, s processor.Scheduler, what string, holds func(report.Overview) bool,
 ) (o report.Overview) {

@@ -110,14 +110,14 @@ func TestPopsAndTokensAreChecked(t *testing.T) {
 			opt  delaytask.PopOption
 			want error
 		}{
-			"a tag that is none":       {"a b", delaytask.PopMax(1), delaytask.ErrInvalidTag},
-			"another tag that is none": {"a", delaytask.PopAlso(""), delaytask.ErrInvalidTag},
-			"too many tags":            {"a", delaytask.PopAlso(many...), delaytask.ErrInvalidOption},
-			"no tasks":                 {"a", delaytask.PopMax(0), delaytask.ErrInvalidOption},
-			"an option that is nil":    {"a", nil, delaytask.ErrInvalidOption},
-			"a negative wait":          {"a", delaytask.PopWait(-1), delaytask.ErrInvalidOption},
-			"a negative TTR":           {"a", delaytask.PopTTR(-1), delaytask.ErrInvalidTTR},
-			"a TTR of ten years":       {"a", delaytask.PopTTR(87_600 * time.Hour), delaytask.ErrInvalidTTR},
+			"an invalid tag":        {"a b", delaytask.PopMax(1), delaytask.ErrInvalidTag},
+			"another invalid tag":   {"a", delaytask.PopAlso(""), delaytask.ErrInvalidTag},
+			"too many tags":         {"a", delaytask.PopAlso(many...), delaytask.ErrInvalidOption},
+			"no tasks":              {"a", delaytask.PopMax(0), delaytask.ErrInvalidOption},
+			"an option that is nil": {"a", nil, delaytask.ErrInvalidOption},
+			"a negative wait":       {"a", delaytask.PopWait(-1), delaytask.ErrInvalidOption},
+			"a negative TTR":        {"a", delaytask.PopTTR(-1), delaytask.ErrInvalidTTR},
+			"a TTR of ten years":    {"a", delaytask.PopTTR(87_600 * time.Hour), delaytask.ErrInvalidTTR},
 		} {
 			_, err := s.Pop(ctx, c.tag, c.opt)
 			wantError(t, name, err, c.want)

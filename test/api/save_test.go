@@ -184,7 +184,7 @@ func TestARefusedTaskLeavesNothingOfItsChunk(t *testing.T) {
 			}
 		}
 		if n := total(t, s); n != chunk+2 {
-			t.Errorf("%d tasks, want those of two chunks and the one from before", n)
+			t.Errorf("%d tasks, want two chunks and the one from before", n)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func record() (recorder, *sdktrace.TracerProvider) {
 	return r, sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r))
 }
 
-// spans returns those of a name, in the order in which they ended.
+// spans returns the spans of a name, in the order of their ends.
 func (r recorder) spans(name string) []tracetest.SpanStub {
 	var named []tracetest.SpanStub
 	for _, stub := range tracetest.SpanStubsFromReadOnlySpans(r.Ended()) {

@@ -37,7 +37,7 @@ func TestWaitEndsWithItsContextAndForATaskThatDoesNotExist(t *testing.T) {
 		_, err := s.Wait(t.Context(), 42)
 		wantError(t, "a task that does not exist", err, delaytask.ErrNotFound)
 		_, err = s.Wait(t.Context(), -1)
-		wantError(t, "an id that is none", err, delaytask.ErrInvalidID)
+		wantError(t, "an invalid id", err, delaytask.ErrInvalidID)
 		id := save(t, s, "t", time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

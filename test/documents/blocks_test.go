@@ -84,7 +84,7 @@ func (b block) isTested(t *testing.T) {
 	}
 }
 
-// testedCode is that of tests which users may read. The module examples/orm tests all of its functions.
+// testedCode is the code of the tests that users may read. The module examples/orm tests all of its functions.
 var testedCode = sync.OnceValue(func() string {
 	var code strings.Builder
 	tested := []string{"*/example*_test.go", "test/documents/*_test.go", "examples/orm/*.go"}
@@ -124,7 +124,7 @@ func (b block) isProgram(t *testing.T) {
 	p.Stops()
 }
 
-// isRequest requires the body of a task of the tag http, each member of which counts: the pages show no other JSON.
+// isRequest requires the body of a task of the tag http with members that all count: the pages show no other JSON.
 func (b block) isRequest(t *testing.T) {
 	var members map[string]json.RawMessage
 	servertest.OK(t, json.Unmarshal([]byte(b.text), &members))

@@ -59,7 +59,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// statements returns those of one language. None of them holds a semicolon.
+// statements returns the statements in one language. None of them holds a semicolon.
 func (d document) statements(language string) []string {
 	var all []string
 	for _, block := range d.blocks() {

@@ -73,7 +73,7 @@ func TestANightlyReportIsDeclared(t *testing.T) {
 	week := time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC)
 	servertest.OK(t, backfill(week, week.AddDate(0, 0, 7)))
 	before := time.Time{}
-	for want := range 7 { // nights, one of which is an hour longer
+	for want := range 7 { // nights, and one is an hour longer
 		built := servertest.Receive(t, reports, "a night is built")
 		got := built[1].In(berlin(t))
 		if got.Day() != 20+want || got.Format("15:04") != "02:30" || !built[0].Equal(before) {

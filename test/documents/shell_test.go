@@ -62,7 +62,7 @@ func (b block) commands() (all []string) {
 	return all
 }
 
-// runs runs the commands in their order, each of which must succeed.
+// runs runs the commands in their order. Each must succeed.
 func (b block) runs(t *testing.T) {
 	need(t, "bash")
 	s := newSession(t)
@@ -103,7 +103,7 @@ type session struct {
 	dir       string
 	service   *servertest.Process
 	address   string // of the service
-	id, token string // of the failed task, then those of the last answer
+	id, token string // of the failed task, then of the last answer
 }
 
 func newSession(t *testing.T) *session {

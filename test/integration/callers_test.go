@@ -31,7 +31,7 @@ type call struct {
 	took  time.Duration
 }
 
-// callKind is the way in which the task is saved; it is its tag, too.
+// callKind is how the task is saved; it is its tag, too.
 type callKind string
 
 const (

@@ -27,7 +27,7 @@ func TestSaversOfOneKeyRaceAgainstClaims(t *testing.T) {
 		var order atomic.Int64
 		var mu sync.Mutex
 		ran := map[int64]string{}       // the body that each task ran with
-		accepted := map[int64][]int64{} // the numbers that each task took, in the order in which the saves returned
+		accepted := map[int64][]int64{} // the numbers that each task took, as the saves returned
 		note := func(_ context.Context, task *delaytask.Task) error {
 			mu.Lock()
 			defer mu.Unlock()

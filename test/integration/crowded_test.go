@@ -34,7 +34,7 @@ func TestServerWithoutAFreeConnectionLosesNothingAccepted(t *testing.T) {
 	}
 }
 
-// crowd takes all connections of the server, those of this test included, until leave.
+// crowd takes all connections of the server, this test's included, until leave.
 func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 	t.Helper()
 	const limit = "SET GLOBAL max_connections = ?"
@@ -77,7 +77,7 @@ func connected(t *testing.T, server *sql.DB) (n int) {
 	return n
 }
 
-// takeAll opens connections until there are none.
+// takeAll opens connections until none is left.
 func takeAll(t *testing.T, db *sql.DB) (taken []*sql.Conn) {
 	t.Helper()
 	for {

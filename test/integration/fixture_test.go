@@ -83,7 +83,7 @@ func serve(t *testing.T, s *scheduler.Scheduler, tag string, p processor.Func, o
 	servertest.OK(t, s.Start(t.Context()))
 }
 
-// armed is the lateness up to which a task was found by its timer: polls find it 100 ms after it was due, or later.
+// armed is the largest lateness of a task that its timer found: polls find it 100 ms after it was due, or later.
 const armed = 90 * time.Millisecond
 
 // warm waits until the scheduler arms its own saves, which begins with its first reading of the nodes. Tasks that are

@@ -278,13 +278,13 @@ const linesPerRescue = 2
 // so a busy loop counts thousands.
 func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
 	t.Helper()
-	t.Logf("%d errors of the database were counted, %d lines were logged beside those of rescues", databaseErrors,
+	t.Logf("%d errors of the database were counted, %d lines were logged beside rescues", databaseErrors,
 		max(0, lines))
 	if perSecond := float64(databaseErrors) / away.Seconds(); perSecond > 500 {
 		t.Errorf("%.0f errors of the database a second, want at most 500", perSecond)
 	}
 	if lines > 100 {
-		t.Errorf("%d lines were logged beside those of rescues, want at most 100", lines)
+		t.Errorf("%d lines were logged beside rescues, want at most 100", lines)
 	}
 }
 

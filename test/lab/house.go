@@ -22,7 +22,7 @@ import (
 )
 
 // house says how the code hangs together: for each package its files, the largest circle among them, the names that it
-// exports, and how many names it uses of which others. Then come the walks, lines of Go, and words of the pages.
+// exports, and how many names of other packages it uses. Then come the walks, lines of Go, and words of the pages.
 func house(ctx context.Context, out io.Writer) error {
 	built, own, err := buildAll(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ type built struct {
 	GoFiles                 []string
 }
 
-// buildAll builds this module. It returns all packages by their paths, and those of product code in order.
+// buildAll builds this module. It returns all packages by their paths, and the packages of product code in order.
 func buildAll(ctx context.Context) (all map[string]built, own []built, err error) {
 	list := exec.CommandContext(ctx, "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
 	text, err := list.Output()
@@ -114,7 +114,7 @@ type survey struct {
 	files  int
 	circle []string       // the largest one of its files
 	names  int            // exported ones, methods included
-	uses   map[string]int // how many names of which other packages of the module
+	uses   map[string]int // how many names of each other package of the module
 }
 
 func (s survey) String() string {
@@ -193,7 +193,7 @@ func exported(p *types.Package) (n int) {
 	return n
 }
 
-// largestCircle returns the most files each of which leads to each other one, in order.
+// largestCircle returns the largest set of files that all lead to each other, in order.
 func largestCircle(arrows map[string][]string) (largest []string) {
 	reached := map[string]map[string]bool{}
 	for from := range arrows {

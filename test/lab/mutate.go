@@ -170,7 +170,7 @@ func (b *bench) try(ctx context.Context, m mutation, s mutated) (o outcome, err 
 	return o, nil
 }
 
-// candidatesOf returns all tests that could notice a change of the file, those of its own package first.
+// candidatesOf returns all tests that could notice a change of the file, its own package's first.
 func (b *bench) candidatesOf(path string) (killers []killer) {
 	own, _ := filepath.Rel(b.tree(), filepath.Dir(path))
 	for _, folder := range slices.Concat([]string{own}, candidates) {

@@ -37,7 +37,7 @@ func TestTablesAddUpSeeds(t *testing.T) {
 			}
 		}
 	}
-	shows("only those of the last code",
+	shows("only seeds of the last code",
 		[]Line{line("old", 1, 500, 7), line("new", 1, 100), line("new", 201, 100), line("new", 101, 50)},
 		"250 seeds (1–150, 201–300) of code `new`", "| seeds with a violation | 0 | 0.01 of a seed |",
 		"| 4 completed twice, or without the lease | 0 | 0.001 of a task |", "| tasks | 2500 |",

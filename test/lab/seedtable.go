@@ -28,7 +28,7 @@ func Reached(lines []Line) string {
 		"| simulated seeds without a violation | %d | %d | %s |\n", aim, held, bound)
 }
 
-// Tables are those of test/lab/results/simulation.md: the seeds of the code of the last line, added up.
+// Tables makes the tables of test/lab/results/simulation.md: the seeds of the code of the last line, added up.
 func Tables(lines []Line) string {
 	if len(lines) == 0 {
 		return "No seed has been recorded yet.\n"

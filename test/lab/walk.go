@@ -20,7 +20,7 @@ var uncounted = []string{
 	"spans.go", "tracing.go",
 }
 
-// walked are the files of which a statement runs in each of many walks.
+// walked are the files that run a statement in each of many walks.
 type walked struct {
 	name  string
 	files []string
@@ -46,8 +46,8 @@ func walk(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// walks finds the files of which a statement runs between a save and its armed timer, and between the timer and the
-// stored result. What runs in the background is not in all of many walks, and so not in what they share.
+// walks finds the files that run a statement between a save and its armed timer, and between the timer and the stored
+// result. What runs in the background is not in all of many walks, and so not in what they share.
 func walks(ctx context.Context) (all []walked, err error) {
 	folder, err := os.MkdirTemp("", "walk")
 	if err != nil {
@@ -76,7 +76,7 @@ func walks(ctx context.Context) (all []walked, err error) {
 	return all, nil
 }
 
-// shared returns the files of which statements ran in each of the walks.
+// shared returns the files that ran a statement in each of the walks.
 func shared(ctx context.Context, pattern string) (files []string, err error) {
 	walks, err := filepath.Glob(pattern)
 	if err != nil {

@@ -181,7 +181,7 @@ func (c canaries) calls() {
 	failed("static", 1)
 }
 
-// failures has tasks fail with texts of their executors that hold secrets, some of which are cut.
+// failures has tasks fail with texts of their executors that hold secrets. Some texts are cut.
 func (c canaries) failures() {
 	for _, failure := range []string{
 		"dial redis://me:" + canary + "@10.0.0.1/0: password=" + canary, `{"token":"` + canary + `"}`,

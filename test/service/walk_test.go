@@ -96,7 +96,7 @@ func TestTwoServersShareADatabase(t *testing.T) {
 				return s.Call("POST", "/v1/tags/t/pop?wait=1s&max=1000", "").Status == 204
 			})
 		}
-		t.Logf("the pause held on both within %v, of which 2 s were waits", time.Since(paused))
+		t.Logf("the pause held on both within %v, 2 s of it waits", time.Since(paused))
 		b.Want(204, "", "POST", "/v1/tags/t/resume", "")
 		for _, s := range []*server{a, b} {
 			s.Save(`{"tag":"t"}`)

@@ -20,7 +20,7 @@ type Network struct {
 	hear map[string]func([]wake.Notice)
 }
 
-// Endpoint is that of one engine. It implements arm.Waker.
+// Endpoint is the endpoint of one engine. It implements arm.Waker.
 type Endpoint struct {
 	network *Network
 	fate    Fate

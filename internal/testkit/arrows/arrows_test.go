@@ -54,7 +54,7 @@ var floors = [][]string{
 	{"migrations", "internal/core", "internal/testkit/sim", "sqlite"},
 	{"scheduler", "internal/doctor"},
 	{"internal/operate", "internal/server/reqbody", "internal/bench/lateness"},
-	{"internal/server/view"}, // the codes of errors are those of pages, too
+	{"internal/server/view"}, // the codes of errors are codes of pages, too
 	{"dashboard", "delaytasktest", "internal/server/compat", "internal/server/config", "internal/server/push"},
 	{"internal/server/api"},
 	{"internal/server/signin"},

@@ -78,7 +78,7 @@ type nothing struct{}
 
 func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not read") }
 
-// circleOf returns the largest set of files each of which leads to all others.
+// circleOf returns the largest set of files that all lead to each other.
 func circleOf(arrows map[string]map[string]bool) (largest []string) {
 	reached := map[string]map[string]bool{}
 	for file := range arrows {

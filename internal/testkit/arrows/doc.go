@@ -1,4 +1,4 @@
-// Package arrows holds nothing but tests of how this repository is written: in which directions its packages may import
-// each other, how many files may need each other in a circle, that its tests wait for signals instead of sleeping, how
-// long its lines are, and which words it uses.
+// Package arrows holds nothing but tests of how this repository is written: which packages may import which, how many
+// files may need each other in a circle, that its tests wait for signals instead of sleeping, how long its lines are,
+// and which words it uses.
 package arrows

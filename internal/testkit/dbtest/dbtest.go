@@ -105,7 +105,7 @@ func required(kind Kind) bool {
 func missing(tb testing.TB, kind Kind, why string) {
 	tb.Helper()
 	if required(kind) {
-		tb.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and there is none: %s", kind, why)
+		tb.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, which is missing: %s", kind, why)
 	}
 	tb.Skipf("no %s here: %s", kind, why)
 }

@@ -92,7 +92,7 @@ func (b binary) initialise(ctx context.Context, dir string) error {
 }
 
 // common returns the arguments of every call of the server. Its temporary files stay in its own folder: when MariaDB
-// starts, it deletes those of other servers that share one.
+// starts, it deletes the files of other servers that share one.
 func (b binary) common(dir string) []string {
 	args := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + dir}
 	if os.Geteuid() == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// server is a running MySQL server on which databases can be created.
+// server is a running MySQL server that databases can be created on.
 type server struct {
 	kind    Kind
 	version string

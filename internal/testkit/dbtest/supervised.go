@@ -46,7 +46,7 @@ func startSupervisor(cmd *exec.Cmd, dir string) (*supervisor, func() error, erro
 	}
 	return s, func() error {
 		_ = s.orders.Close() // the supervisor may have ended already
-		_ = cmd.Wait()       // its exit code is that of the last clean-up
+		_ = cmd.Wait()       // its exit code comes from the last clean-up
 		return errors.Join(s.log.Close(), os.RemoveAll(dir))
 	}, nil
 }
@@ -99,7 +99,7 @@ type Supervised struct {
 // NewSupervised starts a server of the kind: the binary of this machine, or for MySQL the one of test/servers/mysql
 // when that is installed or DELAYTASK_REQUIRE_DB asks for MySQL. It uses no server that is named or runs in Docker,
 // because others may use that too. The server's folder is made inside in, or among the temporary folders when in is "".
-// Its environment is that of this process and env. NewSupervised returns an error where there is no such server.
+// Its environment is this process's and env. NewSupervised returns an error where there is no such server.
 func NewSupervised(ctx context.Context, kind Kind, in string, env ...string) (*Supervised, error) {
 	for _, b := range serverBinaries(ctx) {
 		if b.kind == kind {
@@ -261,8 +261,8 @@ func steadyPort(ctx context.Context) (int, error) {
 // Disposable is a [Supervised] server of one test. It ends with the test, and when the test process is killed.
 type Disposable struct{ *Supervised }
 
-// NewDisposable starts a server of the kind, as [NewSupervised] does. Where there is none, it skips the test with the
-// reason, or fails it when the kind is required.
+// NewDisposable starts a server of the kind, as [NewSupervised] does. Without one, it skips the test with the reason,
+// or fails it when the kind is required.
 func NewDisposable(tb testing.TB, kind Kind) Disposable {
 	tb.Helper()
 	return NewDisposableIn(tb, kind, "")

@@ -1,6 +1,6 @@
 // Package journal is what a simulated or a real run under faults leaves behind: one event for everything that a process
-// did, was told or saw, in the order in which it happened. Package judge decides from it alone whether the invariants
-// held, so it can decide again at any time, on any machine.
+// did, was told or saw, in the order of time. Package judge decides from it alone whether the invariants held, so it
+// can decide again at any time, on any machine.
 package journal
 
 import (

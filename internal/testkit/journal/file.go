@@ -158,7 +158,7 @@ func ReadFiles(paths ...string) ([]Event, error) {
 }
 
 // Merge puts the events of several journals into one order, by time. Events of one moment keep the order of the
-// arguments, and those of one journal their own.
+// arguments, and events of one journal their own.
 func Merge(journals ...[]Event) []Event {
 	all := slices.Concat(journals...)
 	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })

@@ -28,7 +28,7 @@ type Counts struct {
 	Schedules int `json:"schedules"`
 	Runs      int `json:"runs"`     // of schedules
 	Dropped   int `json:"dropped"`  // ticks that were decided not to run
-	Replayed  int `json:"replayed"` // ticks that were compared with those of a single node
+	Replayed  int `json:"replayed"` // ticks that were compared with a single node's
 
 	// Slowest is how long after the lease's end, and after the faults, the latest rescue came.
 	Slowest time.Duration `json:"slowest"`

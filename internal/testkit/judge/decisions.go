@@ -70,7 +70,7 @@ func (h *history) calendar(id int64) *calendar {
 	return h.calendars[len(h.calendars)-1]
 }
 
-// runs returns the runs of a schedule in the order in which they were stored.
+// runs returns the runs of a schedule in the order of their saves.
 func (h *history) runs(s *calendar) (all []*planted) {
 	for _, d := range s.decisions {
 		for _, r := range d.Insert {
@@ -80,7 +80,7 @@ func (h *history) runs(s *calendar) (all []*planted) {
 	return all
 }
 
-// ticks are those of a schedule, as its decision at a version counts them.
+// ticks are a schedule's ticks, as its decision at a version counts them.
 type ticks struct {
 	*spec.Spec
 	jitter time.Duration

@@ -203,7 +203,7 @@ func (t *task) body() string {
 	return ""
 }
 
-// next returns the transition after the i-th one, nil while there is none.
+// next returns the transition after the i-th one, or nil.
 func (t *task) next(i int) *journal.Event {
 	if i+1 < len(t.writes) {
 		return t.writes[i+1]

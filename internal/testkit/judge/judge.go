@@ -43,7 +43,7 @@ func Encode(r Rules) string {
 	return string(text)
 }
 
-// RulesOf returns the rules that a journal carries. It returns an error when there are none.
+// RulesOf returns the rules that a journal carries. It returns an error for a journal without rules.
 func RulesOf(events []journal.Event) (Rules, error) {
 	var r Rules
 	for _, e := range events {
@@ -85,7 +85,7 @@ var Invariants = []struct {
 	{16, "ticks decided otherwise than a single node decides them"},
 }
 
-// Violation is a case in which an invariant did not hold.
+// Violation is a case that breaks an invariant.
 type Violation struct {
 	Invariant Invariant       `json:"invariant"`
 	Task      int64           `json:"task,omitempty"`

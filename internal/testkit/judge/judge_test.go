@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// clean is the verdict of a story in which nothing is wrong.
+// clean is the verdict of a story without violations.
 const clean Invariant = -1
 
 // stories violate an invariant, or nearly do.

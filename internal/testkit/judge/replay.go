@@ -18,7 +18,7 @@ const plantedAhead = 10 * time.Second
 const closeBy = 100 * time.Millisecond
 
 // asOneNode (16): without faults and operations, what becomes of each tick is what a single node would have decided. It
-// decides by the times at which runs were stored, started and ended.
+// decides by the times when runs were stored, started and ended.
 func (c *checker) asOneNode() {
 	from, to, ok := c.bounded()
 	for _, crash := range c.crashed {
@@ -131,7 +131,7 @@ func (n *node) wait() {
 	}
 }
 
-// show gives an open run the state in which the table had its task.
+// show gives an open run the state of its task in the table.
 func (n *node) show(o *decide.Open) {
 	o.Task = row.Row{ID: o.Run.TaskID, Status: row.Pending, Due: o.Run.Tick}
 	if t := n.tasks[o.Run.TaskID]; t != nil && len(t.writes) > 0 {

@@ -22,7 +22,7 @@ func (c *checker) ticksOnce() {
 // ledger is the history of a schedule, as its decisions one after the other leave it.
 type ledger struct {
 	*checker
-	now    *row.Schedule // nil while there is none
+	now    *row.Schedule // nil before its first
 	last   *decided
 	rows   []row.ScheduleRun // of ticks, in their order
 	manual []row.ScheduleRun

@@ -36,8 +36,8 @@ func (c *checker) caughtUp() {
 	}
 }
 
-// bounded returns the time in which the bounds of invariants 7 and 8 count, on the journal's clock: from the end of the
-// faults, and the time to settle, until the end. It is false for a journal without such a time.
+// bounded returns when the bounds of invariants 7 and 8 count, on the journal's clock: from the end of the faults, and
+// the time to settle, until the end. It is false for a journal without such a time.
 func (c *checker) bounded() (from, to time.Time, ok bool) {
 	if c.drain == nil || c.done == nil {
 		return from, to, false
@@ -48,8 +48,8 @@ func (c *checker) bounded() (from, to time.Time, ok bool) {
 // inJournal converts a moment on the database's clock, as it is after the faults, to the journal's.
 func (c *checker) inJournal(t time.Time) time.Time { return t.Add(-shift(c.drain)) }
 
-// servedFrom returns the first time, from the moment on, at which a process serves the tag: no other can take its
-// tasks. For a tag that no process of the journal serves it returns the moment itself.
+// servedFrom returns the first time, from the moment on, when a process serves the tag: no other can take its tasks.
+// For a tag that no process of the journal serves it returns the moment itself.
 func (c *checker) servedFrom(tag string, moment time.Time) time.Time {
 	var back time.Time
 	for _, start := range c.starts {

@@ -98,7 +98,7 @@ type witness struct {
 	task int64
 }
 
-// learned is the version of which a node knows when an operation with an answer has returned.
+// learned is the version that a node knows once an operation with an answer has returned.
 func (o *op) learned() int64 {
 	if o.sure || o.kind == journal.StoreRead {
 		return o.after.version

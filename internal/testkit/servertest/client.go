@@ -20,7 +20,7 @@ import (
 type Client struct {
 	TB   testing.TB
 	URL  string
-	Host string            // that requests ask for; "": that of the URL
+	Host string            // that requests ask for; "": the URL's
 	Via  http.RoundTripper // default: a connection to this machine, whatever the URL calls it
 }
 
@@ -123,7 +123,7 @@ func (c *Client) Call(method, path, body string, header ...string) Answer {
 	return a
 }
 
-// Want sends a request whose answer must have the status, and the code of a problem: "" when it is none.
+// Want sends a request whose answer must have the status, and the code of a problem; "" means no problem.
 func (c *Client) Want(status int, code, method, path, body string, header ...string) Answer {
 	c.TB.Helper()
 	a := c.Call(method, path, body, header...)

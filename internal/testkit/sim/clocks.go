@@ -11,9 +11,9 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A
-// process learns of a failover only by an answer to a later question. Until then it goes by an older clock. So the
-// judge takes the latest time among the clocks that the process may believe in to decide what was early.
+// clocks are the clocks of the servers that were the database, one after another: how far each was ahead of the
+// bubble's. A process learns of a failover only by an answer to a later question. Until then it goes by an older clock.
+// So the judge takes the latest time among the clocks that the process may believe in to decide what was early.
 type clocks struct {
 	mu      sync.Mutex
 	offsets []time.Duration // the first server's is 0
@@ -104,7 +104,7 @@ func (e *listener) noteClaimed(rows []row.Row) {
 	}
 }
 
-// claimedAt is the earliest moment at which the process may have decided to run a task.
+// claimedAt is the earliest moment when the process may have decided to run a task.
 func (e *listener) claimedAt(id int64) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()

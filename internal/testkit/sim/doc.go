@@ -5,8 +5,8 @@
 // decide from it whether the invariants held.
 //
 // A seed fixes the workload, the faults, the delays, the clocks and the moments of crashes: each decision is a function
-// of the seed, of what it is about, and of a number. No two goroutines draw from one generator. Go does not fix in
-// which order goroutines run, so a seed that failed may pass the next time. The journal of the failure stays.
+// of the seed, of what it is about, and of a number. No two goroutines draw from one generator. Go does not fix the
+// order of goroutines, so a seed that failed may pass the next time. The journal of the failure stays.
 //
 // A run has two phases. While the faults last, anything may happen. Then everything is repaired, and all that is due
 // has to be done within its bounds.

@@ -214,7 +214,7 @@ func (w *world) alive() []*life {
 	return slices.Clone(w.lives)
 }
 
-// anyLife picks one of the lives that take part, with its engine: nil when there is none, or when it is starting.
+// anyLife picks one of the lives that take part, with its engine: nil without a life, or while its engine is starting.
 func (w *world) anyLife(d draw) (*life, *engine.Engine) {
 	lives := w.alive()
 	if len(lives) == 0 {

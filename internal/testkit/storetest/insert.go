@@ -12,7 +12,7 @@ import (
 )
 
 var insertTests = []test{
-	{"Every column comes back as it was saved, and the rest is that of a new task", everyColumnComesBack},
+	{"Every column comes back as it was saved, and the rest is as in a new task", everyColumnComesBack},
 	{"Rows of a batch that differ in one column come back", neighboursComeBack},
 	{"Extreme values come back as they were saved", extremesComeBack},
 	{"Bodies come back byte by byte", bodiesComeBack},

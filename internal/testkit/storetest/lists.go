@@ -47,7 +47,7 @@ var listTests = []test{
 			}
 		}
 	}},
-	{"The newest rows are those of the largest ids", func(t *tester) {
+	{"The newest rows have the largest ids", func(t *tester) {
 		t.insertTasks(plain, 7, math.MaxInt64-1, 9)
 		t.newest(math.MaxInt64, 2, math.MaxInt64-1, 9)
 		t.newest(9, 2, 7)
@@ -130,7 +130,7 @@ var listTests = []test{
 		found, err := t.store.Failures(t.Context(), []int64{3, 2, 1, 9})
 		t.must(err)
 		if len(found) != 3 {
-			t.Fatalf("got %+v, want those of three rows", found)
+			t.Fatalf("got %+v, want three rows", found)
 		}
 		for i, want := range []string{"boom\nstack", long[:row.FailureSize], ""} {
 			r := t.get(int64(i + 1))

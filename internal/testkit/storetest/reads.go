@@ -67,14 +67,14 @@ func (t *tester) expires(limit int, want ...int64) {
 }
 
 var statesTests = []test{
-	{"States are those of the rows, and missing rows are left out", func(t *tester) {
+	{"States are as in the rows, and missing rows are left out", func(t *tester) {
 		t.insert(t.task(1))
 		t.take(t.task(2))
 		t.insertAs(t.task(3), row.Cancelled, t.start)
 		states, err := t.store.States(t.Context(), []int64{3, 9, 1, 2})
 		t.must(err)
 		if len(states) != 3 {
-			t.Fatalf("got %d states, want those of three rows", len(states))
+			t.Fatalf("got %d states, want three rows", len(states))
 		}
 		for _, s := range states {
 			t.holds(s, t.get(s.ID))

@@ -66,7 +66,7 @@ var renewTests = []test{
 			states[s.ID] = s
 		}
 		if len(states) != 5 {
-			t.Fatalf("got %d states, want those of the five rows that exist", len(states))
+			t.Fatalf("got %d states, want the five rows that exist", len(states))
 		}
 		for _, r := range before {
 			t.unchanged(r)
@@ -110,7 +110,7 @@ func (t *tester) renew(leases ...row.Lease) []row.State {
 	return states
 }
 
-// holds fails the test when the state is not that of the row.
+// holds fails the test when the state differs from the row.
 func (t *tester) holds(got row.State, r row.Row) {
 	t.Helper()
 	want := row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}

@@ -34,7 +34,7 @@ var rollupTests = []test{
 		t.putsRollups()
 		t.hasRollups(row.SpanMinute, nil, begin, begin+1, other, second)
 	}},
-	{"Rollups are those of a span, of tags and of a time, in order", func(t *tester) {
+	{"Rollups are read by span, tags and time, in order", func(t *tester) {
 		begin, minute := row.SpanHour.Begin(t.start), row.Time(60_000_000)
 		at := func(span row.RollupSpan, begin row.Time, tag, node string) row.Rollup {
 			return row.Rollup{Span: span, Begin: begin, Tag: tag, Node: node, Completed: 1}

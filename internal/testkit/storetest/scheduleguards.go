@@ -27,7 +27,7 @@ func eachGuardRefusesAll(t *tester) {
 	before := t.everything()
 	for what, f := range map[string]struct {
 		spoil func(d []row.Decision)
-		want  row.Class // of the error; unknown: there is none
+		want  row.Class // of the error; unknown: no error
 	}{
 		"version": {spoil: func(d []row.Decision) { d[1].Schedule.Version = 1 }},
 		"version of a definition": {spoil: func(d []row.Decision) {

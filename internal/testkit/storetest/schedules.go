@@ -28,7 +28,7 @@ var scheduleTests = []test{
 		full.Name, full.Version = "a", 2
 		t.hasSchedule(full)
 	}},
-	{"A schedule is deleted with its runs, and leaves those of others", func(t *tester) {
+	{"A schedule is deleted with its runs, and leaves the runs of others", func(t *tester) {
 		t.decides(newSchedule(1, "a", t.tick(1), t.tick(2)), newSchedule(2, "b", t.tick(1)))
 		ended := t.tick(1)
 		ended.Outcome = row.OutcomeCancelled
@@ -234,7 +234,7 @@ func (t *tester) names(f row.ScheduleFilter, want ...string) {
 	}
 }
 
-// hasSchedule wants that schedule stored, but for the times at which the store wrote it.
+// hasSchedule wants that schedule stored, but for the times of the writes.
 func (t *tester) hasSchedule(want row.Schedule) {
 	t.Helper()
 	found := t.schedules(row.ScheduleFilter{Names: []string{want.Name}})

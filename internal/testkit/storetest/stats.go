@@ -28,7 +28,7 @@ var statsTests = []test{
 			t.Errorf("of executing rows %v, %v", executing, err)
 		}
 	}},
-	{"Lateness is that of the newest completed rows of each tag", func(t *tester) {
+	{"Lateness comes from the newest completed rows of each tag", func(t *tester) {
 		for id := range int64(6) {
 			t.finish(id+1, "a", row.Completed, time.Duration(id)*time.Millisecond)
 		}

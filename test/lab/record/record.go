@@ -103,8 +103,8 @@ func (r Record[Line]) fill(document, tables string) (string, error) {
 	return before + begin + "\n" + tables + "\n" + end + after, nil
 }
 
-// UpperBound is the rule of three: of n things of which none has failed, at most 3/n fail, with 95 % certainty. It is
-// empty where one has.
+// UpperBound is the rule of three: when none of n things has failed, at most 3/n fail, with 95 % certainty. It is empty
+// where one has.
 func UpperBound(failed, n int, what string) string {
 	if failed > 0 || n == 0 {
 		return ""

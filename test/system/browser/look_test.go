@@ -256,7 +256,7 @@ func (b *tab) unfold(open bool) {
 		fmt.Sprintf(`document.querySelectorAll("main details").forEach((d) => { d.open = %t })`, open)))
 }
 
-// axe returns axe-core. It is fetched when tests run: its licence is not that of this repository.
+// axe returns axe-core. It is fetched when tests run: its licence is not this repository's.
 func axe(t *testing.T) string {
 	t.Helper()
 	const integrity = "sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="

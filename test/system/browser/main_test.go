@@ -1,4 +1,4 @@
-// Package browser tests the dashboard in a real browser: how it looks, for whom it works, and what it does beside a
+// Package browser tests the dashboard in a real browser: how it looks, who can use it, and what it does beside a
 // database that comes and goes.
 package browser
 

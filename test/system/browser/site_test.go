@@ -73,7 +73,7 @@ func (s *site) as(t *testing.T, o dashboard.Options) *site {
 	return &site{Scheduler: s.Scheduler, pages: pages, url: server.URL + "/", ids: s.ids, runs: s.runs}
 }
 
-// run does as the body of a task says. A failure says the same in lines of which lists show the first.
+// run does as the body of a task says. A failure says the same in lines; lists show the first one.
 func (s *site) run(ctx context.Context, task *delaytask.Task) error {
 	switch body := string(task.Body); {
 	case strings.HasPrefix(body, "fail ") && !s.mended.Load():
@@ -225,7 +225,7 @@ func (s *site) await(t *testing.T, name string, status delaytask.Status) {
 	})
 }
 
-// path puts ids into a path: {failed} is that of a failed task.
+// path puts ids into a path: {failed} is the id of a failed task.
 func (s *site) path(path string) string {
 	var pairs []string
 	for name, id := range s.ids {

@@ -35,7 +35,7 @@ type tab struct {
 	refreshes, unchanged atomic.Int64 // how many were asked for, and how many of them answered with 304
 }
 
-// open opens a tab. Settings are those of the person who looks, such as theme=dark.
+// open opens a tab. Settings are the viewer's, such as theme=dark.
 func open(t *testing.T, root string, settings ...string) *tab {
 	t.Helper()
 	if browser == nil {

@@ -3,7 +3,7 @@
 //
 //	chaos -for 60s -seed 7               a run on MariaDB, with a private server that it kills
 //	chaos -for 10m -server mysql -record the same on MySQL, and a line in test/lab/results/reliability.jsonl
-//	chaos -server galera                 on three members (or group, or primary: a group of which one is written)
+//	chaos -server galera                 on three members (or group, or primary: a group that writes to one)
 //	chaos report                         make the tables of test/lab/results/reliability.md from those lines
 //
 // Run it by go -C test/system run ./chaos.

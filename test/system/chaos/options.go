@@ -14,7 +14,7 @@ import (
 )
 
 type options struct {
-	span    time.Duration // in which faults happen
+	span    time.Duration // of the faults
 	seed    uint64
 	server  dbtest.Kind
 	single  bool // of a group one member, the primary, is written
@@ -117,7 +117,7 @@ func bearable(server dbtest.Kind) int {
 	return 150
 }
 
-// primary names a group of which processes follow the primary.
+// primary names a group whose primary the processes follow.
 const primary = "primary"
 
 func (o *options) kind() string {

@@ -196,7 +196,7 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	return s.schedules
 }
 
-// record appends the line, also that of a run with violations, and brings the document up to date.
+// record appends the line, also for a run with violations, and brings the document up to date.
 func (s *stage) record(line ledger.Line) error {
 	if !s.opts.record {
 		return nil

@@ -18,7 +18,7 @@ import (
 // hasSchedules reports whether the run has some. A run of chosen faults has none, and older programs know none.
 func (o options) hasSchedules() bool { return o.only == "" && o.old == "" }
 
-// periods are those of the schedules, in seconds. The names end with them.
+// periods are the periods of the schedules, in seconds. The names end with them.
 var periods = []int{1, 2, 3, 5}
 
 func (s *stage) saveSchedules(ctx context.Context, to *scheduler.Scheduler) error {

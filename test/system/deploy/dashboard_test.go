@@ -13,13 +13,13 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-const variable = "${datasource}" // by which an operator chooses a Prometheus
+const variable = "${datasource}" // an operator chooses a Prometheus by it
 
 // schema is the form of a dashboard that each version of Grafana imports. Of its successor older ones know nothing.
 type schema = dashboard.Dashboard //nolint:staticcheck // see above
 
 // loadDashboard decodes the dashboard by Grafana's schema. A field that the schema does not have fails the test. It
-// returns the panels with it, also those of collapsed rows.
+// returns the panels with it, also the panels of collapsed rows.
 func loadDashboard(t *testing.T) (d schema, panels []dashboard.Panel) {
 	t.Helper()
 	plugins.RegisterDefaultPlugins()

@@ -29,7 +29,7 @@ func loadRules(t *testing.T) (all []rule) {
 	return all
 }
 
-// An alert without a test in which it fires may never fire. In the test of a healthy service none does.
+// An alert that fires in no test may never fire. In the test of a healthy service none does.
 func TestEachAlertIsTestedAndDescribed(t *testing.T) {
 	var want []string
 	for _, r := range loadRules(t) {

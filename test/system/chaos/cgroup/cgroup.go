@@ -93,7 +93,8 @@ func (g *Group) Close() error {
 	}
 }
 
-// Count reads a named number from a file of the group, which has one a line. It returns 0 when there is none.
+// Count reads a named number from a file of the group, which has one a line. It returns 0 when the file has no such
+// number.
 func (g *Group) Count(file, name string) (int64, error) {
 	text, err := os.ReadFile(filepath.Join(g.path, file))
 	if err != nil {

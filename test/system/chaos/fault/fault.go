@@ -181,7 +181,7 @@ func drawn(kinds []Kind, r *rand.Rand) Kind {
 const beginsIn = 75 * time.Second
 
 // happen lets one fault begin and end, and notes both. The end of ctx shortens the fault, and interrupts no statement:
-// that would close the connection on which the fault has to be ended.
+// that would close the connection that has to end the fault.
 func (s *Injector) happen(ctx context.Context, op string, k Kind, r *rand.Rand) error {
 	note := func(e journal.Event) error {
 		e.Node, e.Op, e.Detail = "injector", op, k.Name

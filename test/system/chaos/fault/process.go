@@ -229,7 +229,7 @@ func burst(ctx context.Context, w *World, s *fleet.Slot) (Residue, End, error) {
 	return Residue{}, nil, ErrNothing
 }
 
-// dueAtOnce returns some of the tasks that are due in the moment in which most are, and how many there are.
+// dueAtOnce returns some of the tasks that are due in the fullest moment, and how many there are.
 func dueAtOnce(ctx context.Context, w *World) (ids []int64, all int, err error) {
 	const query = "SELECT id, most.n FROM delay_task_message JOIN (" +
 		"SELECT due_time AS at, COUNT(*) AS n FROM delay_task_message WHERE status = 0 GROUP BY due_time" +

@@ -118,7 +118,7 @@ func (s *Slot) begin(ctx context.Context) bool {
 	o := s.order
 	o.Name = fmt.Sprintf("%s.%d", s.Name, s.lives)
 	if s.lives > 1 {
-		o.Poisons = 0 // those of the first life are enough
+		o.Poisons = 0 // the first life has enough
 	}
 	o.Seed += uint64(s.lives) << 32
 	o.Journal = filepath.Join(s.fleet.Dir, o.Name+".journal")
@@ -148,7 +148,7 @@ func (s *Slot) abandon() {
 // Life is the name of the process that has the place now.
 func (s *Slot) Life() string { return s.current().name }
 
-// Log is the file to which all processes of the place write.
+// Log is the file that all processes of the place write to.
 func (s *Slot) Log() string { return filepath.Join(s.fleet.Dir, s.Name+".log") }
 
 // Pid is the number of the process that has the place now, 0 when it could not be started.

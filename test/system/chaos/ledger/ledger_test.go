@@ -39,7 +39,7 @@ func TestOnlyRunsOfTheLastCodeAreAddedUp(t *testing.T) {
 		}
 	}
 	if broken := Tables([]Line{line("new", 1000, 1)}); !strings.Contains(broken, "| 1 accepted and lost | 1 |  |") {
-		t.Errorf("a zero's bound beside what is none:\n%s", broken)
+		t.Errorf("a zero's bound beside another number:\n%s", broken)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/test/lab/record"
 )
 
-// Tables are those of test/lab/results/reliability.md: the runs of the code of the last line, added up. What came
-// before the last change of engine or store is left out.
+// Tables makes the tables of test/lab/results/reliability.md: the runs of the code of the last line, added up. What
+// came before the last change of engine or store is left out.
 func Tables(lines []Line) string {
 	if len(lines) == 0 {
 		return none

@@ -50,7 +50,7 @@ func (p packet) refuses() bool { return len(p) > headSize && p[headSize] == repl
 // Kind tells statements apart as far as faults do.
 type Kind string
 
-// The statements of which a reply or a request can be lost.
+// The statements that can lose their reply or their request.
 const (
 	Insert Kind = "insert" // saves tasks
 	Claim  Kind = "claim"
@@ -80,7 +80,7 @@ func kindOf(statement string) Kind {
 	}
 }
 
-// ids of tasks have 63 bits, the highest of which hold the time: 18 or 19 digits.
+// ids of tasks have 63 bits, and the highest hold the time: 18 or 19 digits.
 var ids = regexp.MustCompile(`\b[1-9][0-9]{17,18}\b`)
 
 // maxIDs is how many ids of a statement are noted: enough to find its rows again.

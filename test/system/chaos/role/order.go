@@ -35,7 +35,7 @@ type Order struct {
 	Seed    uint64 `json:"seed"`
 	Share   int    `json:"share"` // of so many tasks one has its history recorded
 
-	Ahead time.Duration `json:"ahead"` // of the database's clock, by which expected times are noted
+	Ahead time.Duration `json:"ahead"` // of the database's clock; expected times are noted by it
 
 	Tags []string `json:"tags"` // of workers
 
@@ -66,7 +66,7 @@ const MaxAttempts = 4
 // that end their process. The worker that lives through the run does not serve it.
 var Tags = []string{"chaos.quick", "chaos.slow", "chaos.bad", "chaos.deadly"}
 
-// TickTag is that of the runs of schedules. Only the table tells of them.
+// TickTag is the tag of the runs of schedules. Only the table tells of them.
 const TickTag = "chaos.tick"
 
 // Harmless are the tags whose tasks leave their process alone.
@@ -121,7 +121,7 @@ func tellState(ctx context.Context, n *child.Narrator) {
 	}
 }
 
-// nodeName is that of all processes, as after a careless deploy.
+// nodeName is the name of all processes, as after a careless deploy.
 const nodeName = "chaos"
 
 // openEvery is how often a process tries to begin while the database is away.

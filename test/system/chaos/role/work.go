@@ -107,7 +107,7 @@ func (w *worker) process(ctx context.Context, task *delaytask.Task) error {
 	return err
 }
 
-// The points at which a worker ends itself.
+// The points where a worker ends itself.
 const (
 	KillAfterClaim   = "kill after claim"
 	KillBeforeSettle = "kill before settle"
