@@ -65,7 +65,7 @@
 //
 // # Times
 //
-// All times are those of the database's clock, in UTC. The clocks of the machines that run tasks are not trusted.
+// All times come from the database's clock, in UTC. The clocks of the machines that run tasks are not trusted.
 //
 // # Testing
 //

@@ -138,7 +138,7 @@ var (
 	ErrOverloaded = errors.New("delaytask: too much is asked for at once; slow down and try again")
 )
 
-// Causes with which a processor's context ends, as context.Cause returns them. Losing the lease is [ErrLeaseLost].
+// The causes that end a processor's context, as context.Cause returns them. Losing the lease is [ErrLeaseLost].
 var (
 	// ErrTimeout is the cause when the attempt's timeout has passed.
 	ErrTimeout = errors.New("delaytask: the attempt's timeout has passed")
@@ -150,7 +150,7 @@ var (
 
 // DuplicateError says which unfinished task carries the key. It Is [ErrDuplicate].
 type DuplicateError struct {
-	ID int64 // the existing task; 0 when the caller's transaction reads a state in which it does not exist yet
+	ID int64 // the existing task; 0 when the caller's transaction does not see it yet
 }
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf("%v (task %d)", ErrDuplicate, e.ID) }
@@ -188,7 +188,7 @@ func (e *BatchError) Error() string { return fmt.Sprintf("task %d of the batch: 
 
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// ChunkError names the task for which the chunk of another one was refused. It Is [ErrChunkRefused].
+// ChunkError names the task that made the database refuse a chunk, and another task with it. It Is [ErrChunkRefused].
 type ChunkError struct {
 	Index int   // of the refused task in the bulk save
 	Err   error // why it was refused

@@ -128,7 +128,7 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	}
 }
 
-// ConflictMode says what a save does when an unfinished task carries its key. The texts are those of the service.
+// ConflictMode says what a save does when an unfinished task carries its key. The service uses the same texts.
 type ConflictMode string
 
 // The modes of [WithOnConflict]. Times are due times.

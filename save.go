@@ -95,9 +95,9 @@ const (
 	maxHeaders  = 16 << 10 // bytes as JSON
 	minTTR      = time.Second
 
-	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong
-	// to an application, as they are stored. Those of scheduleKeys belong to runs of schedules. A caller's key must
-	// never meet one.
+	// Stored keys begin with reservedKeys when the task's id is unique over all tags, with appKeys when the task
+	// belongs to an application, and with scheduleKeys when it is the run of a schedule. A caller's key must never meet
+	// one.
 	reservedKeys = "s3:"
 	appKeys      = "delaytask-app:"
 	scheduleKeys = "schedule:"

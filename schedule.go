@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Overlap says what happens to a tick that falls due while as many runs of its schedule are open as may be. The texts
-// are those of the service.
+// Overlap says what happens to a tick that falls due while as many runs of its schedule are open as may be. The service
+// uses the same texts.
 type Overlap string
 
 // The values of [WithOverlap]. A run is open from when it is planted until it ends.
@@ -20,8 +20,8 @@ const (
 	OverlapAllow    Overlap = "allow"     // the tick runs beside the open ones, up to WithMaxOpen
 )
 
-// Missed says what happens to ticks that no process has decided in time, as after an outage. The texts are those of the
-// service.
+// Missed says what happens to ticks that no process has decided in time, as after an outage. The service uses the same
+// texts.
 type Missed string
 
 // The values of [WithMissed].
@@ -188,7 +188,7 @@ func ValidScheduleName(name string) bool {
 	return len(name) <= maxScheduleName && ValidTag(name) && !strings.Contains(name, "/backfill/")
 }
 
-// ScheduledRun says which tick of which schedule a task is the run of. Times are in UTC, and zero where there is none.
+// ScheduledRun says which tick of which schedule a task is the run of. Times are in UTC, and zero where not set.
 //
 // Work on what has come since LastSuccess, up to Tick, leaves no hole after ticks that did not run.
 type ScheduledRun struct {
@@ -223,7 +223,7 @@ const (
 	ScheduleRetired ScheduleState = "retired" // no program declares it any more; deleted after 30 days
 )
 
-// Schedule is a schedule as it is stored. Times are in UTC, and zero where there is none.
+// Schedule is a schedule as it is stored. Times are in UTC, and zero where not set.
 type Schedule struct {
 	ID       int64
 	Name     string
@@ -277,7 +277,7 @@ const (
 	OutcomeUnknown   Outcome = "unknown" // its task was deleted before its end was seen
 )
 
-// ScheduleTick is what became of a tick, or of several in a row. Times are in UTC, and zero where there is none.
+// ScheduleTick is what became of a tick, or of several in a row. Times are in UTC, and zero where not set.
 type ScheduleTick struct {
 	Tick    time.Time
 	Until   time.Time // the last tick that it is about

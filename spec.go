@@ -34,7 +34,7 @@ type Spec struct {
 
 // DST says what a clock change does to a local time that does not exist, and to one that comes twice. It is for cron
 // lines with chosen hours and for single local times. A cron line for all hours follows the hours that really pass, as
-// "@every" does. The texts are those of the service.
+// "@every" does. The service uses the same texts.
 type DST string
 
 // The rules for clock changes.

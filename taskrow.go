@@ -93,12 +93,12 @@ type Filter struct {
 	Bodies    bool   // read the bodies too
 }
 
-// Order is that of a list of tasks.
+// Order says how a list of tasks is sorted.
 type Order string
 
 // The orders. By due time a list needs a Status or a Tag. A list with a Key has one order: the unfinished task, then
-// the newest. Without an Order a list of unfinished tasks is by due time, that of finished tasks or of a tag has the
-// latest first, and one of all tasks the newest.
+// the newest. Without an Order, unfinished tasks come by due time, finished tasks and the tasks of a tag with the
+// latest first, and all tasks with the newest first.
 const (
 	OrderDue    Order = "due"  // by due time, the earliest first; finished tasks by when they finished
 	OrderLatest Order = "-due" // the latest first

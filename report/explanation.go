@@ -35,6 +35,6 @@ type Explanation struct {
 type ScheduleExplanation struct {
 	Schedule delaytask.Schedule
 	Tick     time.Time              // which tick was asked about; zero: the schedule
-	History  delaytask.ScheduleTick // the row of the history about it; zero where there is none
+	History  delaytask.ScheduleTick // the row of the history about it; zero without one
 	Text     string
 }

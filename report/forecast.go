@@ -40,7 +40,7 @@ type Forecast struct {
 	Start time.Time     // of the first step, which has begun: a multiple of Step in UTC, at most At
 	Step  time.Duration // length of a step
 	Steps int
-	Tags  []TagForecast // sorted; tags of which nothing is or falls due are left out
+	Tags  []TagForecast // sorted; tags without due tasks are left out
 	// LeftOut says that there are more tags or schedules than a forecast reads. The tags with the earliest due times
 	// are in it.
 	LeftOut bool

@@ -41,7 +41,7 @@ type OverviewFilter struct {
 	// Sees reports whether the viewer may see the tag. Other tags are in no list, sum or finding. With it there are
 	// neither locks nor stacks, because these may be about any tag. Default: the viewer sees everything.
 	Sees func(tag string) bool
-	// Errors reports whether the viewer may see errors of tasks of the tag. Default: those of each tag that it sees.
+	// Errors reports whether the viewer may see errors of tasks of the tag. Default: it may for each tag that it sees.
 	Errors func(tag string) bool
 }
 
@@ -77,7 +77,7 @@ type TagOverview struct {
 	Nodes       []NodeRef // live processes that serve the tag
 
 	// What follows is of the last hour.
-	Started       int64         // first attempts, of which the lateness is
+	Started       int64         // first attempts; their lateness follows
 	P50, P99, Max time.Duration // how late they started; P50 and P99 are near the real ones
 	LastHour      []HourStep    // [OverviewSteps] of them, or none where the part is missing
 
@@ -147,7 +147,7 @@ type OverviewPart string
 const (
 	PartCounts   OverviewPart = "counts"   // Counts, Executing, and what is behind the retention
 	PartDue      OverviewPart = "due"      // what is overdue, and what falls due within a minute
-	PartLeases   OverviewPart = "leases"   // leases that are over, and those of silent processes
+	PartLeases   OverviewPart = "leases"   // leases that are over, and leases of silent processes
 	PartFailures OverviewPart = "failures" // what fails
 	PartHistory  OverviewPart = "history"  // the last hour and the last minute
 	PartForecast OverviewPart = "forecast" // the next hour

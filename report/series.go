@@ -22,7 +22,7 @@ const OtherTags = "(other)"
 type Series struct {
 	Span     time.Duration // of each point: a minute or an hour
 	From, To time.Time
-	Points   []SeriesPoint // in order; spans of which nothing was counted are left out
+	Points   []SeriesPoint // in order; spans without counts are left out
 	Marks    []SeriesMark  // in order
 }
 
@@ -34,7 +34,7 @@ type SeriesPoint struct {
 	Failed    int64 // tasks that have failed for good
 	Lost      int64 // leases whose executor was gone; the tasks run again
 
-	Started       int64         // first attempts, of which the lateness is
+	Started       int64         // first attempts; their lateness follows
 	P50, P99, Max time.Duration // P50 and P99 are near the real ones, Max is exact to the microsecond
 }
 
@@ -53,7 +53,7 @@ type MarkKind string
 const (
 	MarkJoined   MarkKind = "joined"   // a node started
 	MarkLeft     MarkKind = "left"     // a node stopped
-	MarkLost     MarkKind = "lost"     // a node fell silent; the time is that of its last heartbeat
+	MarkLost     MarkKind = "lost"     // a node fell silent, at its last heartbeat
 	MarkPaused   MarkKind = "paused"   // a tag was paused
 	MarkResumed  MarkKind = "resumed"  // a tag was resumed
 	MarkFailover MarkKind = "failover" // another server of the database answers

@@ -18,13 +18,13 @@ type TagStats struct {
 	Tag           string
 	Counts        map[delaytask.Status]int64 // statuses without tasks are left out
 	Capped        []delaytask.Status         // whose count is a lower bound: there are more
-	OldestPending time.Time                  // smallest due time of its pending tasks; zero when there are none
+	OldestPending time.Time                  // smallest due time of its pending tasks; zero without pending tasks
 	Lateness      Lateness                   // of the newest completed tasks, at most 1,000
 	Served        bool                       // a live node runs its tasks
 	Paused        bool
 }
 
-// Lateness is how late the first attempts of completed tasks started. All is zero when there are none.
+// Lateness is how late the first attempts of completed tasks started. All is zero without such tasks.
 type Lateness struct {
 	Samples            int // completed tasks that it was taken of
 	P50, P95, P99, Max time.Duration

@@ -56,7 +56,7 @@ func (r *reader) countParts(
 	return tags, nil
 }
 
-// count counts the overdue rows of the tags and those of the first steps. It returns false when that takes too long.
+// count counts the overdue rows of the tags and the rows of the first steps. It returns false when that takes too long.
 func (r *reader) count(ctx context.Context, tags []string, steps int) (complete bool, err error) {
 	if r.left() <= 0 {
 		return false, nil
@@ -155,7 +155,7 @@ func (r *reader) countMore(ctx context.Context, tags []string, more map[string][
 	}
 }
 
-// alike returns how many of the first tags have more rows in the same cells, of which there may be so many together.
+// alike returns how many of the first tags have more rows in the same cells. Together they have at most so many cells.
 func alike(tags []string, more map[string][]int, cells int) int {
 	n := 1
 	for n < len(tags) && (n+1)*len(more[tags[0]]) <= cells && slices.Equal(more[tags[n]], more[tags[0]]) {

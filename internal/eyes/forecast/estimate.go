@@ -15,7 +15,7 @@ import (
 // size is about how many rows a tag has.
 type size struct{ overdue, later int64 }
 
-// sizes are those of tags.
+// sizes has a size for each tag.
 type sizes map[string]size
 
 func (s sizes) all(tag string) int64     { return s[tag].overdue + s[tag].later }

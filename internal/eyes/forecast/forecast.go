@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// bounds are those of one forecast.
+// bounds are how much one forecast may read.
 type bounds struct {
 	tags, schedules int
 	rows            int64 // that a server counts
@@ -104,8 +104,8 @@ func newReader(from Source, q Query, b bounds) *reader {
 	}
 }
 
-// tags returns the tags of which something is due before the end, those with the earliest due time if there are many. A
-// due time that is no moment hides those after it, so such a tag is among them.
+// tags returns the tags with rows that are due before the end; of many tags the ones with the earliest due times. A due
+// time that is no moment hides later ones, so such a tag is among them.
 func (r *reader) tags(ctx context.Context, only string) (tags []string, err error) {
 	oldest, err := r.Oldest(ctx, row.Pending)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *reader) tags(ctx context.Context, only string) (tags []string, err erro
 // left returns how long there still is to work.
 func (r *reader) left() time.Duration { return workLimit - time.Since(r.began) }
 
-// forecast returns what was read, without tags of which nothing falls due.
+// forecast returns what was read, without tags whose cells are all empty.
 func (r *reader) forecast() report.Forecast {
 	f := report.Forecast{
 		At: r.grid.Now.Std(), Start: r.grid.Start.Std(), Step: r.grid.Step, Steps: r.grid.Steps, LeftOut: r.leftOut,

@@ -36,7 +36,7 @@ func (r *reader) readTicks(ctx context.Context, only string) error {
 	return nil
 }
 
-// addTicks adds those of one schedule. Where they cannot be counted there may be more of each tag's cells.
+// addTicks adds the ticks of one schedule. Where they cannot be counted, each cell of the tag may have more.
 func (r *reader) addTicks(s *row.Schedule) {
 	counts, complete := ticksOf(s, r.grid.Cells()[1:])
 	if counts == nil && complete {

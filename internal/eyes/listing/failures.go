@@ -23,7 +23,7 @@ type Group struct {
 	Example     row.Failure
 }
 
-// Groups are those of failed tasks, the largest first.
+// Groups are groups of failed tasks, the largest first.
 type Groups struct {
 	Groups []Group
 	Looked int  // tasks that were looked at
@@ -101,7 +101,7 @@ func GroupID(f row.Failure) string {
 }
 
 // Masked is what the failure has in common with others, without secrets: with * in them they are not recognised. mask
-// masks those of a text of the tag.
+// masks the secrets in a text of the tag.
 func Masked(f row.Failure, mask func(tag, text string) string) string {
 	line, isCut := firstLine(f)
 	if !isCut {

@@ -18,7 +18,7 @@ type Store interface {
 	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
 }
 
-// Order is that of a list.
+// Order says how a list is sorted.
 type Order int
 
 // The orders that an index has.
@@ -68,7 +68,7 @@ const (
 	LookTime   = 100 * time.Millisecond
 )
 
-// mostMatched is how many rows are matched at once: those of the longest page, and whether there is one more.
+// mostMatched bounds one read: the longest page and one more row, which tells whether a page follows.
 const mostMatched = 1001
 
 // Statuses are all of them.

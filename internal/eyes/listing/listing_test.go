@@ -59,7 +59,7 @@ var statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Faile
 
 // What a list has, page by page, is what its query says in the simplest words.
 func TestPagesHaveWhatMatchesOnceAndInOrder(t *testing.T) {
-	synctest.Test(t, pagesHaveWhatMatches) // in which no time passes
+	synctest.Test(t, pagesHaveWhatMatches) // no time passes in it
 }
 
 func pagesHaveWhatMatches(t *testing.T) {
@@ -185,7 +185,7 @@ func TestAPageLooksAtRowsForABoundedTime(t *testing.T) {
 }
 
 func TestAPageLooksAtABoundedNumberOfRows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { looksAtABoundedNumberOfRows(t) }) // in which no time passes
+	synctest.Test(t, func(t *testing.T) { looksAtABoundedNumberOfRows(t) }) // no time passes in it
 }
 
 func looksAtABoundedNumberOfRows(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 }
 
 func TestCountsAreCapped(t *testing.T) {
-	synctest.Test(t, countsAreCapped) // in which no time passes
+	synctest.Test(t, countsAreCapped) // no time passes in it
 }
 
 func countsAreCapped(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type walk struct {
 	store  store.Lister
 	ahead  []row.Place // come before all others
-	newest bool        // all rows, the newest first; otherwise those of the spans
+	newest bool        // all rows, the newest first; otherwise the rows of the spans
 	below  int64       // with newest
 	spans  []*track
 	down   bool
@@ -23,7 +23,7 @@ type track struct {
 	span  row.Span
 	ahead []row.Place // read, and not handed out
 	over  bool        // nothing comes behind them
-	size  int         // of the next read: twice that of the one before, because a span that is read again has more
+	size  int         // of the next read: twice the last one's, because a span that is read again has more
 }
 
 const (
@@ -59,8 +59,7 @@ func (w *walk) next(ctx context.Context, n int) (places []row.Place, err error) 
 	return places, nil
 }
 
-// first returns the track whose next place comes first, nil when there is none. It is not known while a span has to be
-// read on.
+// first returns the track whose next place comes first, or nil. It is not known while a span has to be read on.
 func (w *walk) first() (first *track, known bool) {
 	for _, t := range w.spans {
 		switch {

@@ -20,7 +20,7 @@ type history struct {
 	tags        map[string]*tagHistory
 }
 
-// tagHistory is that of one tag.
+// tagHistory is the history of one tag.
 type tagHistory struct {
 	hour   row.Rollup
 	steps  []report.HourStep
@@ -120,8 +120,8 @@ func begun(minutes []row.Rollup, at func(row.Time) row.Time) []row.Rollup {
 	return minutes
 }
 
-// readPauses finds since when tags are paused, and by whom. The process that has paused one writes its mark within a
-// minute.
+// readPauses finds since when tags are paused, and who paused them. The process that has paused one writes its mark
+// within a minute.
 func (r *reading) readPauses(ctx context.Context, fresh bool) error {
 	var tags []string
 	for tag := range r.paused {

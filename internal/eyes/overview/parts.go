@@ -181,7 +181,7 @@ func (r *reading) readFailures(ctx context.Context) error {
 	return r.readErrors(ctx, spans, places)
 }
 
-// retrying returns the tags of which more attempts have failed than tasks were completed.
+// retrying returns the tags with more failed attempts than completed tasks.
 func (r *reading) retrying() (tags []string) {
 	h := r.cache.history.found
 	if h == nil {

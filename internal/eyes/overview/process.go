@@ -32,7 +32,7 @@ type Hanging struct {
 	Stack   string
 }
 
-// LockedFor is how long a transaction has been open that is worth a look. Those of delaytask take milliseconds.
+// LockedFor is how long a transaction has been open that is worth a look. delaytask's own take milliseconds.
 const LockedFor = 10 * time.Second
 
 // Lock is a transaction that is open for long and has locked rows.

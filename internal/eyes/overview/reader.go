@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	freshFor  = 5 * time.Second         // from the begin of a reading to that of the next
+	freshFor  = 5 * time.Second         // from the begin of a reading to the next one's
 	readLimit = 1900 * time.Millisecond // for a whole reading; a page waits for 2 s
 )
 
@@ -65,8 +65,8 @@ type Reading struct {
 }
 
 // Snapshot returns what was read last, unless that is older than 5 s. Then it reads, once for all callers. When that
-// fails, or takes longer than ctx, it returns the last snapshot and says so. When there is none it returns the error or
-// the cause of ctx. It returns [delaytask.ErrClosed] after Close.
+// fails, or takes longer than ctx, it returns the last snapshot and says so. Before the first snapshot it returns the
+// error or the cause of ctx. It returns [delaytask.ErrClosed] after Close.
 func (r *Reader) Snapshot(ctx context.Context) (Reading, error) {
 	done, err := r.begin()
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *slow) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken,
 	return s.Store.Expired(ctx, limit)
 }
 
-// quiet is a process of which nothing is to be told.
+// quiet is a process that has nothing to tell.
 func quiet() Process {
 	return Process{
 		Clock:   func() Clock { return Clock{Width: time.Millisecond} },

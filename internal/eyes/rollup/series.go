@@ -58,7 +58,7 @@ func Marks(rows []row.Rollup, tag string) (marks []row.Rollup) {
 	return marks
 }
 
-// Pause says since when a tag is paused, and by whom. It is zero where that is not known.
+// Pause says since when a tag is paused, and who paused it. It is zero where that is not known.
 type Pause struct {
 	Since row.Time
 	By    string

@@ -123,7 +123,7 @@ func (w *Writer) Close(ctx context.Context) {
 	w.Write(ctx)
 }
 
-// Mark notes what has happened to a node or a tag, and to which node. It is written with the next minute.
+// Mark notes what has happened to a node or a tag. It is written with the next minute.
 func (w *Writer) Mark(at row.Time, tag, node string, mark row.Mark) {
 	w.put(row.Rollup{Span: row.SpanMark, Begin: at, Tag: tag, Node: node, Mark: mark})
 }

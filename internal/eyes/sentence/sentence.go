@@ -19,7 +19,7 @@ type Sentence struct {
 // Of returns a sentence.
 func Of(code Code, args ...any) Sentence { return Sentence{code, args} }
 
-// Count is a number of which there may be more.
+// Count is a number, exact or a lower bound.
 type Count struct {
 	N       int64
 	AtLeast bool
