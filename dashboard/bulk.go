@@ -128,7 +128,7 @@ type runPage struct {
 	Link  string // the query of the tasks that it changes; "" where its process does not tell
 }
 
-// Status is that of the answer.
+// Status is the status of the answer.
 func (p runPage) Status() int {
 	if !p.Known {
 		return http.StatusNotFound

@@ -42,7 +42,7 @@ func highest(all []int64) (most int64) {
 type dueChart struct {
 	report.TagForecast
 	Sum     report.DueTasks
-	Bars    []dueBar // of steps in which something falls due
+	Bars    []dueBar // of the steps with due tasks
 	Wide    int      // how far the steps go
 	Most    report.DueTasks
 	Axis    []time.Time // at equal distances

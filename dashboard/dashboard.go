@@ -25,7 +25,7 @@ type Options struct {
 	// SignIn is where a reader without a user is sent, as a URL or relative to the dashboard. The path of the page is
 	// added as the parameter next. Default "": such requests are answered with 401.
 	SignIn string
-	// SignOut is where the form behind the user's name is sent by POST. Default "": there is none.
+	// SignOut is where the form behind the user's name is sent by POST. Default "": no form.
 	SignOut string
 	// ReadOnly takes all actions away from all users.
 	ReadOnly bool

@@ -17,7 +17,7 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// served lists the files that browsers get. Those of vendor are byte for byte what their projects publish.
+// served lists the files that browsers get. The files of vendor are byte for byte what their projects publish.
 var served = []string{
 	"style.css", "dashboard.js", "icon.svg",
 	"vendor/htmx.min.js", "vendor/idiomorph-ext.min.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css",

@@ -26,7 +26,7 @@ type tagLoad struct {
 	At   time.Time // of the peak
 }
 
-// spans are those of forecasts and of series, by their names in addresses.
+// spans are the spans of forecasts and of series, by their names in addresses.
 var spans = map[string]time.Duration{
 	"1h": report.ForecastHour, "24h": report.ForecastDay, "30d": report.ForecastMonth,
 }

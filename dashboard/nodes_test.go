@@ -40,7 +40,7 @@ func TestANodeShowsWhatItExecutes(t *testing.T) {
 	nodes, err := s.Nodes(t.Context())
 	servertest.OK(t, err)
 	self := nodes[0]
-	// Its name and pid were those of a process before it, which has left a task.
+	// A process before it had its name and pid, and has left a task.
 	stored := core.Of(s.Scheduler).Store()
 	servertest.OK(t, stored.Insert(t.Context(), nil, []row.Row{{
 		ID: 77, Tag: "order.lost", TTR: time.Minute, Expected: row.At(s.Now()), Due: row.At(s.Now()),

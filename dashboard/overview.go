@@ -33,7 +33,7 @@ type overview struct {
 	advice []insight.Advice // of each finding
 }
 
-// Status is that of the answer: a page whose database is away is shown, and says so.
+// Status is the status of the answer: a page whose database is away is shown, and says so.
 func (o overview) Status() int {
 	if o.Stale != "" {
 		return http.StatusServiceUnavailable
@@ -94,7 +94,7 @@ func (v *view) readOverview() (overview, error) {
 	return overview{found, advice}, err
 }
 
-// alarming are findings because of which tasks are late or lost now. The others can wait for the morning.
+// alarming are findings that make tasks late or lost now. The others can wait for the morning.
 var alarming = []report.FindingCode{
 	report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver, report.FindingRowsLocked,
 	report.FindingOverdue, report.FindingHanging, report.FindingFailing,

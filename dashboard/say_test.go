@@ -41,7 +41,7 @@ func TestSentencesAreOfOneLanguage(t *testing.T) {
 				other = form
 			}
 			if !slices.Equal(parameters(many), parameters(other)) {
-				t.Errorf("%s: the parameters of %q are not those of %q", code, form, english)
+				t.Errorf("%s: the parameters of %q differ from %q", code, form, english)
 			}
 		}
 	}

@@ -51,8 +51,8 @@ const (
 	barHeight    = 24
 )
 
-// seeSchedule returns a context in which a schedule of a tag that the user does not read is not there. The check is
-// made with what is read, not before.
+// seeSchedule returns a context that hides schedules of tags that the user may not read. The check is made with what is
+// read, not before.
 func (v *view) seeSchedule() context.Context {
 	return plan.WithGuard(v.r.Context(), func(tag string) error {
 		if !v.Caller.May(access.Read, tag) {
@@ -123,8 +123,8 @@ func (v *view) schedule() (any, error) {
 	return shown, nil
 }
 
-// instant reads a time of the query, which is zero where there is none. It returns the canonical address for a time of
-// the reader's zone, as a form sends it.
+// instant reads a time of the query, or zero. It returns the canonical address for a time of the reader's zone, as a
+// form sends it.
 func (v *view) instant(name string) (time.Time, error) {
 	text := v.r.URL.Query().Get(name)
 	if text == "" {

@@ -24,7 +24,7 @@ type schedulesPage struct {
 // listedSchedule is a schedule with what became of its newest run.
 type listedSchedule struct {
 	delaytask.Schedule
-	Last    delaytask.Status // of its newest run; "" when the task is deleted or there is none
+	Last    delaytask.Status // of its newest run; "" without one, or when its task is deleted
 	Ticks   []upcoming
 	Overdue bool
 	Waits   bool // Overdue, but only until the run before has ended
@@ -48,8 +48,8 @@ const (
 // dueSlack is how long after its time a tick may be undecided in a healthy system.
 const dueSlack = 5 * time.Second
 
-// schedules shows those of tags that the user may read. It reads on until the page is full: where it stopped, the next
-// one would have to begin at a name that the user may not see.
+// schedules shows the schedules of tags that the user may read. It reads on until the page is full: where it stopped,
+// the next one would have to begin at a name that the user may not see.
 func (v *view) schedules() (any, error) {
 	query := v.r.URL.Query()
 	shown := schedulesPage{

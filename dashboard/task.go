@@ -37,7 +37,7 @@ type attempt struct {
 	State delaytask.Status
 }
 
-// Forgotten is up to which attempt none is kept: a row keeps the last ten.
+// Forgotten is the last attempt that the row does not keep: it keeps the last ten.
 func (p taskPage) Forgotten() int {
 	if len(p.Attempts) == 0 {
 		return 0

@@ -10,8 +10,8 @@ import (
 type User struct {
 	Name string // stands in the audit log
 	Role Role
-	// Verbs are rights besides those of the role, as tokens of the service have them: read, bodies, change, observe,
-	// operate, schedule, audit, all.
+	// Verbs are rights beyond the role, as tokens of the service have them: read, bodies, change, observe, operate,
+	// schedule, audit, all.
 	Verbs []string
 	// Tags are those that the user sees: tags, beginnings of tags with a "*" at the end, or "*" for all.
 	Tags []string

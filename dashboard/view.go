@@ -17,7 +17,7 @@ type view struct {
 	*dashboard
 	settings
 	Caller access.Caller
-	Root   string // leads from the path of the page to that of the dashboard
+	Root   string // leads from the path of the page to the dashboard's
 	Path   string // of the page, from Root
 	Now    time.Time
 	Open   bool // no login protects the pages
@@ -91,7 +91,7 @@ type part struct {
 	Q any // more of it
 }
 
-// SignOut is where the form behind the user's name is sent, "" where there is none.
+// SignOut is where the form behind the user's name is sent, or "".
 func (v *view) SignOut() string {
 	if v.o.SignOut == "" {
 		return ""
@@ -99,7 +99,7 @@ func (v *view) SignOut() string {
 	return v.fromRoot(v.o.SignOut)
 }
 
-// Version is that of this program.
+// Version is the version of this program.
 func (*view) Version() string { return scheduler.Version }
 
 // Live is how often a page refreshes itself.

@@ -21,7 +21,7 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-// inMemory returns a site for a bubble, in which a database would have no place.
+// inMemory returns a site for a bubble, where a database has no place.
 func inMemory(t *testing.T, st store.Store) *site {
 	t.Helper()
 	cfg := scheduler.Config{Logger: slog.New(slog.DiscardHandler), Revision: time.Now()}
