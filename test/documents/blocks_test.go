@@ -16,6 +16,7 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/patch"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -44,6 +45,7 @@ var checks = map[string]func(block, *testing.T){
 	"json":    block.isRequest,
 	"mermaid": block.isDrawing,
 	"":        block.isDrawing,
+	"diff":    block.isCommitted,
 	"sh":      block.runs,
 	"sql":     block.isStatement,
 	"sqlite":  block.isStatement,
@@ -70,6 +72,9 @@ func TestEveryBlockOfThePagesWorks(t *testing.T) {
 }
 
 func (b block) isDrawing(*testing.T) {}
+
+// isCommitted leaves the block to TestEachCommitOfTheWalkPasses.
+func (b block) isCommitted(*testing.T) {}
 
 // isStatement leaves the block to TestEveryStatementOfTheDocumentsRuns.
 func (b block) isStatement(*testing.T) {}
@@ -108,13 +113,8 @@ func unindented(text string) string {
 // isProgram runs it in an empty folder, and ends it.
 func (b block) isProgram(t *testing.T) {
 	const dir = "test/documents/testdata/page"
-	source, overlay := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "overlay.json")
-	servertest.OK(t, os.WriteFile(source, []byte(b.text), 0o600))
-	there, err := filepath.Abs(filepath.Join(root, dir, "main.go"))
+	overlay, err := patch.Overlay(t.TempDir(), map[string]string{filepath.Join(root, dir, "main.go"): b.text})
 	servertest.OK(t, err)
-	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{there: source}})
-	servertest.OK(t, err)
-	servertest.OK(t, os.WriteFile(overlay, replaced, 0o600))
 	cmd := exec.Command(servertest.Build(t, "./"+dir, "-overlay", overlay))
 	cmd.Dir = t.TempDir()
 	p := servertest.Launch(t, cmd)

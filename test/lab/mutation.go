@@ -1,23 +1,22 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/testkit/patch"
 )
 
-// mutation is a way to break the code. Its patch names no file and its lines match at any indentation, so that it
-// survives when the code moves.
+// mutation is a way to break the code. It names no file.
 type mutation struct {
+	patch.Patch
 	name    string
 	breaks  string // what no longer holds with it, in a sentence
 	killers []killer
-	old     []string
-	new     []string
 }
 
 // killer is a test that notices the mutation, or several.
@@ -45,17 +44,11 @@ func parseMutation(name, text string) (m mutation, err error) {
 		case strings.HasPrefix(line, "says: ") && len(m.killers) > 0:
 			last := &m.killers[len(m.killers)-1]
 			last.says = append(last.says, strings.TrimPrefix(line, "says: "))
-		case strings.HasPrefix(line, " "):
-			m.old, m.new = append(m.old, line[1:]), append(m.new, line[1:])
-		case strings.HasPrefix(line, "-"):
-			m.old = append(m.old, line[1:])
-		case strings.HasPrefix(line, "+"):
-			m.new = append(m.new, line[1:])
-		case line != "":
+		case line != "" && !m.Add(line):
 			return m, fmt.Errorf("%s: no line of a patch: %q", name, line)
 		}
 	}
-	if m.breaks == "" || len(m.old) == 0 || slices.Equal(m.old, m.new) {
+	if m.breaks == "" || !m.Changes() {
 		return m, fmt.Errorf("%s: want a line that begins with breaks: and a change", name)
 	}
 	return m, nil
@@ -115,26 +108,18 @@ type mutated struct {
 // fit returns the one source that holds the lines of the patch.
 func (m *mutation) fit(sources []source) (b mutated, err error) {
 	for _, s := range sources {
-		for at := range s.lines {
-			if !m.fitsAt(s.lines[at:]) {
-				continue
-			}
-			if b.by != nil {
-				return b, fmt.Errorf("%s fits more than once: %s and %s", m.name, b.path, s.path)
-			}
-			b = mutated{s, slices.Concat(s.lines[:at], m.new, s.lines[at+len(m.old):])}
+		by, fits := m.Apply(s.lines)
+		if fits > 1 || fits == 1 && b.by != nil {
+			return b, fmt.Errorf("%s fits more than once: %s and %s", m.name, b.path, s.path)
+		}
+		if fits == 1 {
+			b = mutated{s, by}
 		}
 	}
 	if b.by == nil {
 		return b, fmt.Errorf("%s fits nowhere: its lines have changed", m.name)
 	}
 	return b, nil
-}
-
-func (m *mutation) fitsAt(lines []string) bool {
-	return len(lines) >= len(m.old) && slices.EqualFunc(lines[:len(m.old)], m.old, func(a, b string) bool {
-		return strings.TrimSpace(a) == strings.TrimSpace(b)
-	})
 }
 
 // overlay writes the file that a mutation changes, and what "go build -overlay" takes, into a folder.
@@ -155,19 +140,8 @@ func overlay(name, folder string) error {
 	if err != nil {
 		return err
 	}
-	path, err := filepath.Abs(s.path)
-	if err != nil {
-		return err
-	}
-	by := filepath.Join(folder, filepath.Base(path))
-	if err := write(by, s.by); err != nil {
-		return err
-	}
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: by}})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "overlay.json"), replace, 0o644)
+	_, err = patch.Overlay(folder, map[string]string{s.path: strings.Join(s.by, "\n")})
+	return err
 }
 
 func write(path string, lines []string) error {
