@@ -98,7 +98,7 @@ func backfill(ctx context.Context, s *scheduler.Scheduler, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.PauseSchedule(ctx, name, "only its past is of interest"); err != nil {
+	if err := s.PauseSchedule(ctx, name, delaytask.Reason("only its past is of interest")); err != nil {
 		return err
 	}
 	last := time.Now().Truncate(period)

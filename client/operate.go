@@ -6,16 +6,25 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
 
 // Pause stops all nodes from starting tasks of the tag, and the service from handing them out, within 2 s; what runs
-// goes on. Tasks that fall due meanwhile wait.
-func (c *Client) Pause(ctx context.Context, tag string) error { return c.operate(ctx, tag, "pause") }
+// goes on. Tasks that fall due meanwhile wait. It takes [delaytask.Reason].
+func (c *Client) Pause(ctx context.Context, tag string, opts ...delaytask.PauseOption) error {
+	pause, err := request.NewPause(opts...)
+	if err != nil {
+		return err
+	}
+	return c.operate(ctx, tag, "pause", wire.Pause(pause))
+}
 
 // Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
-func (c *Client) Resume(ctx context.Context, tag string) error { return c.operate(ctx, tag, "resume") }
+func (c *Client) Resume(ctx context.Context, tag string) error {
+	return c.operate(ctx, tag, "resume", nil)
+}
 
 // Wake tells all processes that rows of the tags may be due now or soon that they do not know of: after a program has
 // inserted them by SQL of its own. Up to 100 tags.
@@ -30,14 +39,15 @@ func (c *Client) Wake(ctx context.Context, tags ...string) error {
 	return nil
 }
 
-func (c *Client) operate(ctx context.Context, tag, op string) error {
+func (c *Client) operate(ctx context.Context, tag, op string, body any) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
 	if !delaytask.ValidTag(tag) {
 		return fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, tag)
 	}
-	r := &httpCall{method: http.MethodPost, path: "/v1/tags/" + wire.Segment(tag) + "/" + op, again: true}
+	r := &httpCall{method: http.MethodPost, path: "/v1/tags/" + wire.Segment(tag) + "/" + op, body: body,
+		again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s tag %s: %w", op, tag, err)
 	}

@@ -61,7 +61,7 @@ func finding(f *wire.Finding) report.Finding {
 func tagOverview(t *wire.TagOverview) report.TagOverview {
 	o := report.TagOverview{
 		Tag: t.Tag, Counts: map[delaytask.Status]int64{}, Overdue: dueTasks(t.Overdue), OldestDue: t.OldestDue.Std(),
-		Paused: t.Paused, PausedSince: t.PausedSince.Std(), PausedBy: t.PausedBy, Due: allDue(t.Due),
+		Paused: t.Paused, PausedSince: t.PausedSince.Std(), PausedBy: t.PausedBy, Reason: t.Reason, Due: allDue(t.Due),
 	}
 	for status, n := range t.Counts {
 		o.Counts[delaytask.Status(status)] = n

@@ -76,9 +76,13 @@ func (c *Client) ListSchedules(ctx context.Context, f delaytask.ScheduleFilter) 
 // PauseSchedule stops a schedule until [Client.ResumeSchedule]. A run that is planted and has not begun is withdrawn,
 // and one that executes goes on. Ticks of the pause do not count as missed. It returns [delaytask.ErrScheduleNotFound],
 // [delaytask.ErrScheduleState] for a schedule that has ended, and [ErrNoAnswer].
-func (c *Client) PauseSchedule(ctx context.Context, name, reason string) error {
+func (c *Client) PauseSchedule(ctx context.Context, name string, opts ...delaytask.PauseOption) error {
+	pause, err := request.NewPause(opts...)
+	if err != nil {
+		return err
+	}
 	return c.onSchedule(ctx, name, "pause", &httpCall{method: http.MethodPost, path: "/pause",
-		body: wire.SchedulePause{Reason: reason}, again: true})
+		body: wire.Pause(pause), again: true})
 }
 
 // ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns

@@ -31,7 +31,7 @@ func TestChinesePagesHaveNoEnglishSentence(t *testing.T) {
 		_, err = s.SaveSchedule(t.Context(), name, delaytask.Cron("30 2 * * *", "Europe/Berlin"), "books", "")
 		servertest.OK(t, err)
 	}
-	servertest.OK(t, s.PauseSchedule(t.Context(), "nightly", ""))
+	servertest.OK(t, s.PauseSchedule(t.Context(), "nightly"))
 
 	task, zh := fmt.Sprintf("/tasks/%d", waiting), []string{"Accept-Language", "zh-CN"}
 	for path, want := range map[string]string{

@@ -11,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -213,7 +212,7 @@ func (v *view) changeSchedule() (result, error) {
 	case verbShow:
 		return v.showScheduleBody(name)
 	case "pause":
-		err = v.operator.PauseSchedule(ctx, v.by(), name, operate.Reason(form.Get("reason")))
+		err = v.operator.PauseSchedule(ctx, v.by(), name, delaytask.Reason(form.Get("reason")))
 	case "resume":
 		err = v.operator.ResumeSchedule(ctx, v.by(), name)
 	case "reset":

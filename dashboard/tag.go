@@ -23,6 +23,7 @@ type tagPage struct {
 	Paused bool
 	Since  time.Time               // it is paused; zero where that is not known
 	By     string                  // who paused it; "" where that is not known
+	Reason string                  // of the pause
 	Nodes  []report.Node           // live ones that serve it
 	Here   *processor.Registration // what it was registered with in this process; nil where it was not
 	Counts []statusCount
@@ -76,7 +77,8 @@ func (v *view) tag() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := tagPage{Tag: tag, Span: name, Paused: paused[tag], Did: v.did.Get("did")}
+	state := paused[tag]
+	shown := tagPage{Tag: tag, Span: name, Paused: state.Paused, Reason: state.Reason, Did: v.did.Get("did")}
 	for _, n := range nodes {
 		if n.Alive && !n.Leaving && slices.Contains(n.Tags, tag) {
 			shown.Nodes = append(shown.Nodes, n)
@@ -290,7 +292,7 @@ func (v *view) changeTag() (result, error) {
 	err := errNoPage
 	switch valid := delaytask.ValidTag(tag); {
 	case valid && verb == "pause":
-		_, err = v.operator.PauseTag(v.r.Context(), v.by(), tag)
+		_, err = v.operator.PauseTag(v.r.Context(), v.by(), tag, delaytask.Reason(v.r.PostForm.Get("reason")))
 	case valid && verb == "resume":
 		_, err = v.operator.ResumeTag(v.r.Context(), v.by(), tag)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
 
@@ -31,7 +32,7 @@ func (v *view) tags() (any, error) {
 			return nil, err
 		}
 		for i := range found.Tags {
-			found.Tags[i].Paused = paused[found.Tags[i].Tag]
+			found.Tags[i].Paused = paused[found.Tags[i].Tag].Paused
 		}
 	}
 	shown := tagsPage{overview: found, Did: v.did.Get("did"), Tag: v.did.Get("tag")}
@@ -40,14 +41,14 @@ func (v *view) tags() (any, error) {
 }
 
 // paused reads which tags are paused.
-func (v *view) paused() (map[string]bool, error) {
+func (v *view) paused() (map[string]row.TagState, error) {
 	states, _, err := v.store.Tags(v.r.Context())
 	if err != nil {
 		return nil, err
 	}
-	paused := make(map[string]bool, len(states))
+	paused := make(map[string]row.TagState, len(states))
 	for _, s := range states {
-		paused[s.Tag] = s.Paused
+		paused[s.Tag] = s
 	}
 	return paused, nil
 }

@@ -98,6 +98,8 @@ func TestATagShowsHowItStands(t *testing.T) {
 	s.get("/tags/a%2Fb?span=30d").has(t, http.StatusOK, "--since 30d", "Lateness of the newest 10,000")
 	s.get("/tags/a%2Fb?span=2h").has(t, http.StatusBadRequest, "want 1h, 24h or 30d")
 	s.get("/tags/none").has(t, http.StatusOK, "Nothing is known of this tag", "delaytask save none")
+	servertest.OK(t, s.Pause(t.Context(), "a/b", delaytask.Reason("move token=secret17 <b>")))
+	s.get("/tags/a%2Fb").has(t, http.StatusOK, "move token=[delaytask-redacted] &lt;b&gt;")
 	s.get("/tags/no%20tag").has(t, http.StatusNotFound)
 	s.get("/load").has(t, http.StatusOK, "due within an hour", `<a class="row" href="tags/a%2Fb">`, "of schedules",
 		"delaytask forecast --span 1h")

@@ -206,7 +206,7 @@ func TestAWeekWithoutAnyProcess(t *testing.T) {
 		a.jitter = stored.NextDue.Sub(stored.NextTick)
 	}
 	s.RunDue(down)
-	mustOK(t, s.PauseSchedule(t.Context(), "paused", "by hand"))
+	mustOK(t, s.PauseSchedule(t.Context(), "paused", delaytask.Reason("by hand")))
 	s.Outage(back.Sub(down))
 	s.RunDue(end)
 	for name, a := range all {

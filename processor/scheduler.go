@@ -69,7 +69,7 @@ type Changer interface {
 		ctx context.Context, ref delaytask.Ref, body any, opts ...delaytask.ChangeOption,
 	) (delaytask.Status, error)
 	Retry(ctx context.Context, ref delaytask.Ref) error
-	Pause(ctx context.Context, tag string) error
+	Pause(ctx context.Context, tag string, opts ...delaytask.PauseOption) error
 	Resume(ctx context.Context, tag string) error
 }
 
@@ -94,7 +94,7 @@ type Schedules interface {
 	GetSchedule(ctx context.Context, name string) (delaytask.Schedule, error)
 	ListSchedules(ctx context.Context, f delaytask.ScheduleFilter) (delaytask.SchedulePage, error)
 	DeleteSchedule(ctx context.Context, name string) error
-	PauseSchedule(ctx context.Context, name, reason string) error
+	PauseSchedule(ctx context.Context, name string, opts ...delaytask.PauseOption) error
 	ResumeSchedule(ctx context.Context, name string) error
 	ResetSchedule(ctx context.Context, name string) error
 	SkipTick(ctx context.Context, name string) (tick time.Time, err error)

@@ -74,6 +74,7 @@ type TagOverview struct {
 	Paused      bool
 	PausedSince time.Time // zero where it is not known
 	PausedBy    string    // access token, or user@host of the command; "" where it is not known
+	Reason      string    // of the pause, "" where none was given
 	Nodes       []NodeRef // live processes that serve the tag
 
 	// What follows is of the last hour.

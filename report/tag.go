@@ -11,6 +11,7 @@ type TagState struct {
 	Tag    string
 	Served bool // a live node runs its tasks
 	Paused bool
+	Reason string // of the pause, "" where none was given
 }
 
 // TagStats is what there is of one tag.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/report"
 )
 
@@ -11,8 +12,10 @@ import (
 func (s *Scheduler) Tags(ctx context.Context) ([]report.TagState, error) { return s.core.Tags(ctx) }
 
 // Pause stops all nodes from starting tasks of the tag, within 2 s. Running tasks go on. Tasks that fall due meanwhile
-// wait.
-func (s *Scheduler) Pause(ctx context.Context, tag string) error { return s.core.Pause(ctx, tag) }
+// wait. It takes [delaytask.Reason].
+func (s *Scheduler) Pause(ctx context.Context, tag string, opts ...delaytask.PauseOption) error {
+	return s.core.Pause(ctx, tag, opts...)
+}
 
 // Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
 func (s *Scheduler) Resume(ctx context.Context, tag string) error { return s.core.Resume(ctx, tag) }

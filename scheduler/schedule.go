@@ -53,10 +53,10 @@ func (s *Scheduler) ListSchedules(ctx context.Context, f delaytask.ScheduleFilte
 }
 
 // PauseSchedule stops a schedule until [Scheduler.ResumeSchedule]. A run that is planted and has not begun is
-// withdrawn, and one that executes goes on. The reason is kept. Ticks of the pause do not count as missed. It returns
+// withdrawn, and one that executes goes on. Ticks of the pause do not count as missed. It returns
 // [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleState] for a schedule that has ended.
-func (s *Scheduler) PauseSchedule(ctx context.Context, name, reason string) error {
-	return s.core.PauseSchedule(ctx, name, reason)
+func (s *Scheduler) PauseSchedule(ctx context.Context, name string, opts ...delaytask.PauseOption) error {
+	return s.core.PauseSchedule(ctx, name, opts...)
 }
 
 // ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns

@@ -335,7 +335,7 @@ func (f *faces) on(a act) act {
 			a.may().tag, `{"url":"https://example.com/"}`)
 		servertest.OK(f.t, err)
 		if name == "{paused}" {
-			servertest.OK(f.t, f.tasks.PauseSchedule(f.t.Context(), s.Name, ""))
+			servertest.OK(f.t, f.tasks.PauseSchedule(f.t.Context(), s.Name))
 		}
 		names = append(names, name, s.Name)
 	}

@@ -6,23 +6,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
+	var reason string
 	cmd := &cobra.Command{
 		Use:   "pause TAG...",
 		Short: "Stop all nodes from starting tasks of a tag",
 		Long: `Stop all nodes from starting tasks of the tags, within 2 seconds. What runs goes on; tasks that fall due
 meanwhile wait. Tasks can be saved as before.`,
 		Example: `  delaytask pause mail.send
-  delaytask pause mail.send sms.send`,
+  delaytask pause mail.send sms.send --reason 'the provider is down'`,
 		RunE: func(cmd *cobra.Command, tags []string) error {
 			return a.setTags(cmd, tags, true, func(ctx context.Context, tag string) (bool, error) {
-				return a.operator.PauseTag(ctx, by(), tag)
+				return a.operator.PauseTag(ctx, by(), tag, delaytask.Reason(reason))
 			})
 		},
 	}
+	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")
+	noFiles(cmd, "reason")
 	return a.tagsCommand(cmd)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -69,7 +69,7 @@ func (a *app) schedulePauseCommand() *cobra.Command {
 the pause do not count as missed.`,
 		Example: "  delaytask schedule pause report.daily --reason 'the warehouse moves'",
 	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
-		err := a.operator.PauseSchedule(ctx, by(), to.Name, operate.Reason(reason))
+		err := a.operator.PauseSchedule(ctx, by(), to.Name, delaytask.Reason(reason))
 		return fmt.Sprintf("Paused %s.", to.Name), err
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")

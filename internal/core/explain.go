@@ -48,7 +48,8 @@ func (c *Core) explain(ctx context.Context, t *delaytask.TaskRow) (report.Reason
 		return "", nil, err
 	}
 	reason, text := explain.Pending(t, explain.Around{
-		Now: now.now.Std(), Paused: now.paused[t.Tag], Served: now.served[t.Tag], Locked: slices.Contains(locked, t.ID),
+		Now: now.now.Std(), Paused: now.paused[t.Tag].Paused, Served: now.served[t.Tag],
+		Locked: slices.Contains(locked, t.ID),
 	})
 	if refused { // the rest was read
 		text = append(text, sentence.Of(sentence.TaskLockUnknown))

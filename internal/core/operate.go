@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
@@ -21,30 +22,41 @@ func (c *Core) Tags(ctx context.Context) ([]report.TagState, error) {
 		return nil, err
 	}
 	known := maps.Clone(now.served)
-	maps.Copy(known, now.paused)
+	for tag := range now.paused {
+		known[tag] = now.served[tag]
+	}
 	tags := make([]report.TagState, 0, len(known))
 	for _, tag := range slices.Sorted(maps.Keys(known)) {
-		tags = append(tags, report.TagState{Tag: tag, Served: now.served[tag], Paused: now.paused[tag]})
+		tags = append(tags, report.TagState{Tag: tag, Served: now.served[tag], Paused: now.paused[tag].Paused,
+			Reason: now.paused[tag].Reason})
 	}
 	return tags, nil
 }
 
-func (c *Core) Pause(ctx context.Context, tag string) error {
-	return c.setPause(ctx, tag, "pause", c.engine.Pause)
+func (c *Core) Pause(ctx context.Context, tag string, opts ...delaytask.PauseOption) error {
+	pause, err := request.NewPause(opts...)
+	if err != nil {
+		return err
+	}
+	return c.onTag(ctx, tag, "pause", func(ctx context.Context, tag string) error {
+		return c.engine.Pause(ctx, tag, row.Shorten(pause.Reason, mostReason))
+	})
 }
+
+const mostReason = 1000
 
 func (c *Core) Resume(ctx context.Context, tag string) error {
-	return c.setPause(ctx, tag, "resume", c.engine.Resume)
+	return c.onTag(ctx, tag, "resume", c.engine.Resume)
 }
 
-func (c *Core) setPause(ctx context.Context, tag, op string, set func(context.Context, string) error) error {
+func (c *Core) onTag(ctx context.Context, tag, op string, do func(context.Context, string) error) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
 	if !delaytask.ValidTag(tag) {
 		return fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, tag)
 	}
-	if err := set(ctx, tag); err != nil {
+	if err := do(ctx, tag); err != nil {
 		return fmt.Errorf("%s tag %s: %w", op, tag, err)
 	}
 	return nil
@@ -112,7 +124,7 @@ func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= clust
 type clusterState struct {
 	now    row.Time
 	served map[string]bool // by a live node that is not leaving
-	paused map[string]bool
+	paused map[string]row.TagState
 }
 
 func (c *Core) clusterState(ctx context.Context) (clusterState, error) {
@@ -124,7 +136,7 @@ func (c *Core) clusterState(ctx context.Context) (clusterState, error) {
 	if err != nil {
 		return clusterState{}, fmt.Errorf("read the tags: %w", err)
 	}
-	now := clusterState{now: reading.Time, served: map[string]bool{}, paused: map[string]bool{}}
+	now := clusterState{now: reading.Time, served: map[string]bool{}, paused: map[string]row.TagState{}}
 	for _, n := range nodes {
 		if n.Leaving || !alive(n, reading.Time) {
 			continue
@@ -135,7 +147,7 @@ func (c *Core) clusterState(ctx context.Context) (clusterState, error) {
 	}
 	for _, t := range tags {
 		if t.Paused {
-			now.paused[t.Tag] = true
+			now.paused[t.Tag] = t
 		}
 	}
 	return now, nil

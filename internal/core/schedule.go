@@ -139,9 +139,13 @@ func (c *Core) ListSchedules(ctx context.Context, f delaytask.ScheduleFilter) (d
 	return page, nil
 }
 
-func (c *Core) PauseSchedule(ctx context.Context, name, reason string) error {
+func (c *Core) PauseSchedule(ctx context.Context, name string, opts ...delaytask.PauseOption) error {
+	pause, err := request.NewPause(opts...)
+	if err != nil {
+		return err
+	}
 	return c.changeSchedule(ctx, "pause", name, func(st decide.State) (row.Decision, error) {
-		return decide.Pause(st, reason)
+		return decide.Pause(st, pause.Reason)
 	})
 }
 

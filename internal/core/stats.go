@@ -29,7 +29,7 @@ func (c *Core) Stats(ctx context.Context) ([]report.TagStats, error) {
 	of := func(tag string) *report.TagStats {
 		if byTag[tag] == nil {
 			byTag[tag] = &report.TagStats{Tag: tag, Counts: map[delaytask.Status]int64{}, Served: now.served[tag],
-				Paused: now.paused[tag]}
+				Paused: now.paused[tag].Paused}
 		}
 		return byTag[tag]
 	}

@@ -213,12 +213,14 @@ func (e *Engine) Unregistered() {
 	}
 }
 
-// Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on.
-func (e *Engine) Pause(ctx context.Context, tag string) error { return e.arm.Tags.Set(ctx, tag, true) }
+// Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on. The reason is for people.
+func (e *Engine) Pause(ctx context.Context, tag, reason string) error {
+	return e.arm.Tags.Set(ctx, row.TagState{Tag: tag, Paused: true, Reason: reason})
+}
 
 // Resume ends a pause. Every node that sees it scans at once.
 func (e *Engine) Resume(ctx context.Context, tag string) error {
-	return e.arm.Tags.Set(ctx, tag, false)
+	return e.arm.Tags.Set(ctx, row.TagState{Tag: tag})
 }
 
 // Committed says that the caller's transactions that have saved or changed the tasks have ended. Their rows are looked

@@ -247,7 +247,7 @@ func TestLateStartSaysWhy(t *testing.T) {
 		},
 		"its tag is paused": func(w *world) (int64, row.LateReason) {
 			e := w.engine(w.store, serving{"a": nothing})
-			w.must(e.Pause(w.Context(), "a"))
+			w.must(e.Pause(w.Context(), "a", ""))
 			id := w.save(e, "a", 0)
 			time.Sleep(3 * time.Second)
 			w.must(e.Resume(w.Context(), "a"))

@@ -97,7 +97,7 @@ func TestNodesAndPausesAreMarked(t *testing.T) {
 		second := w.engine(w.store, tags, named("two"))
 		time.Sleep(time.Second)
 		command := w.idle(w.store, nil, named("command"))
-		w.must(command.Pause(w.Context(), "a"))
+		w.must(command.Pause(w.Context(), "a", ""))
 		time.Sleep(time.Second)
 		w.must(command.Resume(w.Context(), "a"))
 		w.must(command.Stop(w.Context()))

@@ -293,7 +293,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 func TestBacklogShowsWhatIsDueAndWaits(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing, "b": nothing})
-		w.must(e.Pause(w.Context(), "a"))
+		w.must(e.Pause(w.Context(), "a", ""))
 		ids := w.many(e, 5, "a", time.Second)
 		w.save(e, "a", time.Hour)
 		time.Sleep(time.Minute)

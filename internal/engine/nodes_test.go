@@ -56,7 +56,7 @@ func TestPauseAndResumeReachAllNodes(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		running := w.save(a, "p", 0)
 		time.Sleep(100 * time.Millisecond)
-		w.must(remote.Pause(w.Context(), "p"))
+		w.must(remote.Pause(w.Context(), "p", ""))
 		time.Sleep(2 * time.Second)
 		paused := []int64{
 			w.save(a, "p", 0),
@@ -97,7 +97,7 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 			for range 4 {
 				go e.arm.Tags.Refresh()
 			}
-			go func() { _ = e.Pause(w.Context(), "a") }()
+			go func() { _ = e.Pause(w.Context(), "a", "") }()
 			go func() { _ = e.Resume(w.Context(), "a") }()
 			synctest.Wait()
 			if i%200 == 0 {

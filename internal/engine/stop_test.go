@@ -223,7 +223,7 @@ func TestStartStopStress(t *testing.T) {
 				}
 				_, _ = e.Cancel(t.Context(), nil, control.Ref{ID: id}, false)
 			})
-			wg.Go(func() { _ = e.Pause(t.Context(), "b") })
+			wg.Go(func() { _ = e.Pause(t.Context(), "b", "") })
 			wg.Go(e.Registered)
 			if i > 3 {
 				wg.Go(func() {

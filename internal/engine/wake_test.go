@@ -166,7 +166,7 @@ func TestAResumeReachesAllNodesAtOnce(t *testing.T) {
 		remote := w.idle(w.store, nil, on(&net))
 		w.engine(w.store, serving{"a": nothing}, on(&net))
 		time.Sleep(3 * time.Second)
-		w.must(remote.Pause(w.Context(), "a"))
+		w.must(remote.Pause(w.Context(), "a", ""))
 		time.Sleep(50 * time.Millisecond)
 		id := w.save(remote, "a", 0)
 		time.Sleep(3 * time.Second)

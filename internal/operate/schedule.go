@@ -9,23 +9,9 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/schedules/plan"
 )
-
-// PauseOption is a setting of PauseTag and PauseSchedule.
-type PauseOption func(*pause)
-
-type pause struct{ reason string }
-
-// Reason says why. People are shown it.
-func Reason(text string) PauseOption { return func(p *pause) { p.reason = text } }
-
-func pauseOf(opts []PauseOption) (p pause) {
-	for _, option := range opts {
-		option(&p)
-	}
-	return p
-}
 
 // toSchedule are the rights to define and delete a schedule of the tag. Its body is that of a save.
 func toSchedule(tag string) []access.Verb {
@@ -82,10 +68,13 @@ func (o *Operator) DeleteSchedule(ctx context.Context, by By, name string) error
 }
 
 // PauseSchedule stops a schedule until it is resumed. It and all that follow take the verb operate.
-func (o *Operator) PauseSchedule(ctx context.Context, by By, name string, opts ...PauseOption) error {
-	reason := pauseOf(opts).reason
-	return o.onSchedule(ctx, by, name, act{action: audit.PauseSchedule, needs: toOperate, detail: reason},
-		func(ctx context.Context) error { return o.Scheduler.PauseSchedule(ctx, name, reason) })
+func (o *Operator) PauseSchedule(ctx context.Context, by By, name string, opts ...delaytask.PauseOption) error {
+	pause, err := request.NewPause(opts...)
+	if err != nil {
+		return err
+	}
+	return o.onSchedule(ctx, by, name, act{action: audit.PauseSchedule, needs: toOperate, detail: pause.Reason},
+		func(ctx context.Context) error { return o.Scheduler.PauseSchedule(ctx, name, opts...) })
 }
 
 // ResumeSchedule ends a pause.

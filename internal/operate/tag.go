@@ -6,13 +6,20 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/audit"
+	"github.com/delaytask/delaytask/internal/request"
 )
 
 // PauseTag stops all nodes from starting tasks of the tag, and reports whether the tag was paused before: then the
 // audit log has that nothing was changed. It takes the verb operate. It returns [delaytask.ErrInvalidTag].
-func (o *Operator) PauseTag(ctx context.Context, by By, tag string, opts ...PauseOption) (was bool, err error) {
-	return o.setTag(ctx, by, act{action: audit.PauseTag, tag: tag, detail: pauseOf(opts).reason}, true,
-		o.Scheduler.Pause)
+func (o *Operator) PauseTag(
+	ctx context.Context, by By, tag string, opts ...delaytask.PauseOption,
+) (was bool, err error) {
+	pause, err := request.NewPause(opts...)
+	if err != nil {
+		return false, err
+	}
+	return o.setTag(ctx, by, act{action: audit.PauseTag, tag: tag, detail: pause.Reason}, true,
+		func(ctx context.Context, tag string) error { return o.Scheduler.Pause(ctx, tag, opts...) })
 }
 
 // ResumeTag ends a pause. It takes, reports and returns what PauseTag does.

@@ -75,15 +75,3 @@ func NewSetBody(body any, limits Limits, opts ...delaytask.ChangeOption) (Edit, 
 	save, err := NewSave("body", body, 0, limits)
 	return Edit{Body: save.Body, Version: c.Version}, err
 }
-
-func newChange(opts []delaytask.ChangeOption) (c delaytask.Change, err error) {
-	for _, opt := range opts {
-		if opt == nil {
-			return c, fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
-		}
-		if err := opt(&c); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}

@@ -14,13 +14,8 @@ const mostTags = 100
 // option, or what the option says.
 func NewPop(tag string, opts ...delaytask.PopOption) (delaytask.Pop, error) {
 	p := delaytask.Pop{Max: 1}
-	for _, opt := range append([]delaytask.PopOption{delaytask.PopAlso(tag)}, opts...) {
-		if opt == nil {
-			return p, fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
-		}
-		if err := opt(&p); err != nil {
-			return p, err
-		}
+	if err := apply(&p, append([]delaytask.PopOption{delaytask.PopAlso(tag)}, opts...)); err != nil {
+		return p, err
 	}
 	if len(p.Tags) > mostTags {
 		return p, fmt.Errorf("%w: a pop of %d tags, want at most %d", delaytask.ErrInvalidOption, len(p.Tags), mostTags)

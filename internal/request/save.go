@@ -54,13 +54,8 @@ func newSave(
 		return delaytask.Save{}, err
 	}
 	s := delaytask.Save{Tag: tag, Body: encoded, Delay: delay}
-	for _, opt := range opts {
-		if opt == nil {
-			return delaytask.Save{}, fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
-		}
-		if err := opt(&s); err != nil {
-			return delaytask.Save{}, err
-		}
+	if err := apply(&s, opts); err != nil {
+		return delaytask.Save{}, err
 	}
 	if err := s.Check(); err != nil {
 		return delaytask.Save{}, err

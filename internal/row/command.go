@@ -103,6 +103,7 @@ func (r *Row) Size() int {
 type TagState struct {
 	Tag    string
 	Paused bool
+	Reason string // of the pause
 }
 
 // Node is one row of delay_task_node: a process that leased a node number.

@@ -34,6 +34,7 @@ type Tag struct {
 	Tag    string `json:"tag"`
 	Served bool   `json:"served" doc:"A live node runs its tasks"`
 	Paused bool   `json:"paused"`
+	Reason string `json:"reason,omitempty" doc:"Of the pause"`
 }
 
 // Wake names the tags that other processes may have saved tasks of.

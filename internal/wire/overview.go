@@ -44,6 +44,7 @@ type TagOverview struct {
 	Paused      bool             `json:"paused"`
 	PausedSince Time             `json:"paused_since,omitzero" doc:"Absent where it is not known"`
 	PausedBy    string           `json:"paused_by,omitempty" doc:"Access token, or user@host of the command; absent where it is not known"`
+	Reason      string           `json:"reason,omitempty" doc:"Of the pause"`
 	Nodes       []NodeRef        `json:"nodes" doc:"Live processes that serve the tag"`
 	Lateness    *SeriesLateness  `json:"lateness_ms,omitempty" doc:"Of first attempts in the last hour"`
 	LastHour    []HourStep       `json:"last_hour"`

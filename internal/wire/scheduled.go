@@ -74,8 +74,8 @@ type SchedulePage struct {
 	Next      string     `json:"next,omitempty" doc:"after of the next page; absent when this is the last"`
 }
 
-// SchedulePause pauses a schedule.
-type SchedulePause struct {
+// Pause pauses a tag or a schedule.
+type Pause struct {
 	Reason string `json:"reason,omitempty" doc:"Kept, for people"`
 }
 

@@ -117,6 +117,8 @@ CREATE TABLE IF NOT EXISTS delay_task_tag (
   tag VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   paused TINYINT UNSIGNED NOT NULL DEFAULT 0
     COMMENT '1: no task of the tag starts',
+  reason VARCHAR(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
+    COMMENT 'why it is paused, for people',
   update_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
     COMMENT 'UTC',
   PRIMARY KEY (tag)

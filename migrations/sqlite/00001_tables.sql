@@ -85,6 +85,7 @@ CREATE TABLE IF NOT EXISTS delay_task_node (
 CREATE TABLE IF NOT EXISTS delay_task_tag (
   tag TEXT PRIMARY KEY NOT NULL,
   paused INTEGER NOT NULL DEFAULT 0,    -- 1: no task of the tag starts
+  reason TEXT NOT NULL DEFAULT '',      -- why it is paused, for people
   update_time TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f000', 'now')) -- UTC
 );
 

@@ -173,6 +173,7 @@ CREATE TABLE `delay_task_session` (
 CREATE TABLE `delay_task_tag` (
   `tag` varchar(128) NOT NULL,
   `paused` tinyint(3) unsigned NOT NULL DEFAULT 0 COMMENT '1: no task of the tag starts',
+  `reason` varchar(1000) NOT NULL DEFAULT '' COMMENT 'why it is paused, for people',
   `update_time` datetime(6) NOT NULL DEFAULT utc_timestamp(6) COMMENT 'UTC',
   PRIMARY KEY (`tag`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin COMMENT='delaytask: what is set for all tasks of a tag'

@@ -166,6 +166,7 @@ CREATE INDEX delay_task_session_expires ON delay_task_session(expire_time)
 CREATE TABLE delay_task_tag(
   tag TEXT PRIMARY KEY NOT NULL,
   paused INTEGER NOT NULL DEFAULT 0,
+  reason TEXT NOT NULL DEFAULT '',
   update_time TEXT NOT NULL DEFAULT(strftime('%Y-%m-%d %H:%M:%f000','now')))
 
 CREATE TABLE delay_task_token(

@@ -150,8 +150,8 @@ func (p *plan) operates() {
 		}
 		return s
 	}
-	p.must(p.PauseSchedule(ctx, name, "moving"))
-	p.must(p.PauseSchedule(ctx, name, "moved"))
+	p.must(p.PauseSchedule(ctx, name, delaytask.Reason("moving")))
+	p.must(p.PauseSchedule(ctx, name, delaytask.Reason("moved")))
 	is("paused", delaytask.SchedulePaused, "moved")
 	p.must(p.ResumeSchedule(ctx, name))
 	before := is("resumed", delaytask.ScheduleActive, "")
@@ -310,7 +310,7 @@ func (p *plan) refuses() {
 		_, reads := p.ScheduleTicks(ctx, name, time.Time{}, 0)
 		_, fills := p.Backfill(ctx, name, time.Unix(1e9, 0), time.Unix(2e9, 0), 1)
 		_, explains := p.ExplainSchedule(ctx, name, time.Time{})
-		for i, err := range []error{gets, skips, triggers, reads, fills, explains, p.PauseSchedule(ctx, name, ""),
+		for i, err := range []error{gets, skips, triggers, reads, fills, explains, p.PauseSchedule(ctx, name),
 			p.ResumeSchedule(ctx, name), p.ResetSchedule(ctx, name), p.DeleteSchedule(ctx, name)} {
 			wantError(p.T, fmt.Sprintf("%q, call %d", name, i), err, delaytask.ErrScheduleNotFound)
 		}

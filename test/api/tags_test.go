@@ -22,7 +22,7 @@ func TestTagsArePaused(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		ctx := t.Context()
 		ran := make(chan string, 1)
-		servertest.OK(t, s.Pause(ctx, "a"))
+		servertest.OK(t, s.Pause(ctx, "a", delaytask.Reason("the mail provider is down")))
 		start(t, s, "a", func(context.Context, *delaytask.Task) error { ran <- "it"; return nil })
 		id := save(t, s, "a", 0)
 		if e, err := s.Explain(ctx, delaytask.ID(id)); err != nil || e.Reason != report.ReasonPaused {
@@ -34,8 +34,9 @@ func TestTagsArePaused(t *testing.T) {
 			t.Errorf("got %+v, %v", stats, err)
 		}
 		tags, err := s.Tags(ctx)
-		if !slices.ContainsFunc(tags, func(s report.TagState) bool { return s.Tag == "a" && s.Paused }) ||
-			err != nil {
+		if !slices.ContainsFunc(tags, func(s report.TagState) bool {
+			return s.Tag == "a" && s.Paused && s.Reason == "the mail provider is down"
+		}) || err != nil {
 			t.Errorf("got %+v, %v", tags, err)
 		}
 		servertest.OK(t, s.Resume(ctx, "a"))

@@ -20,7 +20,7 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 		s := open(t, d)
 		_, err := s.SaveSchedule(t.Context(), "job", delaytask.Every(time.Hour), "t", nil, delaytask.WithTTR(childTTR))
 		servertest.OK(t, err)
-		servertest.OK(t, s.PauseSchedule(t.Context(), "job", "only its past runs"))
+		servertest.OK(t, s.PauseSchedule(t.Context(), "job", delaytask.Reason("only its past runs")))
 		last := time.Now().Truncate(time.Hour)
 		name, err := s.Backfill(t.Context(), "job", last.Add(-(ticks-1)*time.Hour), last, atOnce)
 		servertest.OK(t, err)

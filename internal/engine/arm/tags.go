@@ -132,12 +132,12 @@ func (t *Tags) Read(ctx context.Context) error {
 }
 
 // Set pauses or resumes a tag for all nodes, and notifies them. Who hears nothing sees it at the next look-ahead.
-func (t *Tags) Set(ctx context.Context, tag string, paused bool) error {
-	if err := t.Store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
+func (t *Tags) Set(ctx context.Context, to row.TagState) error {
+	if err := t.Store.SetTag(ctx, to); err != nil {
 		return err
 	}
-	t.markPause(ctx, tag, paused)
-	t.notify.Tag(tag, true)
+	t.markPause(ctx, to.Tag, to.Paused)
+	t.notify.Tag(to.Tag, true)
 	return t.Read(ctx)
 }
 

@@ -18,7 +18,7 @@ type Snapshot struct {
 	read    time.Time // by this machine, when the reading began
 	now     row.Time
 	nodes   []row.Node
-	paused  map[string]bool
+	paused  map[string]row.TagState
 	clock   Clock
 	hanging []Hanging
 	counts  []listing.TagCount // of tasks that have not ended, and of failed ones
@@ -114,7 +114,7 @@ type reading struct {
 
 // read makes a reading. It fails when the database does not tell the time and who is there.
 func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot, error) {
-	s := &Snapshot{read: time.Now(), paused: map[string]bool{}, missing: map[report.OverviewPart]error{}}
+	s := &Snapshot{read: time.Now(), paused: map[string]row.TagState{}, missing: map[report.OverviewPart]error{}}
 	nodes, reads, err := from.Nodes(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the nodes: %w", err)
@@ -126,7 +126,7 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 	s.nodes, s.now = nodes, reads.Time
 	for _, t := range tags {
 		if t.Paused {
-			s.paused[t.Tag] = true
+			s.paused[t.Tag] = t
 		}
 	}
 	r := &reading{Snapshot: s, cache: c, from: from, of: of}

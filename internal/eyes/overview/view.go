@@ -123,8 +123,9 @@ func (v *view) addTags() {
 			t.Nodes = nodes
 		}
 	}
-	for tag := range v.paused {
+	for tag, state := range v.paused {
 		if t := v.of(tag); t != nil {
+			t.Reason = state.Reason
 			t.Paused, t.PausedSince, t.PausedBy = true, v.pauses[tag].Since.Std(), v.pauses[tag].By
 		}
 	}

@@ -54,14 +54,27 @@ func (a *API) tagOperations() {
 			"late. It needs the verb save.", groupOperate)
 	wake.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, wake, a.wake)
-	huma.Register(a.spec, pause, func(ctx context.Context, in *TagInput) (*struct{}, error) {
-		_, err := a.operator.PauseTag(ctx, by(ctx), in.Tag)
+	huma.Register(a.spec, pause, func(ctx context.Context, in *tagPauseInput) (*struct{}, error) {
+		_, err := a.operator.PauseTag(ctx, by(ctx), in.Tag, reasonOf(in.Body))
 		return nil, a.problem(err)
 	})
 	huma.Register(a.spec, resume, func(ctx context.Context, in *TagInput) (*struct{}, error) {
 		_, err := a.operator.ResumeTag(ctx, by(ctx), in.Tag)
 		return nil, a.problem(err)
 	})
+}
+
+type tagPauseInput struct {
+	TagInput
+	Body *wire.Pause
+}
+
+// reasonOf returns the reason of a pause. The body of the request may be missing.
+func reasonOf(body *wire.Pause) delaytask.PauseOption {
+	if body == nil {
+		body = &wire.Pause{}
+	}
+	return delaytask.Reason(body.Reason)
 }
 
 // wakeTags is how many tags one call names.

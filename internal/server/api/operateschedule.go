@@ -15,7 +15,7 @@ import (
 
 type schedulePauseInput struct {
 	ScheduleInput
-	Body *wire.SchedulePause
+	Body *wire.Pause
 }
 
 type scheduleTriggerInput struct {
@@ -70,11 +70,7 @@ func (a *API) onSchedule(
 }
 
 func (a *API) pauseSchedule(ctx context.Context, in *schedulePauseInput) (*struct{}, error) {
-	var reason string
-	if in.Body != nil {
-		reason = in.Body.Reason
-	}
-	return nil, a.problem(a.operator.PauseSchedule(ctx, by(ctx), in.Name, operate.Reason(reason)))
+	return nil, a.problem(a.operator.PauseSchedule(ctx, by(ctx), in.Name, reasonOf(in.Body)))
 }
 
 func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (*scheduleSkippedOutput, error) {

@@ -53,7 +53,7 @@ func finding(f *report.Finding) wire.Finding {
 func tagOverview(t *report.TagOverview) wire.TagOverview {
 	v := wire.TagOverview{
 		Tag: t.Tag, Counts: map[string]int64{}, Overdue: dueTasks(t.Overdue), OldestDue: wire.Time(t.OldestDue),
-		Paused: t.Paused, PausedSince: wire.Time(t.PausedSince), PausedBy: t.PausedBy,
+		Paused: t.Paused, PausedSince: wire.Time(t.PausedSince), PausedBy: t.PausedBy, Reason: t.Reason,
 		Nodes:    make([]wire.NodeRef, len(t.Nodes)),
 		LastHour: make([]wire.HourStep, len(t.LastHour)), Due: allDue(t.Due),
 	}

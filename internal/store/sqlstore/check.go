@@ -95,7 +95,7 @@ const Migrate = "run: delaytask migrate up"
 var schema = map[string][]string{
 	table:         namesOf(tasks.columns),
 	nodeTable:     namesOf(nodes.columns),
-	tagTable:      {"tag", "paused", "update_time"},
+	tagTable:      {"tag", "paused", "reason", "update_time"},
 	scheduleTable: namesOf(schedules.columns),
 	runTable:      namesOf(scheduleRuns.columns),
 	rollupTable:   namesOf(rollups.columns),

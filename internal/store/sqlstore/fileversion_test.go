@@ -26,7 +26,8 @@ func TestFileVersionTellsOfWhatOtherProcessesCommit(t *testing.T) {
 		must(t, err)
 		return v
 	}
-	mustExec(t, other.db, "CREATE TABLE delay_task_tag (tag TEXT PRIMARY KEY, paused INTEGER, update_time TEXT)")
+	mustExec(t, other.db, "CREATE TABLE delay_task_tag "+
+		"(tag TEXT PRIMARY KEY, paused INTEGER, reason TEXT, update_time TEXT)")
 	mustExec(t, other.db, "CREATE TABLE delay_task_schedule (look_time TEXT)")
 	before := version()
 	if now := version(); now != before {

@@ -159,8 +159,8 @@ const tagTable = "delay_task_tag"
 // SetTag implements [store.Nodes].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	d := s.dialect
-	query := "INSERT INTO " + tagTable + " (tag, paused, update_time) VALUES (" + d.bindText + ", ?, " + d.now + ")" +
-		d.upsert + "paused = ?, update_time = " + d.now
-	_, err := s.keep.execute(ctx, "store a tag", query, []any{t.Tag, t.Paused, t.Paused})
+	query := "INSERT INTO " + tagTable + " (tag, paused, reason, update_time) VALUES (" + d.bindText + ", ?, " +
+		d.bindText + ", " + d.now + ")" + d.upsert + "paused = ?, reason = " + d.bindText + ", update_time = " + d.now
+	_, err := s.keep.execute(ctx, "store a tag", query, []any{t.Tag, t.Paused, t.Reason, t.Paused, t.Reason})
 	return err
 }

@@ -118,6 +118,7 @@ func TestEveryStatementOnSchedulesEntersByItsIndex(t *testing.T) {
 		must(t, scan(t.Context(), conn, mysqlDialect.tagsAndLook(), nil, func(*struct {
 			Tag    *string `db:"tag"`
 			Paused *bool   `db:"paused"`
+			Reason *string `db:"reason"`
 			Look   *string `db:"look_time"`
 		}) error {
 			return nil

@@ -189,10 +189,12 @@ func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, e
 	err = scan(ctx, s.db, s.dialect.tagsAndLook(), nil, func(r *struct {
 		Tag    *string `db:"tag"`    // NULL in the row of the schedules
 		Paused *string `db:"paused"` // any number by hand, which hides no other tag
+		Reason *string `db:"reason"` // NULL where Tag is
 		Look   *string `db:"look_time"`
 	}) error {
 		if r.Tag != nil {
-			tags = append(tags, row.TagState{Tag: *r.Tag, Paused: r.Paused != nil && *r.Paused != "0"})
+			paused := r.Paused != nil && *r.Paused != "0"
+			tags = append(tags, row.TagState{Tag: *r.Tag, Paused: paused, Reason: *r.Reason})
 			return nil
 		}
 		if r.Look != nil && look.Scan(*r.Look) != nil {
@@ -206,6 +208,6 @@ func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, e
 
 // tagsAndLook reads the smallest look_time in a row of its own, so that it costs no further statement.
 func (d dialect) tagsAndLook() string {
-	return "SELECT " + d.text("tag") + ", paused, NULL AS look_time FROM " + tagTable +
-		" UNION ALL SELECT NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM " + scheduleTable
+	return "SELECT " + d.text("tag") + ", paused, " + d.text("reason") + ", NULL AS look_time FROM " + tagTable +
+		" UNION ALL SELECT NULL, NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM " + scheduleTable
 }

@@ -185,7 +185,8 @@ func (c *client) pause(d draw) {
 	defer cancel()
 	tag := tags[1]
 	w.note(c.name, journal.CallPause, journal.Event{Op: c.op(), Tag: tag})
-	w.note(c.name, journal.ReturnPause, journal.Event{Op: c.op(), Tag: tag, Error: classOf(c.engine.Pause(ctx, tag))})
+	err := c.engine.Pause(ctx, tag, "")
+	w.note(c.name, journal.ReturnPause, journal.Event{Op: c.op(), Tag: tag, Error: classOf(err)})
 	w.rest(d.between(0, 2*time.Second))
 	w.note(c.name, journal.CallResume, journal.Event{Op: c.op(), Tag: tag})
 	w.note(c.name, journal.ReturnResume, journal.Event{Op: c.op(), Tag: tag, Error: classOf(c.engine.Resume(ctx, tag))})

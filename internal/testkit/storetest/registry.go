@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -135,25 +134,23 @@ func (t *tester) fresh(want row.Node, early row.Time) []row.Node {
 var tagsTests = []test{
 	{"A tag has no state at first, and keeps the one it was given last", func(t *tester) {
 		t.insert(t.task(1))
-		t.tagStates(map[string]bool{})
+		t.tagStates()
 		for _, state := range []row.TagState{
-			{Tag: "a", Paused: true}, {Tag: "A"}, {Tag: "b", Paused: true}, {Tag: "b"}, {Tag: "a", Paused: true},
+			{Tag: "a", Paused: true}, {Tag: "A"}, {Tag: "b", Paused: true, Reason: "x"}, {Tag: "b"},
+			{Tag: "a", Paused: true, Reason: "déjà vu"},
 		} {
 			t.must(t.store.SetTag(t.Context(), state))
 		}
-		t.tagStates(map[string]bool{"a": true, "A": false, "b": false})
+		t.tagStates(row.TagState{Tag: "A"}, row.TagState{Tag: "a", Paused: true, Reason: "déjà vu"},
+			row.TagState{Tag: "b"})
 	}},
 }
 
-func (t *tester) tagStates(want map[string]bool) {
+func (t *tester) tagStates(want ...row.TagState) {
 	t.Helper()
 	states, _, err := t.store.Tags(t.Context())
 	t.must(err)
-	got := make(map[string]bool)
-	for _, s := range states {
-		got[s.Tag] = s.Paused
-	}
-	if !maps.Equal(got, want) || len(states) != len(want) {
-		t.Fatalf("got %v, want %v", states, want)
+	if !slices.Equal(states, want) {
+		t.Fatalf("got %+v, want %+v", states, want)
 	}
 }

@@ -167,7 +167,7 @@ var scheduleTests = []test{
 		looks(0)
 		t.decides(t.lookingAt(2, row.MaxTime), t.lookingAt(3, t.start+1), t.lookingAt(4, t.start+2))
 		looks(t.start + 1)
-		t.tagStates(map[string]bool{"a": true})
+		t.tagStates(row.TagState{Tag: "a", Paused: true})
 	}},
 }
 

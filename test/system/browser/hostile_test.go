@@ -66,7 +66,7 @@ func TestHostileTextIsText(t *testing.T) {
 	save("late", "stock.count", 0)
 	_, err := s.SaveSchedule(t.Context(), "nightly", delaytask.Every(time.Hour), "order.close", all)
 	servertest.OK(t, err)
-	servertest.OK(t, s.PauseSchedule(t.Context(), "nightly", all))
+	servertest.OK(t, s.PauseSchedule(t.Context(), "nightly", delaytask.Reason(all)))
 	s.await(t, "failed", delaytask.Failed)
 	nodes, err := s.Nodes(t.Context())
 	servertest.OK(t, err)

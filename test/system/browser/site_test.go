@@ -108,7 +108,7 @@ func full(t *testing.T, dsn string) *site {
 	servertest.OK(t, err)
 	_, err = s.SaveSchedule(ctx, "weekly", delaytask.Cron("0 6 * * 1", "UTC"), "report/daily", "ok")
 	servertest.OK(t, err)
-	servertest.OK(t, s.PauseSchedule(ctx, "weekly", "the printer is being repaired"))
+	servertest.OK(t, s.PauseSchedule(ctx, "weekly", delaytask.Reason("the printer is being repaired")))
 	servertest.OK(t, s.Pause(ctx, "export"))
 	stored := core.Of(s.Scheduler).Store().(*sqlstore.Store)
 	receiver, err := stored.SaveReceiver(ctx, row.Receiver{App: "shop", Tags: []string{"order.close"}, TTL: time.Hour,

@@ -43,8 +43,8 @@ INSERT INTO delay_task_schedule_run (schedule_id, tick, cause, until_tick, ticks
 INSERT INTO delay_task_schedule_run (schedule_id, tick, cause, until_tick, ticks, outcome, task_id, note, start_time, finish_time) VALUES (2, '2026-11-01 00:00:00.000000', 0, '2026-11-01 00:00:00.000000', 1, 0, 5, ?, NULL, NULL), (2, '2026-11-01 00:00:01.000000', 0, '2026-11-01 00:00:01.000000', 1, 0, NULL, NULL, NULL, NULL);
 INSERT INTO delay_task_session (hash, token, token_hash, create_time, expire_time) SELECT hash, token, token_hash, create_time, expire_time FROM delay_task_session WHERE 1 = 0;
 INSERT INTO delay_task_session (hash, token, token_hash, create_time, expire_time) VALUES (UNHEX(?), ?, UNHEX(?), UTC_TIMESTAMP(6), (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND));
-INSERT INTO delay_task_tag (tag, paused, update_time) SELECT tag, paused, update_time FROM delay_task_tag WHERE 1 = 0;
-INSERT INTO delay_task_tag (tag, paused, update_time) VALUES (CAST(? AS BINARY), ?, UTC_TIMESTAMP(6)) ON DUPLICATE KEY UPDATE paused = ?, update_time = UTC_TIMESTAMP(6);
+INSERT INTO delay_task_tag (tag, paused, reason, update_time) SELECT tag, paused, reason, update_time FROM delay_task_tag WHERE 1 = 0;
+INSERT INTO delay_task_tag (tag, paused, reason, update_time) VALUES (CAST(? AS BINARY), ?, CAST(? AS BINARY), UTC_TIMESTAMP(6)) ON DUPLICATE KEY UPDATE paused = ?, reason = CAST(? AS BINARY), update_time = UTC_TIMESTAMP(6);
 INSERT INTO delay_task_token (name, hash, tags, verbs, create_time, expire_time) SELECT name, hash, tags, verbs, create_time, expire_time FROM delay_task_token WHERE 1 = 0;
 INSERT INTO delay_task_token (name, hash, tags, verbs, create_time, expire_time) VALUES (?, UNHEX(?), ?, ?, UTC_TIMESTAMP(6), ?);
 INSERT INTO delay_task_worker (app, address, address_hash, tags, secret, ttl, create_time, expire_time, update_time) VALUES (?, ?, UNHEX(?), ?, UNHEX(?), ?, UTC_TIMESTAMP(6), (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND), UTC_TIMESTAMP(6));
@@ -64,7 +64,7 @@ SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS 
 SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS BINARY) AS node, completed, retried, failed, lost, CAST(late AS BINARY) AS late, late_max, CAST(mark AS BINARY) AS mark FROM delay_task_rollup AS t FORCE INDEX (PRIMARY) WHERE t.span = 1 AND t.bucket IN ('2026-11-01 00:00:00.000000') AND t.tag IN (CONVERT(CAST(? AS BINARY) USING utf8mb4) COLLATE utf8mb4_bin) ORDER BY t.span, t.bucket, t.tag, t.node LIMIT 200001;
 SELECT CAST(tag AS BINARY) AS tag, CAST(execution_time AS CHAR) AS execution_time, CAST(expected_time AS CHAR) AS expected_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 1 AND tag = ? AND tag NOT LIKE '% ' AND due_time >= ? AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT 5;
 SELECT CAST(tag AS BINARY) AS tag, CAST(execution_time AS CHAR) AS execution_time, CAST(expected_time AS CHAR) AS expected_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 1 AND tag = ? AND tag NOT LIKE '% ' AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT 5;
-SELECT CAST(tag AS BINARY) AS tag, paused, NULL AS look_time FROM delay_task_tag UNION ALL SELECT NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM delay_task_schedule;
+SELECT CAST(tag AS BINARY) AS tag, paused, CAST(reason AS BINARY) AS reason, NULL AS look_time FROM delay_task_tag UNION ALL SELECT NULL, NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM delay_task_schedule;
 SELECT COUNT(*) AS n FROM delay_task_worker;
 SELECT HEX(content) AS content, task_id, saved, duplicate FROM delay_task_request AS t WHERE t.hash = UNHEX(?);
 SELECT HEX(t.hash) AS hash FROM delay_task_request AS t WHERE t.create_time < (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND) ORDER BY t.create_time LIMIT ?;
