@@ -42,13 +42,5 @@ func (c *Client) Audit(ctx context.Context, f report.AuditFilter) (report.AuditP
 	if _, err := c.call(ctx, r); err != nil {
 		return report.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
 	}
-	page := report.AuditPage{Next: int64(answer.Next), Stopped: answer.Stopped}
-	for _, e := range answer.Entries {
-		page.Entries = append(page.Entries, report.AuditEntry{
-			ID: int64(e.ID), Time: e.Time.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target,
-			Tag: e.Tag, Detail: e.Detail, Outcome: report.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
-			Ended: e.Ended.Std(),
-		})
-	}
-	return page, nil
+	return answer.To(), nil
 }

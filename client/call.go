@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -158,11 +157,9 @@ func errorOf(res *http.Response) error {
 	var p wire.Problem
 	data, err := io.ReadAll(io.LimitReader(res.Body, smallAnswer))
 	if err == nil && json.Unmarshal(data, &p) == nil {
-		e.Code, e.Detail, e.TaskID = p.Code, p.Detail, int64(p.TaskID)
+		e.Code, e.Detail, e.TaskID, e.places = p.Code, p.Detail, int64(p.TaskID), p.Errors
 		if len(p.Errors) > 0 {
 			first := p.Errors[0]
-			e.place = first.Location
-			e.spec = &delaytask.SpecError{Line: first.Line, Column: first.Column, Reason: first.Message}
 			if !strings.Contains(p.Detail, first.Message) {
 				e.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", p.Detail, first.Location, first.Message), ": ")
 			}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -26,8 +25,7 @@ type Error struct {
 	TaskID int64  // that the answer is about; 0 when there is none
 
 	retryAfter time.Duration
-	place      string
-	spec       *delaytask.SpecError // that the answer is about
+	places     []wire.Detail
 }
 
 func (e *Error) Error() string {
@@ -39,58 +37,7 @@ func (e *Error) Error() string {
 
 // Unwrap returns the error that the library would have returned.
 func (e *Error) Unwrap() error {
-	switch {
-	case e.Code == wire.CodeDuplicate:
-		return &delaytask.DuplicateError{ID: e.TaskID}
-	case e.Code == wire.CodeNotPending && e.TaskID != 0:
-		return &delaytask.NotPendingError{ID: e.TaskID}
-	case e.Code == wire.CodeInvalidSpec && e.spec != nil:
-		return e.spec
-	}
-	return sentinels[e.Code]
-}
-
-var sentinels = map[string]error{
-	wire.CodeInvalidTag:         delaytask.ErrInvalidTag,
-	wire.CodeInvalidKey:         delaytask.ErrInvalidKey,
-	wire.CodeInvalidBody:        delaytask.ErrInvalidBody,
-	wire.CodeRedacted:           delaytask.ErrRedacted,
-	wire.CodeBodyTooLarge:       delaytask.ErrBodyTooLarge,
-	wire.CodeInvalidDelay:       delaytask.ErrInvalidDelay,
-	wire.CodeDelayTooLong:       delaytask.ErrDelayTooLong,
-	wire.CodeInvalidTime:        delaytask.ErrInvalidTime,
-	wire.CodeInvalidID:          delaytask.ErrInvalidID,
-	wire.CodeInvalidTTR:         delaytask.ErrInvalidTTR,
-	wire.CodeInvalidMaxAttempts: delaytask.ErrInvalidMaxAttempts,
-	wire.CodeInvalidPriority:    delaytask.ErrInvalidPriority,
-	wire.CodeInvalidHeaders:     delaytask.ErrInvalidHeaders,
-	wire.CodeInvalidCursor:      delaytask.ErrInvalidCursor,
-	wire.CodeInvalidOption:      delaytask.ErrInvalidOption,
-	wire.CodeInvalidSpec:        delaytask.ErrInvalidSpec,
-	wire.CodeInvalidToken:       delaytask.ErrInvalidToken,
-	wire.CodeInvalidRange:       delaytask.ErrInvalidRange,
-	wire.CodeBatchTooLarge:      delaytask.ErrBatchTooLarge,
-	wire.CodeConflict:           delaytask.ErrConflict,
-	wire.CodeChunkRefused:       delaytask.ErrChunkRefused,
-	wire.CodeLeaseLost:          delaytask.ErrLeaseLost,
-	wire.CodeNotFound:           delaytask.ErrNotFound,
-	wire.CodeBroken:             delaytask.ErrBroken,
-	wire.CodeNotPending:         delaytask.ErrNotPending,
-	wire.CodeFinished:           delaytask.ErrFinished,
-	wire.CodeNotFailed:          delaytask.ErrNotFailed,
-	wire.CodeContended:          delaytask.ErrContended,
-	wire.CodeVersionChanged:     delaytask.ErrVersionChanged,
-	wire.CodeOverloaded:         delaytask.ErrOverloaded,
-	wire.CodeOutcomeUnknown:     delaytask.ErrOutcomeUnknown,
-
-	wire.CodeInvalidScheduleName: delaytask.ErrInvalidScheduleName,
-
-	wire.CodeScheduleNotFound: delaytask.ErrScheduleNotFound,
-	wire.CodeScheduleOwned:    delaytask.ErrScheduleOwned,
-	wire.CodeScheduleBusy:     delaytask.ErrScheduleBusy,
-	wire.CodeScheduleState:    delaytask.ErrScheduleState,
-
-	wire.CodeNotRecorded: delaytask.ErrNotRecorded,
+	return (&wire.Problem{Code: e.Code, TaskID: wire.ID(e.TaskID), Errors: e.places}).To()
 }
 
 // refusal is an answer about one of many. Its code may be "": then nothing was refused.

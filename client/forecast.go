@@ -23,8 +23,7 @@ func (c *Client) Forecast(ctx context.Context, f report.ForecastFilter) (report.
 		return report.Forecast{}, fmt.Errorf("%w: got %.140q", delaytask.ErrInvalidTag, f.Tag)
 	}
 	span := cmp.Or(f.Span, report.ForecastHour)
-	step, err := report.ForecastStep(span)
-	if err != nil {
+	if _, err := report.ForecastStep(span); err != nil {
 		return report.Forecast{}, err
 	}
 	query := url.Values{"span": {span.String()}}
@@ -35,25 +34,5 @@ func (c *Client) Forecast(ctx context.Context, f report.ForecastFilter) (report.
 	if err := c.read(ctx, "/v1/forecast?"+query.Encode(), "forecast", &answer); err != nil {
 		return report.Forecast{}, err
 	}
-	found := report.Forecast{
-		At: answer.At.Std(), Start: answer.Start.Std(), Step: step, Steps: int(span / step),
-		Tags: make([]report.TagForecast, len(answer.Tags)), LeftOut: answer.LeftOut,
-	}
-	for i, t := range answer.Tags {
-		due := make([]report.DueTasks, found.Steps)
-		for k := range due {
-			due[k].Precision = report.Exact
-		}
-		for _, step := range t.Due {
-			if step.Step >= 0 && step.Step < found.Steps {
-				due[step.Step] = dueTasks(step.DueTasks)
-			}
-		}
-		found.Tags[i] = report.TagForecast{Tag: t.Tag, Overdue: dueTasks(t.Overdue), Due: due}
-	}
-	return found, nil
-}
-
-func dueTasks(d wire.DueTasks) report.DueTasks {
-	return report.DueTasks{Tasks: d.Tasks, Ticks: d.Ticks, Precision: report.Precision(d.Precision)}
+	return answer.To(), nil
 }

@@ -18,7 +18,7 @@ var (
 	done      = says(http.StatusNoContent, nil)
 )
 
-func task(status string, version int64) http.HandlerFunc {
+func task(status delaytask.Status, version int64) http.HandlerFunc {
 	return says(http.StatusOK, wire.Task{ID: 5, Status: status, Version: version})
 }
 

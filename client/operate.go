@@ -60,19 +60,7 @@ func (c *Client) Nodes(ctx context.Context) ([]report.Node, error) {
 	if err := c.read(ctx, "/v1/nodes", "read the nodes", &list); err != nil {
 		return nil, err
 	}
-	nodes := make([]report.Node, len(list.Nodes))
-	for i, n := range list.Nodes {
-		nodes[i] = report.Node{
-			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
-			Shares: make([]report.Share, len(n.Shares)),
-			Wake:   n.Wake, UnreachableFrom: n.UnreachableFrom,
-			Leaving: n.State == "leaving", Alive: n.State != "silent", Heartbeat: n.Heartbeat.Std(),
-		}
-		for k, share := range n.Shares {
-			nodes[i].Shares[k] = report.Share(share)
-		}
-	}
-	return nodes, nil
+	return list.To(), nil
 }
 
 // Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag, as the
@@ -82,22 +70,7 @@ func (c *Client) Stats(ctx context.Context) ([]report.TagStats, error) {
 	if err := c.read(ctx, "/v1/stats", "count tasks", &stats); err != nil {
 		return nil, err
 	}
-	all := make([]report.TagStats, len(stats.Tags))
-	for i, s := range stats.Tags {
-		counts := make(map[delaytask.Status]int64, len(s.Counts))
-		for status, n := range s.Counts {
-			counts[delaytask.Status(status)] = n
-		}
-		var capped []delaytask.Status
-		for _, status := range s.Capped {
-			capped = append(capped, delaytask.Status(status))
-		}
-		all[i] = report.TagStats{
-			Tag: s.Tag, Counts: counts, Capped: capped, OldestPending: s.OldestPending.Std(),
-			Lateness: lateness(s.Lateness), Served: s.Served, Paused: s.Paused,
-		}
-	}
-	return all, nil
+	return stats.To(), nil
 }
 
 // Failures groups the newest failed tasks of the tag, or of all tags when it is "", as the library does.
@@ -106,14 +79,7 @@ func (c *Client) Failures(ctx context.Context, tag string) (report.Failures, err
 	if err := c.read(ctx, withQuery("/v1/failures", "tag", tag), "group failed tasks", &w); err != nil {
 		return report.Failures{}, err
 	}
-	f := report.Failures{Groups: make([]report.FailureGroup, len(w.Groups)), Tasks: w.Tasks, More: w.More}
-	for i, g := range w.Groups {
-		f.Groups[i] = report.FailureGroup{
-			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: g.First.Std(), Last: g.Last.Std(),
-			ExampleID: int64(g.ExampleID), Example: g.Example,
-		}
-	}
-	return f, nil
+	return w.To(), nil
 }
 
 // Tags returns the tags that are served or paused and that the token may read. It counts nothing and is cheap.
@@ -122,11 +88,7 @@ func (c *Client) Tags(ctx context.Context) ([]report.TagState, error) {
 	if err := c.read(ctx, "/v1/tags", "read the tags", &list); err != nil {
 		return nil, err
 	}
-	tags := make([]report.TagState, len(list.Tags))
-	for i, t := range list.Tags {
-		tags[i] = report.TagState(t)
-	}
-	return tags, nil
+	return list.To(), nil
 }
 
 func (c *Client) read(ctx context.Context, path, op string, into any) error {

@@ -66,16 +66,12 @@ func millisText(d time.Duration) string { return strconv.FormatInt(d.Millisecond
 
 func (c *Client) popped(reply *wire.PopReply) ([]*delaytask.Popped, error) {
 	var all []*delaytask.Popped
-	for _, w := range reply.Tasks {
-		token, err := delaytask.ParseToken(w.Token)
-		if err != nil || token.ID != int64(w.ID) {
+	for i := range reply.Tasks {
+		task, err := reply.Tasks[i].To()
+		if err != nil {
 			return nil, errors.New("the service handed out a task without its token")
 		}
-		all = append(all, delaytask.NewPopped(delaytask.Task{
-			ID: token.ID, Version: token.Version, Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Attempt: w.Attempt,
-			Expected: w.Expected.Std(), Due: w.Due.Std(), Headers: withApp(w.Headers, w.App), Priority: w.Priority,
-			Schedule: scheduledRun(w.Schedule),
-		}, c))
+		all = append(all, delaytask.NewPopped(task, c))
 	}
 	return all, nil
 }

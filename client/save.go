@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -87,55 +86,7 @@ func (c *Client) newSave(tag string, body any, delay time.Duration, opts []delay
 	case !ids.Valid(s.ID):
 		return nil, fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, s.ID)
 	}
-	return wireSave(&s), nil
-}
-
-func wireSave(s *delaytask.Save) *wire.Save {
-	body := wire.BodyOf(s.Body)
-	w := &wire.Save{
-		Tag: s.Tag, App: s.Headers[delaytask.AppHeader], Body: body.Body, BodyText: body.BodyText,
-		Key: s.Key, ID: wire.ID(s.ID),
-		TTR:         wire.Duration(s.TTR),
-		MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited, Priority: s.Priority, Headers: withoutApp(s.Headers),
-	}
-	if s.Delay > 0 {
-		delay := wire.Duration(s.Delay)
-		w.Delay = &delay
-	}
-	if !s.At.IsZero() {
-		w.At = wireTime(s.At)
-	}
-	if s.MaxLate > 0 {
-		w.MaxLateness, w.LatePolicy = wire.Duration(s.MaxLate), latePolicies[s.LatePolicy]
-	}
-	w.OnConflict, w.MaxWait = string(s.OnConflict), wire.Duration(s.MaxWait)
-	return w
-}
-
-// withoutApp removes the header of the app, which has a field of its own.
-func withoutApp(headers map[string]string) map[string]string {
-	if _, has := headers[delaytask.AppHeader]; !has {
-		return headers
-	}
-	rest := maps.Clone(headers)
-	delete(rest, delaytask.AppHeader)
-	return rest
-}
-
-// wireTime rounds up to a millisecond, so that a task is never early.
-func wireTime(t time.Time) *wire.Moment {
-	rounded := t.Truncate(time.Millisecond)
-	if rounded.Before(t) {
-		rounded = rounded.Add(time.Millisecond)
-	}
-	at := wire.Moment(rounded)
-	return &at
-}
-
-var latePolicies = map[delaytask.LatePolicy]string{
-	delaytask.LateRun:  "run",
-	delaytask.LateSkip: "skip",
-	delaytask.LateFail: "fail",
+	return wire.FromSave(&s), nil
 }
 
 // SaveDelayTasks stores up to 10,000 tasks with one request. All are checked first: a bad item is a
@@ -221,8 +172,8 @@ func batchError(saves []*wire.Save, err error, unclear bool) ([]delaytask.SaveRe
 	}
 	first := saveError(err, unclear, int64(saves[0].ID))
 	if !errors.Is(first, delaytask.ErrOutcomeUnknown) {
-		if e, ok := errors.AsType[*Error](err); ok {
-			if i, found := placeOf(e.place); found {
+		if e, ok := errors.AsType[*Error](err); ok && len(e.places) > 0 {
+			if i, found := placeOf(e.places[0].Location); found {
 				return nil, &delaytask.BatchError{Index: i, Err: first}
 			}
 		}

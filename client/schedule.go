@@ -28,18 +28,14 @@ func (c *Client) Preview(
 		return nil, nil, fmt.Errorf("%w: count: want 1 or more, got %d", delaytask.ErrInvalidOption, n)
 	}
 	after = since1970(after)
-	body := wire.Preview{Spec: wireSpec(&spec), After: (*wire.Moment)(&after), Count: n}
+	body := wire.Preview{Spec: wire.FromSpec(&spec), After: (*wire.Moment)(&after), Count: n}
 	var answer wire.Ticks
 	r := &httpCall{method: http.MethodPost, path: "/v1/schedules/preview", body: body, into: &answer, again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
-	for _, t := range answer.Ticks {
-		at, err := time.Parse(time.RFC3339, t.Local)
-		if err != nil {
-			return nil, nil, fmt.Errorf("preview: the answer is not one of this service: %w", err)
-		}
-		ticks = append(ticks, delaytask.Tick{Time: at, Note: t.Note, Dropped: t.Dropped})
+	if ticks, warnings, err = answer.To(); err != nil {
+		err = fmt.Errorf("preview: the answer is not one of this service: %w", err)
 	}
-	return ticks, answer.Warnings, nil
+	return ticks, warnings, err
 }

@@ -29,11 +29,11 @@ func (c *Client) SaveSchedule(
 		return delaytask.Schedule{}, err
 	}
 	var answer wire.Schedule
-	r := &httpCall{method: http.MethodPut, body: wireSchedule(&s), into: &answer, limit: tasks(1), again: true}
+	r := &httpCall{method: http.MethodPut, body: wire.FromScheduleSave(&s), into: &answer, limit: tasks(1), again: true}
 	if err := c.onSchedule(ctx, name, "save", r); err != nil {
 		return delaytask.Schedule{}, err
 	}
-	return schedule(&answer), nil
+	return answer.To(), nil
 }
 
 // GetSchedule returns a schedule. Times are to the millisecond. It returns [delaytask.ErrScheduleNotFound] when there
@@ -44,7 +44,7 @@ func (c *Client) GetSchedule(ctx context.Context, name string) (delaytask.Schedu
 	if err := c.onSchedule(ctx, name, "get", r); err != nil {
 		return delaytask.Schedule{}, err
 	}
-	return schedule(&answer), nil
+	return answer.To(), nil
 }
 
 // ListSchedules returns the schedules that match and that the token may read, page by page and by name. A page ends at
@@ -66,11 +66,7 @@ func (c *Client) ListSchedules(ctx context.Context, f delaytask.ScheduleFilter) 
 	if _, err := c.call(ctx, r); err != nil {
 		return delaytask.SchedulePage{}, fmt.Errorf("list schedules: %w", err)
 	}
-	page := delaytask.SchedulePage{Schedules: make([]delaytask.Schedule, len(answer.Schedules)), Next: answer.Next}
-	for i := range answer.Schedules {
-		page.Schedules[i] = schedule(&answer.Schedules[i])
-	}
-	return page, nil
+	return answer.To(), nil
 }
 
 // PauseSchedule stops a schedule until [Client.ResumeSchedule]. A run that is planted and has not begun is withdrawn,
@@ -137,7 +133,7 @@ func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time, 
 	var started wire.ScheduleBackfilled
 	last := wire.Moment(since1970(to))
 	err := c.onSchedule(ctx, name, "backfill", &httpCall{method: http.MethodPost, path: "/backfill",
-		body: wire.ScheduleBackfill{From: wireTime(since1970(from)), To: &last, AtOnce: atOnce}, into: &started})
+		body: wire.ScheduleBackfill{From: wire.NotBefore(since1970(from)), To: &last, AtOnce: atOnce}, into: &started})
 	return started.Name, err
 }
 
@@ -166,19 +162,7 @@ func (c *Client) ScheduleTicks(
 	if err != nil {
 		return nil, err
 	}
-	ticks := make([]delaytask.ScheduleTick, len(answer.Ticks))
-	for i := range answer.Ticks {
-		ticks[i] = scheduleTick(&answer.Ticks[i])
-	}
-	return ticks, nil
-}
-
-func scheduleTick(t *wire.ScheduleTick) delaytask.ScheduleTick {
-	return delaytask.ScheduleTick{
-		Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: delaytask.Cause(t.Cause),
-		Outcome: delaytask.Outcome(t.Outcome), TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(),
-		Finish: t.Finished.Std(),
-	}
+	return answer.To(), nil
 }
 
 // ExplainSchedule returns what became of a tick of a schedule, and why. With a zero tick it returns how the schedule
@@ -195,13 +179,7 @@ func (c *Client) ExplainSchedule(
 	if err != nil {
 		return report.ScheduleExplanation{}, err
 	}
-	e := report.ScheduleExplanation{
-		Schedule: schedule(&answer.Schedule), Tick: answer.Tick.Std(), Text: answer.Text,
-	}
-	if answer.History != nil {
-		e.History = scheduleTick(answer.History)
-	}
-	return e, nil
+	return answer.To(), nil
 }
 
 // onSchedule sends a request about one schedule. Its path is appended to the schedule's.
@@ -217,61 +195,4 @@ func (c *Client) onSchedule(ctx context.Context, name, op string, r *httpCall) e
 		return fmt.Errorf("%s schedule %s: %w", op, name, unanswered(err, unclear && !r.again))
 	}
 	return nil
-}
-
-func wireSchedule(s *request.ScheduleSave) *wire.ScheduleSave {
-	body, set := wire.BodyOf(s.Task.Body), &s.Settings
-	return &wire.ScheduleSave{
-		Spec: wireSpec(&s.Spec), Tag: s.Task.Tag, App: s.Task.Headers[delaytask.AppHeader],
-		Body: body.Body, BodyText: body.BodyText, TTR: wire.Duration(s.Task.TTR), MaxAttempts: s.Task.MaxAttempts,
-		NoAttemptLimit: s.Task.Unlimited, Priority: s.Task.Priority, Headers: withoutApp(s.Task.Headers),
-		Overlap: string(set.Overlap), MaxOpen: set.MaxOpen, Missed: string(set.Missed),
-		StartWithin: wire.Duration(set.StartWithin), Jitter: wire.Duration(set.Jitter), PauseAfter: set.PauseAfter,
-		MaxRuns: set.MaxRuns, KeepRuns: set.KeepRuns, RetryPastNext: set.RetryPastNext,
-	}
-}
-
-func wireSpec(s *delaytask.Spec) wire.Spec {
-	w := wire.Spec{Lines: s.Lines, Zone: s.Zone, DST: string(s.DST)}
-	if !s.Start.IsZero() {
-		w.Start = wireTime(s.Start)
-	}
-	if !s.End.IsZero() {
-		w.End = (*wire.Moment)(&s.End)
-	}
-	return w
-}
-
-// schedule returns a schedule of an answer as the library represents it.
-func schedule(w *wire.Schedule) delaytask.Schedule {
-	s := delaytask.Schedule{
-		ID: int64(w.ID), Name: w.Name, Parent: w.Parent, Owner: w.Owner, Revision: w.Revision.Std(),
-		Version: w.Version, Spec: delaytask.Spec{Lines: w.Lines, Zone: w.Zone, DST: delaytask.DST(w.DST)},
-		Tag: w.Tag, Body: w.Bytes(), Headers: withApp(w.Headers, w.App), MaxAttempts: w.MaxAttempts,
-		TTR: millis(w.TTRMS), Priority: w.Priority, Overlap: delaytask.Overlap(w.Overlap), MaxOpen: w.MaxOpen,
-		Missed: delaytask.Missed(w.Missed), StartWithin: millis(w.StartWithinMS), Jitter: millis(w.JitterMS),
-		PauseAfter: w.PauseAfter, MaxRuns: w.MaxRuns, KeepRuns: w.KeepRuns, RetryPastNext: w.RetryPastNext,
-		State: delaytask.ScheduleState(w.State), Reason: w.Reason, NextTick: w.NextTick.Std(),
-		NextDue: w.NextDue.Std(), LastTick: w.LastTick.Std(), RunID: int64(w.RunID), Runs: w.Runs,
-		Skipped: w.Skipped, Failures: w.Failures, LastSuccess: w.LastSuccess.Std(), Created: w.Created.Std(),
-		Updated: w.Updated.Std(),
-	}
-	if w.Start != nil {
-		s.Spec.Start = w.Start.Std()
-	}
-	if w.End != nil {
-		s.Spec.End = w.End.Std()
-	}
-	return s
-}
-
-// scheduledRun is nil for a task that is not the run of a schedule.
-func scheduledRun(w *wire.ScheduledRun) *delaytask.ScheduledRun {
-	if w == nil {
-		return nil
-	}
-	return &delaytask.ScheduledRun{
-		Name: w.Name, Tick: w.Tick.Std(), Cause: delaytask.Cause(w.Cause), Previous: w.Previous.Std(),
-		Next: w.Next.Std(), LastSuccess: w.LastSuccess.Std(), Missed: w.Missed,
-	}
 }

@@ -43,27 +43,5 @@ func (c *Client) Series(ctx context.Context, f report.SeriesFilter) (report.Seri
 	if _, err := c.call(ctx, r); err != nil {
 		return report.Series{}, fmt.Errorf("read lateness and results over time: %w", err)
 	}
-	return series(&answer), nil
-}
-
-func series(s *wire.Series) report.Series {
-	all := report.Series{
-		Span: millis(s.SpanMS), From: s.From.Std(), To: s.To.Std(),
-	}
-	for _, p := range s.Points {
-		point := report.SeriesPoint{
-			Start: p.Start.Std(), Completed: p.Completed, Retried: p.Retried, Failed: p.Failed, Lost: p.Lost,
-		}
-		if l := p.Lateness; l != nil {
-			point.Started = l.Samples
-			point.P50, point.P99, point.Max = exact(l.P50), exact(l.P99), exact(l.Max)
-		}
-		all.Points = append(all.Points, point)
-	}
-	for _, m := range s.Marks {
-		all.Marks = append(all.Marks, report.SeriesMark{
-			Time: m.Time.Std(), Kind: report.MarkKind(m.Kind), Name: m.Name, Tag: m.Tag,
-		})
-	}
-	return all
+	return answer.To(), nil
 }

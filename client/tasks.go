@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,7 +21,7 @@ import (
 func (c *Client) Get(ctx context.Context, ref delaytask.Ref) (delaytask.TaskRow, error) {
 	var task wire.Task
 	err := c.onTask(ctx, ref, "get", &httpCall{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
-	return stored(&task), err
+	return task.To(), err
 }
 
 // Body returns the body of a task alone, as bytes. Secrets in it are masked, unless raw is true. Its token needs the
@@ -56,7 +54,7 @@ func (c *Client) Wait(ctx context.Context, id int64) (delaytask.TaskRow, error) 
 		if err != nil {
 			return delaytask.TaskRow{}, err
 		}
-		if row := stored(&task); row.Status.Final() || row.Broken != "" {
+		if row := task.To(); row.Status.Final() || row.Broken != "" {
 			return row, nil
 		}
 	}
@@ -71,9 +69,7 @@ func (c *Client) Explain(ctx context.Context, ref delaytask.Ref) (report.Explana
 	if err != nil {
 		return report.Explanation{}, err
 	}
-	task := stored(&e.Task)
-	task.Body = nil
-	return report.Explanation{Task: task, Reason: report.Reason(e.Reason), Text: e.Text}, nil
+	return e.To(), nil
 }
 
 // Cancel ends a task that is not finished, and returns the status that it met: from [delaytask.Pending] it will not
@@ -122,7 +118,7 @@ func (c *Client) Reschedule(
 		d := wire.Duration(move.Delay)
 		change.Delay = &d
 	} else {
-		change.At = wireTime(move.At)
+		change.At = wire.NotBefore(move.At)
 	}
 	if move.Body != nil {
 		newBody(&change, move.Body)
@@ -158,7 +154,7 @@ func (c *Client) change(ctx context.Context, ref delaytask.Ref, op string, r *ht
 	var met wire.Met
 	r.into = &met
 	err := c.onTask(ctx, ref, op, r)
-	return delaytask.Status(met.Met), err
+	return met.Met, err
 }
 
 // Retry runs a failed task again, now: with all its attempts, and with the errors of the old ones kept. It returns
@@ -227,11 +223,7 @@ func (c *Client) List(ctx context.Context, f delaytask.Filter) (delaytask.Page, 
 	if _, err := c.call(ctx, r); err != nil {
 		return delaytask.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
-	out := delaytask.Page{Tasks: make([]delaytask.TaskRow, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}
-	for i := range page.Tasks {
-		out.Tasks[i] = stored(&page.Tasks[i])
-	}
-	return out, nil
+	return page.To(), nil
 }
 
 func query(f *delaytask.Filter) string {
@@ -264,58 +256,4 @@ func query(f *delaytask.Filter) string {
 		set("bodies", "true")
 	}
 	return q.Encode()
-}
-
-// stored returns a task of an answer as the library represents it.
-func stored(w *wire.Task) delaytask.TaskRow {
-	t := delaytask.TaskRow{
-		ID: int64(w.ID), Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Headers: withApp(w.Headers, w.App),
-		Status: delaytask.Status(w.Status), Version: w.Version,
-		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, CrashCount: w.CrashCount, TTR: millis(w.TTRMS),
-		Priority: w.Priority,
-		MaxLate:  millis(w.MaxLateMS), LatePolicy: latePolicy(w.LatePolicy), Delay: millis(w.DelayMS),
-		Expected: w.Expected.Std(), Started: w.Started.Std(), Late: delaytask.LateReason(w.LateReason),
-		Finished: w.Finished.Std(), Due: w.Due.Std(),
-		Created: w.Created.Std(), Updated: w.Updated.Std(), Schedule: scheduledRun(w.Schedule),
-		Executor: w.Executor, ErrorStack: w.Error, Broken: w.Broken,
-	}
-	t.IPAddress, _ = netip.ParseAddr(w.IPAddress) // not valid where it is not known
-	for _, a := range w.FailedAttempts {
-		t.Errors = append(t.Errors, delaytask.FailedAttempt{
-			N: a.N, Due: a.Due.Std(), Started: a.Started.Std(), Finished: a.Finished.Std(),
-			Executor: a.Executor, Error: a.Error,
-		})
-	}
-	return t
-}
-
-func withApp(headers map[string]string, app string) map[string]string {
-	if app == "" {
-		return headers
-	}
-	all := map[string]string{delaytask.AppHeader: app}
-	maps.Copy(all, headers)
-	return all
-}
-
-func latePolicy(name string) delaytask.LatePolicy {
-	for policy, known := range latePolicies {
-		if known == name {
-			return policy
-		}
-	}
-	return delaytask.LateRun
-}
-
-func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
-
-// exact rounds to the microsecond, which the milliseconds of an answer have as their third digit.
-func exact(ms float64) time.Duration { return time.Duration(ms*1000+0.5) * time.Microsecond }
-
-func lateness(l *wire.Lateness) report.Lateness {
-	if l == nil {
-		return report.Lateness{}
-	}
-	return report.Lateness{Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99),
-		Max: exact(l.Max)}
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
-	jsonview "github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -81,7 +81,7 @@ func answerTo(err error) (status int, code, detail string) {
 	if p, refused := errors.AsType[*wire.Problem](err); refused { // by Options.Check of the service
 		return p.Status, p.Code, p.Detail
 	}
-	if p, known := jsonview.Problem(err); known && p.Code != wire.CodeUnavailable {
+	if p, known := operate.Problem(err); known && p.Code != wire.CodeUnavailable {
 		return p.Status, p.Code, p.Detail
 	}
 	return http.StatusServiceUnavailable, wire.CodeUnavailable, ""

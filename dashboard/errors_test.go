@@ -18,8 +18,10 @@ func TestEveryErrorHasAText(t *testing.T) {
 		codes[m[1]] = m[2]
 	}
 	used := []string{"invalid"}
-	for _, m := range find(t, "../internal/server/view/view.go", `wire\.(Code\w+)\}`) {
-		used = append(used, codes[m[1]])
+	for _, file := range []string{"../internal/wire/errors.go", "../internal/operate/problem.go"} {
+		for _, m := range find(t, file, `\b(Code\w+)\}`) {
+			used = append(used, codes[m[1]])
+		}
 	}
 	for _, a := range answers {
 		used = append(used, a.code)

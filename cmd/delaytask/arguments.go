@@ -12,7 +12,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -53,7 +52,7 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
 	text, name, _ := strings.Cut(s, ":")
 	d, err := wire.ParseDuration(text)
-	policy, known := view.ParseLatePolicy(name)
+	policy, known := wire.ParseLatePolicy(name)
 	if err != nil || !known {
 		return 0, 0, misusedf("--max-lateness %q: want a duration and run, skip or fail, as in 10m:skip", s)
 	}

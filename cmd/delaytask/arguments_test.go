@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -51,7 +50,7 @@ func FuzzArguments(f *testing.F) {
 			return err == nil
 		}
 		if d, policy, err := parseMaxLateness(s); read(err) {
-			again, same, err := parseMaxLateness(wire.FormatDuration(d) + ":" + view.LatePolicy(policy))
+			again, same, err := parseMaxLateness(wire.FormatDuration(d) + ":" + wire.LatePolicy(policy))
 			if d < 0 || again != d || same != policy || err != nil {
 				t.Errorf("%q gave %v and %v; written again %v, %v, %v", s, d, policy, again, same, err)
 			}

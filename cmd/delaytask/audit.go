@@ -13,7 +13,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -57,7 +56,7 @@ of the access token, or user@host of the command. Changes by programs that use t
 				if err != nil {
 					return err
 				}
-				return a.printAudit(view.RedactedAudit(a.shower(), &page))
+				return a.printAudit(operate.RedactedAudit(a.shower(), &page))
 			})
 		},
 	}
@@ -78,7 +77,9 @@ func (a *app) printAudit(page *report.AuditPage) error {
 		if page.Next != 0 {
 			next = id(page.Next)
 		}
-		return a.printJSON(list[wire.AuditEntry]{Items: view.Audit(page).Entries, Next: next, Stopped: page.Stopped})
+		return a.printJSON(list[wire.AuditEntry]{
+			Items: wire.FromAuditPage(page).Entries, Next: next, Stopped: page.Stopped,
+		})
 	}
 	if len(page.Entries) == 0 && !page.Stopped {
 		return a.printf("There is no such entry.\n")

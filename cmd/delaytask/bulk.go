@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask/internal/operate"
 	runs "github.com/delaytask/delaytask/internal/operate/bulk"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -50,7 +50,7 @@ not reach the database. "unknown": the process does not tell how far it is, as o
 func (a *app) printRuns(found []runs.State) error {
 	shown := make([]wire.BulkRun, len(found)) // not nil: an empty list is [] in JSON
 	for i := range found {
-		shown[i] = view.BulkRun(a.shower(), &found[i])
+		shown[i] = operate.BulkRun(a.shower(), &found[i])
 	}
 	switch {
 	case a.json:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	judge "github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // demoSummary is the result by the rows and the workers' clocks.
@@ -109,7 +109,7 @@ func (t *demoTally) count(task *delaytask.TaskRow, timely bool) {
 	t.late = append(t.late, task.Lateness())
 	slices.Sort(t.late)
 	// The nearest rank: every figure is one that was measured.
-	rank := func(percent int) float64 { return view.Milliseconds(t.late[(len(t.late)*percent+99)/100-1]) }
+	rank := func(percent int) float64 { return wire.Milliseconds(t.late[(len(t.late)*percent+99)/100-1]) }
 	t.Lateness = demoLateness{P50: rank(50), P99: rank(99), Max: rank(100)}
 }
 

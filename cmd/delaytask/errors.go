@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
@@ -132,7 +132,7 @@ func failureOf(err error) *failure {
 	}
 	p, known := errors.AsType[*wire.Problem](err) // of a service
 	if !known {
-		p, known = view.Problem(err)
+		p, known = operate.Problem(err)
 	}
 	switch {
 	case known:

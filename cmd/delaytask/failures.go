@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -27,9 +28,9 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 				if err != nil {
 					return err
 				}
-				found = view.RedactedFailures(a.shower(), found)
+				operate.RedactedFailures(a.shower(), &found)
 				if a.json {
-					return a.printJSON(view.Failures(found))
+					return a.printJSON(wire.FromFailures(&found))
 				}
 				return a.printFailures(found)
 			})

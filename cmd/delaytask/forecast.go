@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -41,7 +41,7 @@ are at least.`,
 					return err
 				}
 				if a.json {
-					return a.printJSON(view.Forecast(&found))
+					return a.printJSON(wire.FromForecast(&found))
 				}
 				return a.printForecast(&found, span)
 			})

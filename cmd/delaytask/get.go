@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -56,7 +56,7 @@ func (a *app) getCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(a.viewOf(&task))
 				}
-				shown, redacted := view.RedactedTask(a.shower(), &task)
+				shown, redacted := operate.RedactedTask(a.shower(), &task)
 				if err := a.printTask(&shown); err != nil {
 					return err
 				}
@@ -77,7 +77,7 @@ func (a *app) printBody(t *delaytask.TaskRow) error {
 	if t.Broken != "" {
 		return fmt.Errorf("%w: %s", delaytask.ErrBroken, a.shower().Text(t.Tag, t.Broken))
 	}
-	body, redacted := view.RedactedBody(a.shower(), t.Tag, t.Body)
+	body, redacted := operate.RedactedBody(a.shower(), t.Tag, t.Body)
 	text := string(body)
 	if a.shown {
 		text = escaped(text) + "\n"
@@ -137,7 +137,7 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	field("delay", span(t.Delay))
 	field("ttr", span(t.TTR))
 	if t.MaxLate > 0 {
-		field("max lateness", span(t.MaxLate)+", then "+view.LatePolicy(t.LatePolicy))
+		field("max lateness", span(t.MaxLate)+", then "+wire.LatePolicy(t.LatePolicy))
 	}
 	field("expected", moment(t.Expected))
 	if !t.Started.IsZero() {
@@ -157,7 +157,7 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	field("created", moment(t.Created))
 	field("updated", moment(t.Updated))
 	field("executor", t.Executor)
-	for name, value := range sorted(view.Headers(t.Headers)) {
+	for name, value := range sorted(wire.Headers(t.Headers)) {
 		field("header "+name, value)
 	}
 	if err := fields.flush(); err != nil {
@@ -218,8 +218,8 @@ type taskView struct {
 }
 
 func (a *app) viewOf(stored *delaytask.TaskRow) taskView {
-	t, redacted := view.RedactedTask(a.shower(), stored)
-	v := taskView{Task: view.Task(&t)}
+	t, redacted := operate.RedactedTask(a.shower(), stored)
+	v := taskView{Task: wire.FromTask(&t)}
 	v.Task.Body, v.Redacted = wire.Body{}, redacted
 	if t.Body != nil {
 		body := string(t.Body)

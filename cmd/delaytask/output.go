@@ -14,7 +14,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -64,7 +63,7 @@ func lateness(d time.Duration) string {
 	if d >= 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 	}
-	return strconv.FormatFloat(view.Milliseconds(d), 'f', 1, 64) + " ms"
+	return strconv.FormatFloat(wire.Milliseconds(d), 'f', 1, 64) + " ms"
 }
 
 // span formats a duration for people: with two units above an hour, with milliseconds below ten seconds.

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -33,9 +34,9 @@ named, and the others are shown. A service shows the same with GET /v1/overview,
 					return err
 				}
 				found.Attention = slices.DeleteFunc(found.Attention, isOfThisProcess)
-				shown := view.RedactedOverview(a.shower(), &found)
+				shown := operate.RedactedOverview(a.shower(), &found)
 				if a.json {
-					return a.printJSON(view.Overview(shown))
+					return a.printJSON(wire.FromOverview(shown))
 				}
 				return a.printOverview(shown)
 			})

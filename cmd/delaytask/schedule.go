@@ -12,7 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -67,7 +67,7 @@ func optionalBound(cmd *cobra.Command, flag, value string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	t, err := parseTime(flag, value)
-	return view.Bound(t), err
+	return wire.Bound(t), err
 }
 
 const linesWanted = "one or more lines, each in quotes, as in '30 2 * * *'"
@@ -117,7 +117,7 @@ Cron lines for all hours follow the hours that really pass.`,
 				return pointed(err, s.Lines, lines)
 			}
 			if a.json {
-				return a.printJSON(view.Ticks(ticks, warnings))
+				return a.printJSON(wire.FromTicks(ticks, warnings))
 			}
 			return a.printTicks(ticks, warnings, now, count)
 		},

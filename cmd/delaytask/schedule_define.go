@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -142,7 +142,7 @@ func (a *app) saveSchedule(
 			scheduleView
 			Ticks    []wire.Tick `json:"ticks"`
 			Warnings []string    `json:"warnings"`
-		}{a.scheduleViewOf(&stored), view.Ticks(ticks, nil).Ticks, append([]string{}, warnings...)})
+		}{a.scheduleViewOf(&stored), wire.FromTicks(ticks, nil).Ticks, append([]string{}, warnings...)})
 	}
 	note := ""
 	if stored.State != delaytask.ScheduleActive {
@@ -161,8 +161,8 @@ type scheduleView struct {
 }
 
 func (a *app) scheduleViewOf(stored *delaytask.Schedule) scheduleView {
-	s, redacted := view.RedactedSchedule(a.shower(), stored)
-	v := scheduleView{Schedule: view.Schedule(&s), Body: string(s.Body)}
+	s, redacted := operate.RedactedSchedule(a.shower(), stored)
+	v := scheduleView{Schedule: wire.FromSchedule(&s), Body: string(s.Body)}
 	v.Schedule.Body, v.Redacted = wire.Body{}, redacted
 	return v
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -129,14 +129,14 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				ticks = view.RedactedTicks(a.shower(), shown.Tag, ticks)
+				ticks = operate.RedactedTicks(a.shower(), shown.Tag, ticks)
 				if a.json {
 					return a.printJSON(struct {
 						scheduleView
 						History []wire.ScheduleTick `json:"history"`
-					}{a.scheduleViewOf(&shown), view.ScheduleTicks(ticks).Ticks})
+					}{a.scheduleViewOf(&shown), wire.FromScheduleTicks(ticks).Ticks})
 				}
-				is, redacted := view.RedactedSchedule(a.shower(), &shown)
+				is, redacted := operate.RedactedSchedule(a.shower(), &shown)
 				defer a.noteRedacted(redacted)
 				if err := a.printSchedule(&is, s.Now()); err != nil || len(ticks) == 0 {
 					return err
@@ -258,10 +258,10 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 					return err
 				}
 				r := a.shower()
-				e.Schedule, _ = view.RedactedSchedule(r, &e.Schedule)
+				e.Schedule, _ = operate.RedactedSchedule(r, &e.Schedule)
 				e.Text, e.History.Note = r.Text(e.Schedule.Tag, e.Text), r.Text(e.Schedule.Tag, e.History.Note)
 				if a.json {
-					return a.printJSON(view.ScheduleExplanation(&e))
+					return a.printJSON(wire.FromScheduleExplanation(&e))
 				}
 				return a.printf("%s\n", e.Text)
 			})
@@ -293,12 +293,12 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				ticks, err := s.ScheduleTicks(ctx, args[0], at, limit)
-				ticks = view.RedactedTicks(a.shower(), "", ticks)
+				ticks = operate.RedactedTicks(a.shower(), "", ticks)
 				switch {
 				case err != nil:
 					return err
 				case a.json:
-					return a.printJSON(list[wire.ScheduleTick]{Items: view.ScheduleTicks(ticks).Ticks})
+					return a.printJSON(list[wire.ScheduleTick]{Items: wire.FromScheduleTicks(ticks).Ticks})
 				case len(ticks) == 0:
 					return a.printf("No tick was decided.\n")
 				default:

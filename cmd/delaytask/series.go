@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -45,7 +45,9 @@ func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
 			return err
 		}
 		if a.json {
-			return a.printJSON(view.Series(f.tag, &series))
+			shown := wire.FromSeries(&series)
+			shown.Tag = f.tag
+			return a.printJSON(shown)
 		}
 		return a.printSeries(f.tag, &series)
 	})

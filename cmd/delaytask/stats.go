@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -44,7 +43,7 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
 					return err
 				}
 				if a.json {
-					return a.printJSON(list[wire.TagStats]{Items: view.Stats(stats)})
+					return a.printJSON(list[wire.TagStats]{Items: wire.FromStats(stats).Tags})
 				}
 				return a.printStats(stats)
 			})
@@ -114,7 +113,7 @@ none at once: the others have divided it.`,
 				}
 				nodes = slices.DeleteFunc(nodes, isThisProcess)
 				if a.json {
-					return a.printJSON(list[wire.Node]{Items: view.Nodes(nodes)})
+					return a.printJSON(list[wire.Node]{Items: wire.FromNodes(nodes).Nodes})
 				}
 				return a.printNodes(nodes)
 			})
@@ -132,7 +131,7 @@ func (a *app) printNodes(nodes []report.Node) error {
 		return a.printf("No process shares this database.\n")
 	}
 	t := a.newTable("NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "WAKE", "SHARES").mayCut(1, 8)
-	for _, n := range view.Nodes(nodes) {
+	for _, n := range wire.FromNodes(nodes).Nodes {
 		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State,
 			moment(n.Heartbeat.Std()), wakeUps(n), shares(n))
 	}

@@ -104,7 +104,5 @@ func (p *parts) check(tag string, body []byte) error {
 	case errors.Is(err, webhook.ErrInvalidURL):
 		code = wire.CodeInvalidAddress
 	}
-	return &wire.Problem{
-		Title: http.StatusText(http.StatusBadRequest), Status: http.StatusBadRequest, Code: code, Detail: err.Error(),
-	}
+	return wire.NewProblem(http.StatusBadRequest, code, err.Error())
 }

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/report"
+)
+
 // Node is a process that shares the database.
 type Node struct {
 	Number    int    `json:"number"`
@@ -49,13 +54,13 @@ type TagList struct {
 
 // TagStats are the statistics of one tag.
 type TagStats struct {
-	Tag           string           `json:"tag"`
-	Counts        map[string]int64 `json:"counts" doc:"Tasks by status; statuses without tasks are left out"`
-	Capped        []string         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
-	OldestPending Time             `json:"oldest_pending,omitzero"`
-	Served        bool             `json:"served"`
-	Paused        bool             `json:"paused"`
-	Lateness      *Lateness        `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
+	Tag           string                     `json:"tag"`
+	Counts        map[delaytask.Status]int64 `json:"counts" doc:"Tasks by status; statuses without tasks are left out"`
+	Capped        []delaytask.Status         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
+	OldestPending Time                       `json:"oldest_pending,omitzero"`
+	Served        bool                       `json:"served"`
+	Paused        bool                       `json:"paused"`
+	Lateness      *Lateness                  `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
 }
 
 // Stats has those of every tag.
@@ -96,4 +101,105 @@ type TagLateness struct {
 	Tag      string    `json:"tag"`
 	WindowMS int64     `json:"window_ms"`
 	Lateness *Lateness `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
+}
+
+// FromNodes is the processes in JSON.
+func FromNodes(nodes []report.Node) NodeList { return NodeList{each(nodes, fromNode)} }
+
+// To is the processes as Go has them.
+func (l *NodeList) To() []report.Node { return each(l.Nodes, (*Node).to) }
+
+func fromNode(n *report.Node) Node {
+	v := Node{
+		Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: "alive",
+		Heartbeat: Time(n.Heartbeat), Wake: n.Wake, UnreachableFrom: n.UnreachableFrom,
+		Tags: append([]string{}, n.Tags...), Shares: each(n.Shares, func(s *report.Share) Share { return Share(*s) }),
+	}
+	switch {
+	case !n.Alive:
+		v.State = "silent"
+	case n.Leaving:
+		v.State = "leaving"
+	}
+	return v
+}
+
+func (n *Node) to() report.Node {
+	return report.Node{
+		Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version,
+		Alive: n.State != "silent", Leaving: n.State == "leaving", Heartbeat: n.Heartbeat.Std(), Wake: n.Wake,
+		UnreachableFrom: n.UnreachableFrom, Tags: n.Tags,
+		Shares: each(n.Shares, func(s *Share) report.Share { return report.Share(*s) }),
+	}
+}
+
+// FromTags is the tags in JSON.
+func FromTags(tags []report.TagState) TagList {
+	return TagList{each(tags, func(t *report.TagState) Tag { return Tag(*t) })}
+}
+
+// To is the tags as Go has them.
+func (l *TagList) To() []report.TagState {
+	return each(l.Tags, func(t *Tag) report.TagState { return report.TagState(*t) })
+}
+
+// FromStats is the statistics of tags in JSON.
+func FromStats(stats []report.TagStats) Stats {
+	return Stats{each(stats, func(s *report.TagStats) TagStats {
+		return TagStats{
+			Tag: s.Tag, Counts: s.Counts, Capped: s.Capped, OldestPending: Time(s.OldestPending), Served: s.Served,
+			Paused: s.Paused, Lateness: FromLateness(s.Lateness),
+		}
+	})}
+}
+
+// To is the statistics as Go has them.
+func (s *Stats) To() []report.TagStats {
+	return each(s.Tags, func(s *TagStats) report.TagStats {
+		return report.TagStats{
+			Tag: s.Tag, Counts: s.Counts, Capped: s.Capped, OldestPending: s.OldestPending.Std(), Served: s.Served,
+			Paused: s.Paused, Lateness: s.Lateness.To(),
+		}
+	})
+}
+
+// FromFailures is groups of failed tasks in JSON.
+func FromFailures(f *report.Failures) Failures {
+	return Failures{Groups: each(f.Groups, func(g *report.FailureGroup) FailureGroup {
+		return FailureGroup{
+			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: Time(g.First), Last: Time(g.Last),
+			ExampleID: ID(g.ExampleID), Example: g.Example,
+		}
+	}), Tasks: f.Tasks, More: f.More}
+}
+
+// To is the groups as Go has them.
+func (f *Failures) To() report.Failures {
+	return report.Failures{Groups: each(f.Groups, func(g *FailureGroup) report.FailureGroup {
+		return report.FailureGroup{
+			ID: g.ID, Tag: g.Tag, Error: g.Error, Tasks: g.Tasks, First: g.First.Std(), Last: g.Last.Std(),
+			ExampleID: int64(g.ExampleID), Example: g.Example,
+		}
+	}), Tasks: f.Tasks, More: f.More}
+}
+
+// FromLateness is nil where nothing has run.
+func FromLateness(l report.Lateness) *Lateness {
+	if l.Samples == 0 {
+		return nil
+	}
+	return &Lateness{
+		Samples: l.Samples, P50: Milliseconds(l.P50), P95: Milliseconds(l.P95), P99: Milliseconds(l.P99),
+		Max: Milliseconds(l.Max),
+	}
+}
+
+// To is the lateness as Go has it. Nil is that of nothing.
+func (l *Lateness) To() report.Lateness {
+	if l == nil {
+		return report.Lateness{}
+	}
+	return report.Lateness{
+		Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99), Max: exact(l.Max),
+	}
 }

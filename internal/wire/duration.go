@@ -66,3 +66,11 @@ func badDuration(s string) error {
 	return fmt.Errorf("want a duration such as \"30s\", \"1h30m\" or \"7d\", or a whole number of milliseconds, got "+
 		"%.40q", s)
 }
+
+// Milliseconds is a duration as answers have it, to the microsecond.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// exact rounds to the microsecond, which is the third digit of such a number.
+func exact(ms float64) time.Duration { return time.Duration(ms*1000+0.5) * time.Microsecond }
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

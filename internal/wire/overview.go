@@ -1,25 +1,30 @@
 package wire
 
+import (
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/report"
+)
+
 // Overview is what needs attention now, and how every tag stands.
 type Overview struct {
-	At        Time           `json:"at" doc:"When it was read, by the database's clock"`
-	AgeMS     int64          `json:"age_ms" doc:"How long ago that was; over 5 s only where stale says why"`
-	Stale     string         `json:"stale,omitempty" doc:"Why the last reading has failed: timeout, operator or database"`
-	Missing   []MissingPart  `json:"missing" doc:"Parts that could not be read; what belongs to them is empty"`
-	Attention []Finding      `json:"attention" doc:"The most urgent first; none means that nothing was found"`
-	Totals    OverviewTotals `json:"totals"`
-	Tags      []TagOverview  `json:"tags" doc:"Those that have tasks, are served or are paused"`
-	Series    Series         `json:"series" doc:"The last hour by the minute, of all these tags together"`
-	DueStart  Time           `json:"due_start,omitzero" doc:"When the first of the minutes begins that due has"`
-	Due       []DueTasks     `json:"due" doc:"By minute of the next hour, of all these tags together"`
-	HourStart Time           `json:"hour_start,omitzero" doc:"When the first step of last_hour begins"`
-	StepMS    int64          `json:"step_ms" doc:"Of last_hour and of due of a tag"`
+	At        Time                   `json:"at" doc:"When it was read, by the database's clock"`
+	AgeMS     int64                  `json:"age_ms" doc:"How long ago that was; over 5 s only where stale says why"`
+	Stale     report.OverviewTrouble `json:"stale,omitempty" doc:"Why the last reading has failed: timeout, operator or database"`
+	Missing   []MissingPart          `json:"missing" doc:"Parts that could not be read; what belongs to them is empty"`
+	Attention []Finding              `json:"attention" doc:"The most urgent first; none means that nothing was found"`
+	Totals    OverviewTotals         `json:"totals"`
+	Tags      []TagOverview          `json:"tags" doc:"Those that have tasks, are served or are paused"`
+	Series    Series                 `json:"series" doc:"The last hour by the minute, of all these tags together"`
+	DueStart  Time                   `json:"due_start,omitzero" doc:"When the first of the minutes begins that due has"`
+	Due       []DueTasks             `json:"due" doc:"By minute of the next hour, of all these tags together"`
+	HourStart Time                   `json:"hour_start,omitzero" doc:"When the first step of last_hour begins"`
+	StepMS    int64                  `json:"step_ms" doc:"Of last_hour and of due of a tag"`
 }
 
 // MissingPart is a part of an overview that could not be read.
 type MissingPart struct {
-	Part string `json:"part" enum:"counts,due,leases,failures,history,forecast,locks"`
-	Why  string `json:"why" enum:"timeout,operator,database" doc:"operator: a privilege or table is missing, or a disk full"`
+	Part report.OverviewPart    `json:"part" enum:"counts,due,leases,failures,history,forecast,locks"`
+	Why  report.OverviewTrouble `json:"why" enum:"timeout,operator,database" doc:"operator: a privilege or table is missing, or a disk full"`
 }
 
 // OverviewTotals are sums over the tags of an overview.
@@ -36,19 +41,19 @@ type OverviewTotals struct {
 
 // TagOverview is how one tag stands.
 type TagOverview struct {
-	Tag         string           `json:"tag"`
-	Counts      map[string]int64 `json:"counts" doc:"Up to 1,000 tasks by status; statuses without tasks are left out"`
-	Capped      []string         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
-	Overdue     DueTasks         `json:"overdue"`
-	OldestDue   Time             `json:"oldest_due,omitzero" doc:"Of what is overdue"`
-	Paused      bool             `json:"paused"`
-	PausedSince Time             `json:"paused_since,omitzero" doc:"Absent where it is not known"`
-	PausedBy    string           `json:"paused_by,omitempty" doc:"Access token, or user@host of the command; absent where it is not known"`
-	Reason      string           `json:"reason,omitempty" doc:"Of the pause"`
-	Nodes       []NodeRef        `json:"nodes" doc:"Live processes that serve the tag"`
-	Lateness    *SeriesLateness  `json:"lateness_ms,omitempty" doc:"Of first attempts in the last hour"`
-	LastHour    []HourStep       `json:"last_hour"`
-	Due         []DueTasks       `json:"due" doc:"By step from due_start on; none where nothing falls due"`
+	Tag         string                     `json:"tag"`
+	Counts      map[delaytask.Status]int64 `json:"counts" doc:"Up to 1,000 tasks by status; statuses without tasks are left out"`
+	Capped      []delaytask.Status         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
+	Overdue     DueTasks                   `json:"overdue"`
+	OldestDue   Time                       `json:"oldest_due,omitzero" doc:"Of what is overdue"`
+	Paused      bool                       `json:"paused"`
+	PausedSince Time                       `json:"paused_since,omitzero" doc:"Absent where it is not known"`
+	PausedBy    string                     `json:"paused_by,omitempty" doc:"Access token, or user@host of the command; absent where it is not known"`
+	Reason      string                     `json:"reason,omitempty" doc:"Of the pause"`
+	Nodes       []NodeRef                  `json:"nodes" doc:"Live processes that serve the tag"`
+	Lateness    *SeriesLateness            `json:"lateness_ms,omitempty" doc:"Of first attempts in the last hour"`
+	LastHour    []HourStep                 `json:"last_hour"`
+	Due         []DueTasks                 `json:"due" doc:"By step from due_start on; none where nothing falls due"`
 }
 
 // HourStep is what has happened to a tag within a step.
@@ -67,16 +72,112 @@ type NodeRef struct {
 
 // Finding is something that needs attention.
 type Finding struct {
-	Code    string   `json:"code" doc:"Later versions may add codes"`
-	Tag     string   `json:"tag,omitempty" doc:"Absent: it is about no single tag"`
-	Number  int64    `json:"number" doc:"Of tasks, or of what the code names"`
-	AtLeast bool     `json:"at_least,omitempty" doc:"There may be more"`
-	Since   Time     `json:"since,omitzero" doc:"Absent where it is not known"`
-	Text    string   `json:"text" doc:"One sentence: what, and why"`
-	Do      string   `json:"do" doc:"The command that shows more or mends it, or what to do"`
-	Task    ID       `json:"task,omitzero" doc:"One of the tasks"`
-	Node    *NodeRef `json:"node,omitempty"`
-	Group   string   `json:"group,omitempty" doc:"Of the most frequent error, see /v1/failures"`
-	Error   string   `json:"error,omitempty" doc:"That error; it needs the verb read"`
-	Stack   string   `json:"stack,omitempty" doc:"Where a processor hangs; for tokens that may observe all tags"`
+	Code    report.FindingCode `json:"code" doc:"Later versions may add codes"`
+	Tag     string             `json:"tag,omitempty" doc:"Absent: it is about no single tag"`
+	Number  int64              `json:"number" doc:"Of tasks, or of what the code names"`
+	AtLeast bool               `json:"at_least,omitempty" doc:"There may be more"`
+	Since   Time               `json:"since,omitzero" doc:"Absent where it is not known"`
+	Text    string             `json:"text" doc:"One sentence: what, and why"`
+	Do      string             `json:"do" doc:"The command that shows more or mends it, or what to do"`
+	Task    ID                 `json:"task,omitzero" doc:"One of the tasks"`
+	Node    *NodeRef           `json:"node,omitempty"`
+	Group   string             `json:"group,omitempty" doc:"Of the most frequent error, see /v1/failures"`
+	Error   string             `json:"error,omitempty" doc:"That error; it needs the verb read"`
+	Stack   string             `json:"stack,omitempty" doc:"Where a processor hangs; for tokens that may observe all tags"`
+}
+
+// FromOverview is an overview in JSON.
+func FromOverview(o *report.Overview) Overview {
+	t := &o.Totals
+	return Overview{
+		At: Time(o.At), AgeMS: o.Age.Milliseconds(), Stale: o.Stale,
+		Missing:   each(o.Missing, func(m *report.MissingPart) MissingPart { return MissingPart(*m) }),
+		Attention: each(o.Attention, fromFinding),
+		Totals: OverviewTotals{
+			Executing: DueTasks(t.Executing), Overdue: DueTasks(t.Overdue), DueNextMinute: DueTasks(t.DueNextMinute),
+			Completed: t.Completed, Failed: t.Failed, Minute: Time(t.Minute), Nodes: t.Nodes, Silent: t.Silent,
+		},
+		Tags: each(o.Tags, fromTagOverview), Series: FromSeries(&o.Series), DueStart: Time(o.DueStart),
+		Due: each(o.Due, fromDue), HourStart: Time(o.HourStart), StepMS: report.OverviewStep.Milliseconds(),
+	}
+}
+
+// To is the overview as Go has it.
+func (o *Overview) To() report.Overview {
+	t := &o.Totals
+	return report.Overview{
+		At: o.At.Std(), Age: millis(o.AgeMS), Stale: o.Stale,
+		Missing:   each(o.Missing, func(m *MissingPart) report.MissingPart { return report.MissingPart(*m) }),
+		Attention: each(o.Attention, (*Finding).to),
+		Totals: report.OverviewTotals{
+			Executing: report.DueTasks(t.Executing), Overdue: report.DueTasks(t.Overdue),
+			DueNextMinute: report.DueTasks(t.DueNextMinute), Completed: t.Completed, Failed: t.Failed,
+			Minute: t.Minute.Std(), Nodes: t.Nodes, Silent: t.Silent,
+		},
+		Tags: each(o.Tags, (*TagOverview).to), Series: o.Series.To(), DueStart: o.DueStart.Std(),
+		Due: each(o.Due, toDue), HourStart: o.HourStart.Std(),
+	}
+}
+
+func fromDue(d *report.DueTasks) DueTasks { return DueTasks(*d) }
+
+func toDue(d *DueTasks) report.DueTasks { return report.DueTasks(*d) }
+
+func fromFinding(f *report.Finding) Finding {
+	v := Finding{
+		Code: f.Code, Tag: f.Tag, Number: f.Number, AtLeast: f.AtLeast, Since: Time(f.Since), Text: f.Text, Do: f.Do,
+		Task: ID(f.Task), Group: f.Group, Error: f.Error, Stack: f.Stack,
+	}
+	if f.Node.Number > 0 {
+		v.Node = (*NodeRef)(&f.Node)
+	}
+	return v
+}
+
+func (f *Finding) to() report.Finding {
+	found := report.Finding{
+		Code: f.Code, Tag: f.Tag, Number: f.Number, AtLeast: f.AtLeast, Since: f.Since.Std(), Text: f.Text, Do: f.Do,
+		Task: int64(f.Task), Group: f.Group, Error: f.Error, Stack: f.Stack,
+	}
+	if f.Node != nil {
+		found.Node = report.NodeRef(*f.Node)
+	}
+	return found
+}
+
+func fromTagOverview(t *report.TagOverview) TagOverview {
+	v := TagOverview{
+		Tag: t.Tag, Counts: t.Counts, Capped: t.Capped, Overdue: DueTasks(t.Overdue), OldestDue: Time(t.OldestDue),
+		Paused: t.Paused, PausedSince: Time(t.PausedSince), PausedBy: t.PausedBy,
+		Reason: t.Reason,
+		Nodes:    each(t.Nodes, func(n *report.NodeRef) NodeRef { return NodeRef(*n) }),
+		Lateness: fromSeriesLateness(t.Started, t.P50, t.P99, t.Max),
+		LastHour: each(t.LastHour, func(s *report.HourStep) HourStep {
+			return HourStep{
+				Completed: s.Completed, Retried: s.Retried, Failed: s.Failed, P99MS: Milliseconds(s.P99),
+			}
+		}),
+		Due: each(t.Due, fromDue),
+	}
+	if v.Counts == nil {
+		v.Counts = map[delaytask.Status]int64{}
+	}
+	return v
+}
+
+func (t *TagOverview) to() report.TagOverview {
+	o := report.TagOverview{
+		Tag: t.Tag, Counts: t.Counts, Capped: t.Capped, Overdue: report.DueTasks(t.Overdue),
+		OldestDue: t.OldestDue.Std(), Paused: t.Paused, PausedSince: t.PausedSince.Std(), PausedBy: t.PausedBy,
+		Reason: t.Reason,
+		Nodes: each(t.Nodes, func(n *NodeRef) report.NodeRef { return report.NodeRef(*n) }),
+		LastHour: each(t.LastHour, func(s *HourStep) report.HourStep {
+			return report.HourStep{Completed: s.Completed, Retried: s.Retried, Failed: s.Failed, P99: exact(s.P99MS)}
+		}),
+	}
+	if len(t.Due) > 0 {
+		o.Due = each(t.Due, toDue)
+	}
+	o.Started, o.P50, o.P99, o.Max = t.Lateness.to()
+	return o
 }

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/delaytask/delaytask"
+
 // Popped is a task that was handed out: its caller ends it by its lease token before lease_until.
 type Popped struct {
 	ID       ID                `json:"id"`
@@ -87,4 +89,26 @@ type Receiver struct {
 // ReceiverList lists them.
 type ReceiverList struct {
 	Receivers []Receiver `json:"receivers"`
+}
+
+// FromPopped is a task of a pop in JSON.
+func FromPopped(p *delaytask.Popped) Popped {
+	return Popped{
+		ID: ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt,
+		Priority: p.Priority, Expected: Time(p.Expected), Due: Time(p.Due), Headers: Headers(p.Headers),
+		Schedule: fromScheduledRun(p.Schedule), Body: BodyOf(p.Body),
+	}
+}
+
+// To is the task as Go has it. It returns [delaytask.ErrInvalidToken] for a token that is not the task's.
+func (p *Popped) To() (delaytask.Task, error) {
+	token, err := delaytask.ParseToken(p.Token)
+	if err == nil && token.ID != int64(p.ID) {
+		err = delaytask.ErrInvalidToken
+	}
+	return delaytask.Task{
+		ID: token.ID, Tag: p.Tag, Key: p.Key, Body: p.Bytes(), Attempt: p.Attempt, Version: token.Version,
+		Expected: p.Expected.Std(), Due: p.Due.Std(), Headers: withApp(p.Headers, p.App), Priority: p.Priority,
+		Schedule: p.Schedule.to(),
+	}, err
 }

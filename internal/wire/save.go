@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/delaytask/delaytask"
+)
 
 // Save asks for a task. Delay and At exclude each other; without both the task is due now.
 type Save struct {
@@ -74,6 +78,27 @@ type Change struct {
 
 // Met is the status in which a change has met its task.
 type Met struct {
-	ID  ID     `json:"id,omitzero"`
-	Met string `json:"met" doc:"The status that was met: a pending task will not start; one that was executing may have"`
+	ID  ID               `json:"id,omitzero"`
+	Met delaytask.Status `json:"met" doc:"The status that was met: a pending task will not start; one that was executing may have"`
+}
+
+// FromSave asks for a task.
+func FromSave(s *delaytask.Save) *Save {
+	body := BodyOf(s.Body)
+	w := &Save{
+		Tag: s.Tag, App: s.Headers[delaytask.AppHeader], Body: body.Body, BodyText: body.BodyText, Key: s.Key,
+		ID: ID(s.ID), TTR: Duration(s.TTR), MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited,
+		Priority: s.Priority, Headers: Headers(s.Headers), OnConflict: string(s.OnConflict),
+		MaxWait: Duration(s.MaxWait),
+	}
+	if s.Delay > 0 {
+		w.Delay = (*Duration)(&s.Delay)
+	}
+	if !s.At.IsZero() {
+		w.At = NotBefore(s.At)
+	}
+	if s.MaxLate > 0 {
+		w.MaxLateness, w.LatePolicy = Duration(s.MaxLate), LatePolicy(s.LatePolicy)
+	}
+	return w
 }

@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"time"
+
+	"github.com/delaytask/delaytask"
+)
+
 // Spec says when a schedule runs.
 type Spec struct {
 	Lines []string `json:"lines" minItems:"1" maxItems:"16" doc:"Cron lines of 5 or 6 fields, @every 90m, @every 24h/2h, @at 2027-01-01T09:00; with ! before a date or a cron line, what is left out"`
@@ -28,4 +34,55 @@ type Tick struct {
 	Local   string `json:"local" format:"date-time" doc:"The same with the offset of the zone"`
 	Note    string `json:"note,omitempty" doc:"What a clock change does to it, as moved: 02:30 does not exist"`
 	Dropped bool   `json:"dropped,omitempty" doc:"It does not run: the rule dst drops it"`
+}
+
+// FromSpec is a spec in JSON.
+func FromSpec(s *delaytask.Spec) Spec {
+	w := Spec{Lines: s.Lines, Zone: s.Zone, DST: string(s.DST)}
+	if !s.Start.IsZero() {
+		w.Start = NotBefore(s.Start)
+	}
+	if !s.End.IsZero() {
+		w.End = (*Moment)(&s.End)
+	}
+	return w
+}
+
+// To is the spec as Go has it.
+func (s *Spec) To() delaytask.Spec {
+	spec := delaytask.Spec{Lines: s.Lines, Zone: s.Zone, DST: delaytask.DST(s.DST)}
+	if s.Start != nil {
+		spec.Start = Bound(s.Start.Std())
+	}
+	if s.End != nil {
+		spec.End = Bound(s.End.Std())
+	}
+	return spec
+}
+
+// Bound is the start or the end of a spec that is given. The zero time would be no bound, so it is moved.
+func Bound(t time.Time) time.Time {
+	if t.IsZero() {
+		return t.Add(time.Nanosecond)
+	}
+	return t
+}
+
+// FromTicks is the ticks of a preview in JSON.
+func FromTicks(ticks []delaytask.Tick, warnings []string) Ticks {
+	return Ticks{Ticks: each(ticks, func(t *delaytask.Tick) Tick {
+		return Tick{Time: Time(t.Time), Local: t.Time.Format(time.RFC3339), Note: t.Note, Dropped: t.Dropped}
+	}), Warnings: append([]string{}, warnings...)}
+}
+
+// To is the ticks as Go has them: in a zone with the same offset. It returns an error for a time that cannot be read.
+func (t *Ticks) To() (ticks []delaytask.Tick, warnings []string, err error) {
+	for _, t := range t.Ticks {
+		at, err := time.Parse(time.RFC3339, t.Local)
+		if err != nil {
+			return nil, nil, err
+		}
+		ticks = append(ticks, delaytask.Tick{Time: at, Note: t.Note, Dropped: t.Dropped})
+	}
+	return ticks, t.Warnings, nil
 }

@@ -1,6 +1,12 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
+	"github.com/delaytask/delaytask/report"
+)
 
 // ScheduleSave is the definition of a schedule. The option that is left out has its default.
 type ScheduleSave struct {
@@ -40,32 +46,32 @@ type Schedule struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Body
 
-	TTRMS         int64  `json:"ttr_ms" doc:"Length of a lease"`
-	MaxAttempts   int    `json:"max_attempts" doc:"0: no limit"`
-	Priority      int    `json:"priority"`
-	Overlap       string `json:"overlap" enum:"skip,queue_one,replace,allow"`
-	MaxOpen       int    `json:"max_open,omitempty"`
-	Missed        string `json:"missed" enum:"once,skip,all"`
-	StartWithinMS int64  `json:"start_within_ms,omitempty" doc:"0 or absent: no bound"`
-	JitterMS      int64  `json:"jitter_ms,omitempty"`
-	PauseAfter    int    `json:"pause_after,omitempty" doc:"0 or absent: never"`
-	MaxRuns       int    `json:"max_runs,omitempty" doc:"0 or absent: no bound"`
-	KeepRuns      int    `json:"keep_runs"`
-	RetryPastNext bool   `json:"retry_past_next,omitempty"`
+	TTRMS         int64             `json:"ttr_ms" doc:"Length of a lease"`
+	MaxAttempts   int               `json:"max_attempts" doc:"0: no limit"`
+	Priority      int               `json:"priority"`
+	Overlap       delaytask.Overlap `json:"overlap" enum:"skip,queue_one,replace,allow"`
+	MaxOpen       int               `json:"max_open,omitempty"`
+	Missed        delaytask.Missed  `json:"missed" enum:"once,skip,all"`
+	StartWithinMS int64             `json:"start_within_ms,omitempty" doc:"0 or absent: no bound"`
+	JitterMS      int64             `json:"jitter_ms,omitempty"`
+	PauseAfter    int               `json:"pause_after,omitempty" doc:"0 or absent: never"`
+	MaxRuns       int               `json:"max_runs,omitempty" doc:"0 or absent: no bound"`
+	KeepRuns      int               `json:"keep_runs"`
+	RetryPastNext bool              `json:"retry_past_next,omitempty"`
 
-	State       string `json:"state" enum:"active,paused,ended,retired" doc:"paused: no tick runs, and none is missed; ended: no tick is left; retired: no program declares it any more"`
-	Reason      string `json:"reason,omitempty" doc:"Why it is paused, ended or retired"`
-	NextTick    Time   `json:"next_tick,omitzero" doc:"The first tick about which nothing is decided"`
-	NextDue     Time   `json:"next_due,omitzero" doc:"When that tick is due: later by the jitter"`
-	LastTick    Time   `json:"last_tick,omitzero" doc:"The last tick about which something is decided"`
-	RunID       ID     `json:"run_id,omitzero" doc:"The task of its newest run"`
-	Runs        int64  `json:"runs" doc:"That count against max_runs"`
-	Skipped     int64  `json:"skipped,omitempty" doc:"Ticks since the newest run that did not run"`
-	Failures    int    `json:"failures,omitempty" doc:"Failed runs in a row"`
-	LastSuccess Time   `json:"last_success,omitzero" doc:"Tick of the last run that completed"`
-	Created     Time   `json:"created,omitzero" doc:"Absent in the answer to a save that is the first"`
-	Updated     Time   `json:"updated,omitzero" doc:"Likewise"`
-	Redacted    bool   `json:"redacted,omitempty" doc:"[delaytask-redacted] stands for secrets in the body, the headers or the reason; raw=true shows them to a token with the verb bodies"`
+	State       delaytask.ScheduleState `json:"state" enum:"active,paused,ended,retired" doc:"paused: no tick runs, and none is missed; ended: no tick is left; retired: no program declares it any more"`
+	Reason      string                  `json:"reason,omitempty" doc:"Why it is paused, ended or retired"`
+	NextTick    Time                    `json:"next_tick,omitzero" doc:"The first tick about which nothing is decided"`
+	NextDue     Time                    `json:"next_due,omitzero" doc:"When that tick is due: later by the jitter"`
+	LastTick    Time                    `json:"last_tick,omitzero" doc:"The last tick about which something is decided"`
+	RunID       ID                      `json:"run_id,omitzero" doc:"The task of its newest run"`
+	Runs        int64                   `json:"runs" doc:"That count against max_runs"`
+	Skipped     int64                   `json:"skipped,omitempty" doc:"Ticks since the newest run that did not run"`
+	Failures    int                     `json:"failures,omitempty" doc:"Failed runs in a row"`
+	LastSuccess Time                    `json:"last_success,omitzero" doc:"Tick of the last run that completed"`
+	Created     Time                    `json:"created,omitzero" doc:"Absent in the answer to a save that is the first"`
+	Updated     Time                    `json:"updated,omitzero" doc:"Likewise"`
+	Redacted    bool                    `json:"redacted,omitempty" doc:"[delaytask-redacted] stands for secrets in the body, the headers or the reason; raw=true shows them to a token with the verb bodies"`
 }
 
 // SchedulePage is a part of a list of schedules.
@@ -121,13 +127,100 @@ type ScheduleExplanation struct {
 
 // ScheduleTick is what became of a tick, or of several in a row.
 type ScheduleTick struct {
-	Tick     Time   `json:"tick"`
-	Until    Time   `json:"until,omitzero" doc:"The last tick that it is about"`
-	Ticks    int    `json:"ticks" doc:"How many these are"`
-	Cause    string `json:"cause" enum:"tick,late,manual,backfill"`
-	Outcome  string `json:"outcome" enum:"open,completed,failed,cancelled,skipped,missed,unknown"`
-	TaskID   ID     `json:"task_id,omitzero" doc:"Absent when there was no run"`
-	Note     string `json:"note,omitempty" doc:"Why"`
-	Started  Time   `json:"started,omitzero"`
-	Finished Time   `json:"finished,omitzero"`
+	Tick     Time              `json:"tick"`
+	Until    Time              `json:"until,omitzero" doc:"The last tick that it is about"`
+	Ticks    int               `json:"ticks" doc:"How many these are"`
+	Cause    delaytask.Cause   `json:"cause" enum:"tick,late,manual,backfill"`
+	Outcome  delaytask.Outcome `json:"outcome" enum:"open,completed,failed,cancelled,skipped,missed,unknown"`
+	TaskID   ID                `json:"task_id,omitzero" doc:"Absent when there was no run"`
+	Note     string            `json:"note,omitempty" doc:"Why"`
+	Started  Time              `json:"started,omitzero"`
+	Finished Time              `json:"finished,omitzero"`
+}
+
+// FromScheduleSave asks for a schedule. Its name stands elsewhere.
+func FromScheduleSave(s *request.ScheduleSave) *ScheduleSave {
+	task, set := FromSave(&s.Task), &s.Settings
+	return &ScheduleSave{
+		Spec: FromSpec(&s.Spec), Tag: task.Tag, App: task.App, Body: task.Body, BodyText: task.BodyText, TTR: task.TTR,
+		MaxAttempts: task.MaxAttempts, NoAttemptLimit: task.NoAttemptLimit, Priority: task.Priority,
+		Headers: task.Headers, Overlap: string(set.Overlap), MaxOpen: set.MaxOpen, Missed: string(set.Missed),
+		StartWithin: Duration(set.StartWithin), Jitter: Duration(set.Jitter), PauseAfter: set.PauseAfter,
+		MaxRuns: set.MaxRuns, KeepRuns: set.KeepRuns, RetryPastNext: set.RetryPastNext,
+	}
+}
+
+// FromSchedule is a schedule in JSON.
+func FromSchedule(s *delaytask.Schedule) Schedule {
+	return Schedule{
+		Name: s.Name, Spec: FromSpec(&s.Spec), ID: ID(s.ID), Parent: s.Parent, Owner: s.Owner,
+		Revision: Time(s.Revision), Version: s.Version, Tag: s.Tag, App: s.Headers[delaytask.AppHeader],
+		Headers: Headers(s.Headers), Body: BodyOf(s.Body), TTRMS: s.TTR.Milliseconds(), MaxAttempts: s.MaxAttempts,
+		Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen, Missed: s.Missed,
+		StartWithinMS: s.StartWithin.Milliseconds(), JitterMS: s.Jitter.Milliseconds(), PauseAfter: s.PauseAfter,
+		MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext, State: s.State, Reason: s.Reason,
+		NextTick: Time(s.NextTick), NextDue: Time(s.NextDue), LastTick: Time(s.LastTick), RunID: ID(s.RunID),
+		Runs: s.Runs, Skipped: s.Skipped, Failures: s.Failures, LastSuccess: Time(s.LastSuccess),
+		Created: Time(s.Created), Updated: Time(s.Updated),
+	}
+}
+
+// To is the schedule as Go has it.
+func (s *Schedule) To() delaytask.Schedule {
+	return delaytask.Schedule{
+		ID: int64(s.ID), Name: s.Name, Parent: s.Parent, Owner: s.Owner, Revision: s.Revision.Std(),
+		Version: s.Version, Spec: s.Spec.To(), Tag: s.Tag, Body: s.Bytes(), Headers: withApp(s.Headers, s.App),
+		MaxAttempts: s.MaxAttempts, TTR: millis(s.TTRMS), Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen,
+		Missed: s.Missed, StartWithin: millis(s.StartWithinMS), Jitter: millis(s.JitterMS), PauseAfter: s.PauseAfter,
+		MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext, State: s.State, Reason: s.Reason,
+		NextTick: s.NextTick.Std(), NextDue: s.NextDue.Std(), LastTick: s.LastTick.Std(), RunID: int64(s.RunID),
+		Runs: s.Runs, Skipped: s.Skipped, Failures: s.Failures, LastSuccess: s.LastSuccess.Std(),
+		Created: s.Created.Std(), Updated: s.Updated.Std(),
+	}
+}
+
+// To is the page as Go has it.
+func (p *SchedulePage) To() delaytask.SchedulePage {
+	return delaytask.SchedulePage{Schedules: each(p.Schedules, (*Schedule).To), Next: p.Next}
+}
+
+// FromScheduleTicks is the history of a schedule in JSON.
+func FromScheduleTicks(ticks []delaytask.ScheduleTick) ScheduleTicks {
+	return ScheduleTicks{each(ticks, fromScheduleTick)}
+}
+
+// To is the history as Go has it.
+func (t *ScheduleTicks) To() []delaytask.ScheduleTick { return each(t.Ticks, (*ScheduleTick).to) }
+
+func fromScheduleTick(t *delaytask.ScheduleTick) ScheduleTick {
+	return ScheduleTick{
+		Tick: Time(t.Tick), Until: Time(t.Until), Ticks: t.Ticks, Cause: t.Cause, Outcome: t.Outcome,
+		TaskID: ID(t.TaskID), Note: t.Note, Started: Time(t.Start), Finished: Time(t.Finish),
+	}
+}
+
+func (t *ScheduleTick) to() delaytask.ScheduleTick {
+	return delaytask.ScheduleTick{
+		Tick: t.Tick.Std(), Until: t.Until.Std(), Ticks: t.Ticks, Cause: t.Cause, Outcome: t.Outcome,
+		TaskID: int64(t.TaskID), Note: t.Note, Start: t.Started.Std(), Finish: t.Finished.Std(),
+	}
+}
+
+// FromScheduleExplanation is an explanation of a schedule in JSON.
+func FromScheduleExplanation(e *report.ScheduleExplanation) ScheduleExplanation {
+	v := ScheduleExplanation{Schedule: FromSchedule(&e.Schedule), Tick: Time(e.Tick), Text: e.Text}
+	if !e.History.Tick.IsZero() {
+		history := fromScheduleTick(&e.History)
+		v.History = &history
+	}
+	return v
+}
+
+// To is the explanation as Go has it.
+func (e *ScheduleExplanation) To() report.ScheduleExplanation {
+	explanation := report.ScheduleExplanation{Schedule: e.Schedule.To(), Tick: e.Tick.Std(), Text: e.Text}
+	if e.History != nil {
+		explanation.History = e.History.to()
+	}
+	return explanation
 }

@@ -105,3 +105,13 @@ func Epoch(digits string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 }
+
+// NotBefore rounds up to a millisecond, so that a task is never early.
+func NotBefore(t time.Time) *Moment {
+	rounded := t.Truncate(time.Millisecond)
+	if rounded.Before(t) {
+		rounded = rounded.Add(time.Millisecond)
+	}
+	at := Moment(rounded)
+	return &at
+}

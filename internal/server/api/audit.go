@@ -9,7 +9,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -44,7 +43,7 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &auditOutput{view.Audit(view.RedactedAudit(a.redactor, &page))}, nil
+	return &auditOutput{wire.FromAuditPage(operate.RedactedAudit(a.redactor, &page))}, nil
 }
 
 // by is the caller of a request.

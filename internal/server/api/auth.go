@@ -50,7 +50,7 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 func metered(metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := access.From(r.Context()); !c.AnyTag(access.Metrics) && !c.AnyTag(access.Operate) {
-			refused(w, problemOf(http.StatusForbidden, wire.CodeForbidden,
+			refused(w, wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 				"this token may not see the metrics of all tags; make one with: delaytask token create prometheus "+
 					"--tags '*' --verbs metrics"))
 			return
@@ -69,7 +69,7 @@ func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, erro
 		return access.Everyone(), nil
 	}
 	if len(given) > 1 {
-		return access.Caller{}, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+		return access.Caller{}, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"there is more than one Authorization header")
 	}
 	if len(given) == 0 {
@@ -91,11 +91,12 @@ func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, erro
 
 func (a *API) uncheckable(err error) *wire.Problem {
 	a.log.Error("tokens cannot be checked", "err", err)
-	return problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable, "tokens cannot be checked now; try again")
+	return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable,
+		"tokens cannot be checked now; try again")
 }
 
 func unauthorized(detail string) *wire.Problem {
-	return problemOf(http.StatusUnauthorized, wire.CodeUnauthorized, detail)
+	return wire.NewProblem(http.StatusUnauthorized, wire.CodeUnauthorized, detail)
 }
 
 // allow refuses a caller without this right for tasks of the tag, or for some tag when it is "".

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/operate/access"
@@ -105,7 +106,7 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		strings.Replace(mixed.Results[0].Detail, theirs.ID.String(), "1", 1) != mixed.Results[1].Detail {
 		t.Errorf("got %+v", mixed)
 	}
-	for id, status := range map[wire.ID]string{theirs.ID: "executing", later.ID: "pending"} {
+	for id, status := range map[wire.ID]delaytask.Status{theirs.ID: "executing", later.ID: "pending"} {
 		if got := ok[wire.Task](s, 200, "GET", "/v1/tasks/"+id.String(), "", all...); got.Status != status {
 			t.Errorf("%v is %s, want %s", id, got.Status, status)
 		}
@@ -346,7 +347,7 @@ func TestWhatATagDemandsIsAsked(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Check = func(tag string, _ []byte) error {
 			if tag == "picky" {
-				return problemOf(400, wire.CodeInvalidAddress, "no such address")
+				return wire.NewProblem(400, wire.CodeInvalidAddress, "no such address")
 			}
 			return nil
 		}

@@ -44,7 +44,7 @@ func (a *API) batchOperation() {
 
 func (a *API) saveBatch(ctx context.Context, in *batchInput) (*batchOutput, error) {
 	if in.IdempotencyKey != "" {
-		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"a batch takes no Idempotency-Key: give its tasks keys, or save them one by one")
 	}
 	saves, place, err := readBatch(in)
@@ -79,7 +79,7 @@ func readBatch(in *batchInput) (saves []wire.Save, place func(int) string, err e
 	place = func(i int) string { return fmt.Sprintf("body[%d]", i) }
 	decoder := jsontext.NewDecoder(bytes.NewReader(in.RawBody))
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
-		return nil, nil, problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "want a JSON array of tasks")
+		return nil, nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON, "want a JSON array of tasks")
 	}
 	for decoder.PeekKind() != ']' {
 		var s wire.Save
@@ -121,7 +121,7 @@ func readLines(body []byte) (saves []wire.Save, place func(int) string, err erro
 
 // misfit is the problem of well-formed JSON of the wrong shape.
 func misfit(err error) error {
-	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
 		"the request's body does not fit: "+plainly(err).Error())
 }
 

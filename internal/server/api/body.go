@@ -60,7 +60,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *wire.Pr
 	}
 	body, err := reqbody.Body(w, r, limit, a.bodyWait)
 	if unreadable, ok := errors.AsType[*reqbody.BodyError](err); ok {
-		return nil, problemOf(unreadable.Status, unreadableCodes[unreadable.Status], unreadable.Error())
+		return nil, wire.NewProblem(unreadable.Status, unreadableCodes[unreadable.Status], unreadable.Error())
 	}
 	if len(body) == 0 {
 		return nil, nil
@@ -102,7 +102,7 @@ func mediaOf(h http.Header) (string, *wire.Problem) {
 }
 
 func wrongMedia(what string) *wire.Problem {
-	return problemOf(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMediaType,
+	return wire.NewProblem(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMediaType,
 		what+": send JSON in UTF-8 with the header Content-Type: application/json")
 }
 
@@ -115,12 +115,12 @@ func checkSyntax(data []byte) *wire.Problem {
 			return invalidJSON(err)
 		}
 		if decoder.StackDepth() > deepest {
-			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+			return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
 				fmt.Sprintf("the JSON is nested deeper than %d", deepest))
 		}
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+		return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
 			"something follows the JSON value; send one value")
 	}
 	return nil
@@ -135,5 +135,5 @@ func invalidJSON(err error) *wire.Problem {
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		detail += ": a member comes twice in its object"
 	}
-	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, detail)
+	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON, detail)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -63,7 +63,7 @@ func (a *API) bulkOperations() {
 
 func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
 	if in.IdempotencyKey != "" {
-		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"a bulk change takes no Idempotency-Key: send the same as_of again, and nothing is changed twice")
 	}
 	filter, err := bulkFilterOf(&in.Body)
@@ -94,7 +94,7 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, view.BulkRun(a.redactor, &run)}, nil
+	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, operate.BulkRun(a.redactor, &run)}, nil
 }
 
 // asOf returns the moment that bounds a bulk change. The given one may be nil.
@@ -163,7 +163,7 @@ func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error
 	}
 	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs))}}
 	for i := range runs {
-		out.Body.Runs[i] = view.BulkRun(a.redactor, &runs[i])
+		out.Body.Runs[i] = operate.BulkRun(a.redactor, &runs[i])
 	}
 	return out, nil
 }
@@ -176,7 +176,7 @@ func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, er
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &bulkRunOutput{view.BulkRun(a.redactor, &run)}, nil
+	return &bulkRunOutput{operate.BulkRun(a.redactor, &run)}, nil
 }
 
 func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {

@@ -72,7 +72,7 @@ func TestABulkChangeRunsToItsEndAndStaysWithinItsMoment(t *testing.T) {
 	if again := s.changeMany(request); again.Done != 0 || again.ID == run.ID {
 		t.Errorf("sent again: %+v", again)
 	}
-	for name, status := range map[string]string{
+	for name, status := range map[string]delaytask.Status{
 		"one": "cancelled", "two": "cancelled", "later": "pending", "other": "pending", "new": "pending",
 	} {
 		if got := s.Task(ids[name]); got.Status != status {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -50,5 +49,5 @@ func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput,
 	found.Tags = slices.DeleteFunc(found.Tags, func(t report.TagForecast) bool {
 		return !access.From(ctx).May(access.Observe, t.Tag)
 	})
-	return &forecastOutput{view.Forecast(&found)}, nil
+	return &forecastOutput{wire.FromForecast(&found)}, nil
 }

@@ -35,7 +35,7 @@ func (a *API) recovered(next http.Handler) http.Handler {
 			}
 			a.log.Error("a request panicked", "method", r.Method, "route", r.Pattern, "panic", v, "stack",
 				string(debug.Stack()))
-			a.refuse(w, r, problemOf(http.StatusInternalServerError, wire.CodeInternal,
+			a.refuse(w, r, wire.NewProblem(http.StatusInternalServerError, wire.CodeInternal,
 				"something unexpected happened; the log of the service says more"))
 		}()
 		next.ServeHTTP(w, r)
@@ -65,13 +65,13 @@ func (a *API) bounded(next http.Handler) http.Handler {
 func (a *API) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.refuse(w, r, problemOf(http.StatusForbidden, wire.CodeCrossOrigin,
+		a.refuse(w, r, wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin,
 			"a web page of another origin may not call this server"))
 	}))
 	guarded := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.checkHost && !a.knownHost(r.Host) {
-			a.refuse(w, r, problemOf(http.StatusMisdirectedRequest, wire.CodeMisdirected,
+			a.refuse(w, r, wire.NewProblem(http.StatusMisdirectedRequest, wire.CodeMisdirected,
 				"this server is not known by that name; call it by a loopback address, or add the name to "+
 					"server.hosts"))
 			return
@@ -111,7 +111,7 @@ func routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.URL.Path == "*" { // neither is about a path
 			w.Header().Set("Allow", "GET, POST, PUT, PATCH, DELETE")
-			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
+			refused(w, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
 				"this server is no proxy; /docs lists what it takes"))
 			return
 		}
@@ -126,7 +126,7 @@ func routed(mux *http.ServeMux) http.Handler {
 			refuseUnrouted(w, r, handler)
 		case versioned && r.Method == http.MethodHead:
 			w.Header().Set("Allow", http.MethodGet)
-			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "use GET"))
+			refused(w, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "use GET"))
 		default:
 			noteRoute(r.Context(), pattern)
 			mux.ServeHTTP(w, r)
@@ -144,11 +144,11 @@ func refuseUnrouted(w http.ResponseWriter, r *http.Request, answer http.Handler)
 		return
 	}
 	w.Header().Set("Allow", allowed)
-	refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this path takes "+allowed))
+	refused(w, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this path takes "+allowed))
 }
 
 func noSuchRoute() *wire.Problem {
-	return problemOf(http.StatusNotFound, wire.CodeNoSuchRoute,
+	return wire.NewProblem(http.StatusNotFound, wire.CodeNoSuchRoute,
 		"there is no such path; /docs lists those that there are")
 }
 
@@ -184,26 +184,26 @@ func unescaped(ctx huma.Context, next func(huma.Context)) {
 func ambiguity(r *http.Request, op *huma.Operation) *wire.Problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+		return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
 			"the query cannot be read: write special characters as %XX")
 	}
 	for name, values := range query {
 		if len(values) > 1 && !repeatable(op, name) {
-			return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+			return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
 				fmt.Sprintf("the parameter %.40q comes more than once", name))
 		}
 		if values[0] == "" && wantsText(op, name) {
-			return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+			return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
 				fmt.Sprintf("the parameter %.40q is empty: give it a value, or leave it out", name))
 		}
 	}
 	if len(r.Header.Values("Idempotency-Key")) > 1 {
-		return problemOf(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Idempotency-Key")
+		return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Idempotency-Key")
 	}
 	if op.RequestBody == nil && r.ContentLength > 0 {
 		// Some clients send an empty object with every POST.
 		if body, err := io.ReadAll(r.Body); err != nil || string(bytes.TrimSpace(body)) != "{}" {
-			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+			return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
 				"this call takes no body; its parameters go into the query")
 		}
 	}

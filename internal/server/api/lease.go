@@ -128,7 +128,7 @@ func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*finishAllOutp
 		return nil, a.problem(err)
 	}
 	if in.Body.Tokens == nil {
-		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
 			"the request's body does not fit: /tokens is missing")
 	}
 	if len(in.Body.Tokens) > mostBatch {

@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -64,7 +64,7 @@ func (a *API) failures(ctx context.Context, in *failuresInput) (*failuresOutput,
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &failuresOutput{view.Failures(view.RedactedFailures(show.redactor, found))}, nil
+	return &failuresOutput{wire.FromFailures(operate.RedactedFailures(show.redactor, &found))}, nil
 }
 
 // mayList reports whether the token may read tasks of the tag, or of all tags when it is "".
@@ -73,7 +73,7 @@ func (a *API) mayList(ctx context.Context, tag string) error {
 		return a.problem(err)
 	}
 	if tag == "" && !access.From(ctx).AnyTag(access.Read) {
-		return problemOf(http.StatusForbidden, wire.CodeForbidden,
+		return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 			"this token may read some tags only: name one with tag=")
 	}
 	return nil

@@ -99,12 +99,12 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
 	defer cancel()
 	if a.stopping.Err() != nil {
-		refused(w, problemOf(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping"))
+		refused(w, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping"))
 		return
 	}
 	if err := a.scheduler.Ready(ctx); err != nil {
 		a.log.Warn("not ready", "err", err)
-		refused(w, problemOf(http.StatusServiceUnavailable, wire.CodeNotReady,
+		refused(w, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeNotReady,
 			"the database does not answer, cannot be read or written, or its clock or this node's number is not "+
 				"known; the log says which"))
 		return

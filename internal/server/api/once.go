@@ -42,7 +42,7 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 		return nil, a.problem(err)
 	}
 	if known.Content != sha256.Sum256(in.RawBody) {
-		return nil, problemOf(http.StatusUnprocessableEntity, wire.CodeIdempotencyMismatch,
+		return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeIdempotencyMismatch,
 			"this Idempotency-Key was used for another request within the last 24 h; take a new one for a new task")
 	}
 	if known.Saved {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -128,7 +127,7 @@ func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, e
 		return nil, a.problem(err)
 	}
 	return &latenessOutput{wire.TagLateness{Tag: in.Tag, WindowMS: window.Std().Milliseconds(),
-		Lateness: view.Lateness(late)}}, nil
+		Lateness: wire.FromLateness(late)}}, nil
 }
 
 type nodesOutput struct{ Body wire.NodeList }
@@ -154,7 +153,7 @@ func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &nodesOutput{wire.NodeList{Nodes: view.Nodes(nodes)}}
+	out := &nodesOutput{wire.FromNodes(nodes)}
 	for i := range out.Body.Nodes {
 		n := &out.Body.Nodes[i]
 		hidden := func(tag string) bool { return !access.From(ctx).May(access.Observe, tag) }
@@ -175,5 +174,5 @@ func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
 	stats = slices.DeleteFunc(stats, func(t report.TagStats) bool {
 		return !access.From(ctx).May(access.Observe, t.Tag)
 	})
-	return &statsOutput{wire.Stats{Tags: view.Stats(stats)}}, nil
+	return &statsOutput{wire.FromStats(stats)}, nil
 }

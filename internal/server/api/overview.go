@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -39,5 +39,5 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (*overviewOutput, error
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &overviewOutput{view.Overview(view.RedactedOverview(a.redactor, &found))}, nil
+	return &overviewOutput{wire.FromOverview(operate.RedactedOverview(a.redactor, &found))}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -85,7 +84,7 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	}
 	reply := &wire.PopReply{Tasks: make([]wire.Popped, len(popped))}
 	for i, p := range popped {
-		reply.Tasks[i] = view.Popped(p)
+		reply.Tasks[i] = wire.FromPopped(p)
 	}
 	return &popOutput{http.StatusOK, reply}, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -23,19 +23,15 @@ func (a *API) problem(err error) error {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p
 	}
-	if p, known := view.Problem(err); known {
+	if p, known := operate.Problem(err); known {
 		return p
 	}
 	if a.failureLines.Allow() { // in an outage every request fails, and for one reason
 		// The outermost error may name a task by its key.
 		a.log.Error("a request failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
-	return problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable,
+	return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable,
 		"the database did not answer as it should; the log of the service says why. Try again")
-}
-
-func problemOf(status int, code, detail string) *wire.Problem {
-	return &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }
 
 // refused answers a request that never reached a handler.
@@ -50,10 +46,10 @@ func refused(w http.ResponseWriter, p *wire.Problem) {
 // values that it would echo are left out: a body may contain a secret.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
-		p := problemOf(status, wire.CodeInternal, message)
+		p := wire.NewProblem(status, wire.CodeInternal, message)
 		switch {
 		case status == http.StatusUnprocessableEntity || status == http.StatusBadRequest:
-			p = problemOf(http.StatusBadRequest, wire.CodeInvalidParameter, message)
+			p = wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter, message)
 		case status >= http.StatusInternalServerError:
 			p.Detail = "something unexpected happened; the log of the service says more"
 			return p

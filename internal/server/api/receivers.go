@@ -62,7 +62,7 @@ func (a *API) receiverOperations() {
 }
 
 func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput, error) {
-	taken := problemOf(http.StatusForbidden, wire.CodeForbidden,
+	taken := wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 		"this app and address are registered for tags that this token may not register; remove it with a token that "+
 			"may, or wait until it is forgotten, an hour after its ttl")
 	var saved wire.Receiver

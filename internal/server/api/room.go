@@ -110,7 +110,7 @@ func (r *pageRoom) enter(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if err := r.room.Acquire(ctx, pageBytes); err != nil {
-		return problemOf(http.StatusServiceUnavailable, wire.CodeOverloaded, reqbody.NoRoom.Error())
+		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeOverloaded, reqbody.NoRoom.Error())
 	}
 	r.held = pageBytes
 	return nil
@@ -178,7 +178,7 @@ func (a *API) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.inflight.enter() {
 			w.Header().Set("Connection", "close") // the next request may reach another server
-			a.refuse(w, r, problemOf(http.StatusServiceUnavailable, wire.CodeStopping,
+			a.refuse(w, r, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeStopping,
 				"the service is stopping; try again"))
 			return
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/request"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -64,7 +63,7 @@ func (a *API) saved(
 	}
 	out := savedAs(duplicate, saved.Rescheduled)
 	if task := saved.Task(); task != nil {
-		out.Body.Task = view.Task(task)
+		out.Body.Task = wire.FromTask(task)
 		return out, nil
 	}
 	task, err := a.scheduler.Get(ctx, delaytask.ID(saved.ID))
@@ -101,7 +100,7 @@ func (a *API) show(ctx context.Context, out *savedOutput, task *delaytask.TaskRo
 		out.Body.Task = sent(task.ID, item)
 	default:
 		out.Body.Task = wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
-			Status: string(task.Status)}
+			Status: task.Status}
 	}
 }
 
@@ -115,7 +114,7 @@ func sent(id int64, item delaytask.Item) wire.Task {
 		ID: id, Tag: s.Tag, Key: s.Key, Body: s.Body, Headers: s.Headers, Priority: s.Priority, Delay: s.Delay,
 		Expected: s.At, TTR: s.TTR, MaxAttempts: s.MaxAttempts, MaxLate: s.MaxLate, LatePolicy: s.LatePolicy,
 	}
-	return view.Task(&t)
+	return wire.FromTask(&t)
 }
 
 // itemOf translates a save.
@@ -186,7 +185,7 @@ func checkApp(app string) error {
 	if app == "" || delaytask.ValidTag(app) {
 		return nil
 	}
-	return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
 		"app: no task or receiver can have it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 }
 
@@ -197,7 +196,7 @@ func latenessOption(s *wire.Save) ([]delaytask.Option, error) {
 	policy := delaytask.LateSkip
 	if s.LatePolicy != "" {
 		known := false
-		if policy, known = view.ParseLatePolicy(s.LatePolicy); !known {
+		if policy, known = wire.ParseLatePolicy(s.LatePolicy); !known {
 			return nil, fmt.Errorf("%w: late_policy is %.20q, want run, skip or fail", delaytask.ErrInvalidOption,
 				s.LatePolicy)
 		}

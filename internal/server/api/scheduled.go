@@ -8,9 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/schedules/plan"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -83,16 +83,16 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, view.Spec(&in.Body.Spec), in.Body.Tag, body, options...)
+	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, in.Body.Spec.To(), in.Body.Tag, body, options...)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	if !access.From(ctx).May(access.Read, s.Tag) {
 		// What it has done so far is not for a caller without Read. The definition is the caller's own.
-		return &scheduleOutput{wire.Schedule{Name: s.Name, Tag: s.Tag, State: string(s.State), Version: s.Version,
+		return &scheduleOutput{wire.Schedule{Name: s.Name, Tag: s.Tag, State: s.State, Version: s.Version,
 			Spec: in.Body.Spec, NextTick: wire.Time(s.NextTick), NextDue: wire.Time(s.NextDue)}}, nil
 	}
-	return &scheduleOutput{view.Schedule(&s)}, nil
+	return &scheduleOutput{wire.FromSchedule(&s)}, nil
 }
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
@@ -171,7 +171,7 @@ func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*sched
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &scheduleTicksOutput{view.ScheduleTicks(view.RedactedTicks(show.redactor, "", ticks))}, nil
+	return &scheduleTicksOutput{wire.FromScheduleTicks(operate.RedactedTicks(show.redactor, "", ticks))}, nil
 }
 
 // optionalTime is the zero time for a parameter that was not given.
@@ -203,7 +203,7 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	}
 	r, tag := show.redactor, e.Schedule.Tag
 	e.Text, e.History.Note = r.Text(tag, e.Text), r.Text(tag, e.History.Note)
-	shown := view.ScheduleExplanation(&e)
+	shown := wire.FromScheduleExplanation(&e)
 	shown.Schedule = show.schedule(&e.Schedule)
 	return &scheduleExplainOutput{shown}, nil
 }

@@ -69,7 +69,7 @@ func TestASchedulesDefinitionIsARightOfItsOwn(t *testing.T) {
 	s := newSite(t, guarded, func(c *Config) {
 		c.Check = func(tag string, body []byte) error {
 			if tag == access.HTTPTag && !strings.Contains(string(body), "example.com") {
-				return problemOf(400, wire.CodeInvalidAddress, "no such address")
+				return wire.NewProblem(400, wire.CodeInvalidAddress, "no such address")
 			}
 			return nil
 		}

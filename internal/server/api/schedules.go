@@ -7,7 +7,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -34,9 +33,9 @@ func (a *API) preview(_ context.Context, in *previewInput) (*ticksOutput, error)
 	if in.Body.After != nil {
 		after = in.Body.After.Std()
 	}
-	ticks, warnings, err := scheduler.Preview(view.Spec(&in.Body.Spec), after, cmp.Or(in.Body.Count, previewed))
+	ticks, warnings, err := scheduler.Preview(in.Body.Spec.To(), after, cmp.Or(in.Body.Count, previewed))
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &ticksOutput{view.Ticks(ticks, warnings)}, nil
+	return &ticksOutput{wire.FromTicks(ticks, warnings)}, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -36,7 +35,7 @@ func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error
 		return nil, a.problem(err)
 	}
 	if in.Tag == "" && !access.From(ctx).AnyTag(access.Observe) {
-		return nil, a.problem(problemOf(http.StatusForbidden, wire.CodeForbidden,
+		return nil, a.problem(wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 			"this token may not observe all tags: name one of its tags, as in ?tag=order.close"))
 	}
 	filter, err := in.filter()
@@ -47,7 +46,9 @@ func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &seriesOutput{view.Series(in.Tag, &series)}, nil
+	out := &seriesOutput{wire.FromSeries(&series)}
+	out.Body.Tag = in.Tag
+	return out, nil
 }
 
 func (in *seriesInput) filter() (report.SeriesFilter, error) {

@@ -5,9 +5,9 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/redact"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -30,7 +30,7 @@ func (a *API) shower(ctx context.Context, in RawInput, tag string) (shower, erro
 		return s, nil
 	}
 	if !s.caller.May(access.Bodies, tag) && (tag != "" || !s.caller.SomeTag(access.Bodies)) {
-		return s, problemOf(http.StatusForbidden, wire.CodeForbidden,
+		return s, wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 			"this token may not see secrets; leave out raw, or make a token with the verb bodies too")
 	}
 	s.redactor = nil
@@ -43,8 +43,8 @@ func (s shower) task(stored *delaytask.TaskRow) wire.Task {
 	if !s.caller.May(access.Bodies, t.Tag) {
 		t.Body = nil
 	}
-	t, redacted := view.RedactedTask(s.redactor, &t)
-	shown := view.Task(&t)
+	t, redacted := operate.RedactedTask(s.redactor, &t)
+	shown := wire.FromTask(&t)
 	shown.Redacted = redacted
 	return shown
 }
@@ -63,8 +63,8 @@ func (s shower) schedule(stored *delaytask.Schedule) wire.Schedule {
 	if !s.caller.May(access.Bodies, is.Tag) {
 		is.Body = nil
 	}
-	is, redacted := view.RedactedSchedule(s.redactor, &is)
-	shown := view.Schedule(&is)
+	is, redacted := operate.RedactedSchedule(s.redactor, &is)
+	shown := wire.FromSchedule(&is)
 	shown.Redacted = redacted
 	return shown
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -42,7 +42,7 @@ func (a *API) taskBodyOperations(byID, byKey string) {
 func (a *API) taskBody(ctx context.Context, in named, raw RawInput) (*taskBodyOutput, error) {
 	task, err := a.find(ctx, in, access.Read)
 	if err == nil && !access.From(ctx).May(access.Bodies, task.Tag) {
-		err = problemOf(http.StatusForbidden, wire.CodeForbidden,
+		err = wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 			"this token may not see bodies: make a token with the verb bodies too")
 	}
 	if err == nil && task.Broken != "" {
@@ -55,7 +55,7 @@ func (a *API) taskBody(ctx context.Context, in named, raw RawInput) (*taskBodyOu
 	if err != nil {
 		return nil, err
 	}
-	body, redacted := view.RedactedBody(show.redactor, task.Tag, task.Body)
+	body, redacted := operate.RedactedBody(show.redactor, task.Tag, task.Body)
 	return &taskBodyOutput{
 		Type:     mediaBytes,
 		Download: fmt.Sprintf(`attachment; filename="task-%s.body"`, wire.ID(task.ID)),

@@ -43,7 +43,7 @@ func (in *IDInput) ref() (delaytask.Ref, error) {
 func (in *IDInput) tag() string { return "" }
 
 func invalidID(err error) error {
-	return problemOf(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
+	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
 }
 
 func (in *KeyInput) ref() (delaytask.Ref, error) {
@@ -290,7 +290,7 @@ func (a *API) met(met operate.Met, err error) (*metOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &metOutput{wire.Met{ID: wire.ID(met.ID), Met: string(met.Status)}}, nil
+	return &metOutput{wire.Met{ID: wire.ID(met.ID), Met: met.Status}}, nil
 }
 
 func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutput, error) {
@@ -309,6 +309,6 @@ func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutp
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &explainOutput{wire.Explanation{Reason: string(e.Reason), Text: show.redactor.Text(task.Tag, e.Text),
+	return &explainOutput{wire.Explanation{Reason: e.Reason, Text: show.redactor.Text(task.Tag, e.Text),
 		Task: show.task(&e.Task)}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -72,7 +73,7 @@ func TestAnswersNameWhatWasMet(t *testing.T) {
 	s := newSite(t)
 	saved := s.Save(`{"tag":"a/b","key":"k/ö","delay":"1h","body":1}`)
 	byID, byKey := "/v1/tasks/"+saved.ID.String(), "/v1/tags/a%2Fb/keys/k%2F%C3%B6"
-	met := func(want, method, path, body string) {
+	met := func(want delaytask.Status, method, path, body string) {
 		t.Helper()
 		if got := ok[wire.Met](s, http.StatusOK, method, path, body); got.ID != saved.ID || got.Met != want {
 			t.Errorf("%s %s: %+v, want %s", method, path, got, want)

@@ -79,7 +79,7 @@ func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 			return w, refused(wire.CodeInvalidTag, where, "a tag has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 		}
 		if r.reserved(tag) {
-			p := problem(http.StatusConflict, wire.CodeConflict, "the service serves the tag "+tag+" by itself")
+			p := wire.NewProblem(http.StatusConflict, wire.CodeConflict, "the service serves the tag "+tag+" by itself")
 			p.Errors = []wire.Detail{{Location: where, Message: p.Detail}}
 			return w, p
 		}
@@ -105,9 +105,10 @@ func (r *Registry) checkAddress(address string) error {
 }
 
 func refused(code, where, why string) *wire.Problem {
-	p := problem(http.StatusBadRequest, code, why)
+	p := wire.NewProblem(http.StatusBadRequest, code, why)
 	if code == wire.CodeBlockedAddress || code == wire.CodeSecretsImpossible {
-		p = problem(http.StatusUnprocessableEntity, code, why) // the request is right; this server's settings forbid it
+		// The request is right; this server's settings forbid it.
+		p = wire.NewProblem(http.StatusUnprocessableEntity, code, why)
 	}
 	p.Errors = []wire.Detail{{Location: where, Message: why}}
 	return p
@@ -153,7 +154,7 @@ func (r *Registry) checkRoom(ctx context.Context, w row.Receiver, live []row.Rec
 func same(a, b row.Receiver) bool { return a.App == b.App && a.Address == b.Address }
 
 func tooMany(where, why string) *wire.Problem {
-	p := problem(http.StatusConflict, wire.CodeTooManyReceivers, why)
+	p := wire.NewProblem(http.StatusConflict, wire.CodeTooManyReceivers, why)
 	p.Errors = []wire.Detail{{Location: where, Message: why}}
 	return p
 }

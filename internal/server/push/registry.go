@@ -153,10 +153,6 @@ func shown(w row.Receiver) wire.Receiver {
 
 // NotFound is the answer to an unknown id, and to one whose receiver the caller may not see.
 func NotFound() *wire.Problem {
-	return problem(http.StatusNotFound, wire.CodeNotFound,
+	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound,
 		"there is no such receiver: it was removed, or forgotten because its heartbeats stayed away; register it again")
-}
-
-func problem(status int, code, detail string) *wire.Problem {
-	return &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }

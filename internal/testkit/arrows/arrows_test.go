@@ -54,7 +54,6 @@ var floors = [][]string{
 	{"migrations", "internal/core", "internal/testkit/sim", "sqlite"},
 	{"scheduler", "internal/doctor"},
 	{"internal/operate", "internal/server/reqbody", "internal/bench/lateness"},
-	{"internal/server/view"}, // the codes of errors are codes of pages, too
 	{"dashboard", "delaytasktest", "internal/server/compat", "internal/server/config", "internal/server/push"},
 	{"internal/server/api"},
 	{"internal/server/signin"},
@@ -81,7 +80,7 @@ var own = map[string][]string{
 		"internal/schedules/decide", "internal/schedules/spec"},
 	"internal/testkit/linear":  {"internal/testkit/journal"},
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},
-	"internal/wire":            {},
+	"internal/wire":            {".", "report", "internal/request"},
 	"internal/operate/bulk": {"internal/operate/audit", "internal/row", "internal/store", "processor",
 		".", "report"},
 	"internal/schedules/spec": {},

@@ -1,4 +1,4 @@
-package view
+package operate
 
 import (
 	"maps"
@@ -104,7 +104,7 @@ func RedactedOverview(r *redact.Redactor, o *report.Overview) *report.Overview {
 }
 
 // RedactedFailures masks the secrets of the errors of groups, in place.
-func RedactedFailures(r *redact.Redactor, f report.Failures) report.Failures {
+func RedactedFailures(r *redact.Redactor, f *report.Failures) *report.Failures {
 	if r == nil {
 		return f
 	}
