@@ -32,7 +32,7 @@ func (v *view) entries() (any, error) {
 		}
 		f.Before = before
 	}
-	found, err := v.operator.Entries(v.r.Context(), v.by(), f)
+	found, err := v.look().Entries(v.r.Context(), f)
 	if err != nil {
 		return nil, err
 	}

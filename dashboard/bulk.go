@@ -158,7 +158,7 @@ func (p runPage) Percent() int {
 
 // run shows a bulk change.
 func (v *view) run() (any, error) {
-	found, err := v.operator.FindRun(v.r.Context(), v.by(), v.r.PathValue("id"))
+	found, err := v.look().Run(v.r.Context(), v.r.PathValue("id"))
 	switch {
 	case errors.Is(err, bulk.ErrUnknown):
 		return runPage{}, nil
@@ -195,7 +195,7 @@ type changesPage struct {
 
 // changes lists bulk changes.
 func (v *view) changes() (any, error) {
-	found, err := v.operator.Runs(v.r.Context(), v.by())
+	found, err := v.look().Runs(v.r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,9 @@ func (v *view) failures() (any, error) {
 
 // failed reads the groups of a tag, or of all when that is "".
 func (v *view) failed(tag string) (report.Failures, error) {
+	if err := v.look().MayList(tag); err != nil {
+		return report.Failures{}, err
+	}
 	return kept(v, "failures "+tag, keepGroups, func(ctx context.Context) (report.Failures, error) {
 		return v.scheduler.Failures(ctx, tag)
 	})

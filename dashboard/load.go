@@ -96,17 +96,7 @@ func (v *view) forecast(tag string, span time.Duration) (report.Forecast, error)
 	found, err := kept(v, key, keepForecast, func(ctx context.Context) (report.Forecast, error) {
 		return v.scheduler.Forecast(ctx, report.ForecastFilter{Tag: tag, Span: span})
 	})
-	if err != nil {
-		return report.Forecast{}, err
-	}
-	all := found.Tags
-	found.Tags = nil
-	for _, t := range all {
-		if v.Caller.May(access.Observe, t.Tag) {
-			found.Tags = append(found.Tags, t)
-		}
-	}
-	return found, nil
+	return v.look().SeenForecast(found), err
 }
 
 // Command is the command that shows the same.

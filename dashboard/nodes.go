@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
@@ -84,7 +83,7 @@ func (v *view) nodes() (any, error) {
 
 // readNodes reads the processes and what each executes. The rest is what processes execute that are not listed.
 func (v *view) readNodes() (all []node, rest []row.State, more bool, err error) {
-	found, tokens, err := core.Of(v.scheduler).Nodes(v.r.Context())
+	found, tokens, err := v.look().Nodes(v.r.Context())
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -92,11 +91,8 @@ func (v *view) readNodes() (all []node, rest []row.State, more bool, err error) 
 	if err != nil {
 		return nil, nil, false, err
 	}
-	hidden := func(tag string) bool { return !v.Caller.May(access.Observe, tag) }
 	now := row.At(v.Now)
 	for i, n := range found {
-		n.Tags = slices.DeleteFunc(n.Tags, hidden)
-		n.Shares = slices.DeleteFunc(n.Shares, func(s report.Share) bool { return hidden(s.Tag) })
 		one := node{Node: n, running: running[tokens[i]]}
 		delete(running, tokens[i])
 		one.InFlight = len(one.running)

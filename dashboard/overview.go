@@ -8,7 +8,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
 	insight "github.com/delaytask/delaytask/internal/eyes/overview"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
 
@@ -84,13 +83,7 @@ func atMost(d time.Duration) time.Duration {
 
 // readOverview returns what was read for all viewers, as far as the user may see it.
 func (v *view) readOverview() (overview, error) {
-	f := report.OverviewFilter{
-		Errors: func(tag string) bool { return v.Caller.May(access.Read, tag) },
-	}
-	if !v.allTags(access.Observe) {
-		f.Sees = func(tag string) bool { return v.Caller.May(access.Observe, tag) }
-	}
-	found, advice, err := core.Of(v.scheduler).Overview(v.r.Context(), f)
+	found, advice, err := v.look().Overview(v.r.Context())
 	return overview{found, advice}, err
 }
 

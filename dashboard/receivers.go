@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
@@ -80,14 +79,14 @@ func (v *view) receivers() (any, error) {
 		return receiversDenied(shown, err)
 	}
 	for _, w := range slices.Concat(expired, live) {
+		one, sees := v.receiverOf(w, reading.Time)
 		switch {
-		case !v.allTagsOf(access.Observe, w.Tags):
+		case !sees:
 			shown.Hidden = true
 			continue
 		case shown.App != "" && w.App != shown.App, shown.Tag != "" && !slices.Contains(w.Tags, shown.Tag):
 			continue
 		}
-		one := v.receiverOf(w, reading.Time)
 		if one.Live {
 			shown.Live++
 		}
@@ -120,22 +119,19 @@ func receiversDenied(shown receiversPage, err error) (any, error) {
 	return nil, err
 }
 
-// allTagsOf reports whether the user may do it with every tag of a receiver.
-func (v *view) allTagsOf(verb access.Verb, tags []string) bool {
-	return !slices.ContainsFunc(tags, func(tag string) bool { return v.allow(verb, tag) != nil })
-}
-
-func (v *view) receiverOf(w row.Receiver, now row.Time) receiver {
-	one := receiver{
-		ID: w.ID, App: w.App, Address: redact.Address(w.Address, redact.Mask), Tags: w.Tags,
+// receiverOf is a receiver as the user sees it, if the user may.
+func (v *view) receiverOf(w row.Receiver, now row.Time) (one receiver, sees bool) {
+	one = receiver{
+		ID: w.ID, App: w.App, Tags: w.Tags,
 		Signed: w.Secret != nil, TTL: w.TTL, Created: w.Created.Std(), Expires: w.Expires.Std(), Live: w.Expires > now,
 	}
+	one.Address, sees = v.look().Receiver(w.Address, w.Tags)
 	if v.o.Down != nil {
 		var again time.Time
 		again, one.Down = v.o.Down(w.Address)
 		one.Again = v.Now.Add(time.Until(again)) // by the database's clock, as all times of a page
 	}
-	return one
+	return one, sees
 }
 
 // receiverPage is one receiver.
@@ -148,15 +144,16 @@ type receiverPage struct {
 // receiver shows one.
 func (v *view) receiver() (any, error) {
 	w, err := v.findReceiver(v.r.Context())
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !v.allTagsOf(access.Observe, w.Tags):
+	}
+	one, sees := v.receiverOf(w, row.At(v.Now))
+	if !sees {
 		return nil, errNoReceiver
 	}
 	return receiverPage{
-		Receiver: v.receiverOf(w, row.At(v.Now)), Breakers: v.o.Down != nil,
-		Remove: v.allow(access.Register, "") == nil && v.allTagsOf(access.Register, w.Tags),
+		Receiver: one, Breakers: v.o.Down != nil, Remove: v.by().SomeTag(access.Register) &&
+			v.by().MayAll(access.Register, w.Tags),
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,10 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
-	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -50,17 +46,6 @@ const (
 	barHeight    = 24
 )
 
-// seeSchedule returns a context that hides schedules of tags that the user may not read. The check is made with what is
-// read, not before.
-func (v *view) seeSchedule() context.Context {
-	return plan.WithGuard(v.r.Context(), func(tag string) error {
-		if !v.Caller.May(access.Read, tag) {
-			return delaytask.ErrScheduleNotFound
-		}
-		return nil
-	})
-}
-
 // nameOf reads the name in the path. It returns ErrScheduleNotFound for one that no schedule has.
 func (v *view) nameOf() (string, error) {
 	name := wire.FromSegment(v.r.PathValue("name"))
@@ -84,13 +69,14 @@ func (v *view) schedule() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := v.seeSchedule()
-	s, err := v.scheduler.GetSchedule(ctx, name)
+	ctx, look := v.r.Context(), v.look()
+	seen, err := look.Schedule(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	s := seen.Schedule
 	shown := schedulePage{
-		Schedule: s, Body: len(s.Body), Overdue: v.overdue(&s), First: before.IsZero(), Asked: asked,
+		Schedule: s, Body: seen.Bytes, Overdue: v.overdue(&s), First: before.IsZero(), Asked: asked,
 		Quoted: quoted(name),
 	}
 	if did := v.did.Get("did"); texts["schedule.did."+did] != nil {
@@ -104,7 +90,7 @@ func (v *view) schedule() (any, error) {
 			shown.Unreadable = err.Error()
 		}
 	}
-	ticks, err := v.scheduler.ScheduleTicks(ctx, name, before, historyShown)
+	ticks, err := look.Ticks(ctx, name, before, historyShown)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +101,11 @@ func (v *view) schedule() (any, error) {
 		shown.Older = query("before", ticks[n-1].Tick.Format(time.RFC3339Nano))
 	}
 	if !isPart(v.r) {
-		if _, shown.Why, err = core.Of(v.scheduler).ExplainSchedule(ctx, name, asked); err != nil {
+		why, err := look.ExplainSchedule(ctx, name, asked)
+		if err != nil {
 			return nil, err
 		}
+		shown.Why = why.Sentences
 	}
 	return shown, nil
 }

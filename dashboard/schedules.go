@@ -48,44 +48,31 @@ const (
 // dueSlack is how long after its time a tick may be undecided in a healthy system.
 const dueSlack = 5 * time.Second
 
-// schedules shows the schedules of tags that the user may read. It reads on until the page is full: where it stopped,
-// the next one would have to begin at a name that the user may not see.
+// schedules shows the schedules of tags that the user may read.
 func (v *view) schedules() (any, error) {
-	query := v.r.URL.Query()
+	q := v.r.URL.Query()
 	shown := schedulesPage{
-		Prefix: query.Get("prefix"), Owner: query.Get("owner"), First: query.Get("after") == "",
+		Prefix: q.Get("prefix"), Owner: q.Get("owner"), First: q.Get("after") == "",
 		Part: !v.allTags(access.Read), Deleted: v.did.Has("deleted"),
 	}
 	shown.Command = command("schedule list", "prefix", shown.Prefix, "owner", shown.Owner)
-	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: query.Get("after"),
-		Limit: schedulesRead, NoBodies: true}
+	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: q.Get("after"),
+		Limit: schedulesOfPage, NoBodies: true}
+	atOnce := schedulesRead
 	if shown.Part {
-		f.Limit = schedulesPassed
+		atOnce = schedulesPassed
 	}
-	for {
-		page, err := v.scheduler.ListSchedules(v.r.Context(), f)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Schedules {
-			s := &page.Schedules[i]
-			if !v.Caller.May(access.Read, s.Tag) {
-				continue
-			}
-			if len(shown.Schedules) == schedulesOfPage {
-				shown.next(shown.Schedules[schedulesOfPage-1].Name)
-				return shown, v.lastRuns(shown.Schedules)
-			}
-			shown.Schedules = append(shown.Schedules, v.listed(s))
-		}
-		if f.AfterName = page.Next; page.Next == "" {
-			return shown, v.lastRuns(shown.Schedules)
-		}
+	page, next, err := v.look().Schedules(v.r.Context(), f, atOnce)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (p *schedulesPage) next(after string) {
-	p.Next = query("prefix", p.Prefix, "owner", p.Owner, "after", after)
+	for i := range page {
+		shown.Schedules = append(shown.Schedules, v.listed(&page[i].Schedule))
+	}
+	if next != "" {
+		shown.Next = query("prefix", shown.Prefix, "owner", shown.Owner, "after", next)
+	}
+	return shown, v.lastRuns(shown.Schedules)
 }
 
 func (v *view) listed(s *delaytask.Schedule) listedSchedule {

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
-	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -68,15 +67,18 @@ func (v *view) task() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	task, err := v.scheduler.Get(v.r.Context(), delaytask.ID(id))
+	var why operate.Explanation
+	if isPart(v.r) {
+		why.Task, err = v.look().Task(v.r.Context(), delaytask.ID(id))
+	} else {
+		why, err = v.look().Explain(v.r.Context(), delaytask.ID(id))
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := v.seen(access.Read, task.Tag); err != nil {
-		return nil, err
-	}
+	task := why.Task.TaskRow
 	shown := taskPage{
-		Task: task, Body: len(task.Body), Attempts: attemptsOf(&task, v.Now),
+		Task: task, Body: why.Task.Bytes, Why: why.Sentences, Attempts: attemptsOf(&task, v.Now),
 	}
 	if did := v.did.Get("did"); texts["task.did."+did] != nil {
 		shown.Did = did
@@ -85,11 +87,6 @@ func (v *view) task() (any, error) {
 	shown.Trace = traceOf(task.Headers)
 	if task.Status == delaytask.Failed {
 		shown.Group = v.Group(&task)
-	}
-	if !isPart(v.r) {
-		if _, shown.Why, err = core.Of(v.scheduler).Explain(v.r.Context(), delaytask.ID(id)); err != nil {
-			return nil, err
-		}
 	}
 	return shown, nil
 }

@@ -83,27 +83,23 @@ func (v *view) tasks() (any, error) {
 	if !isPart(v.r) { // the field for a tag is not refreshed
 		shown.Known = v.knownTags()
 	}
-	if f.Tag != "" {
-		if err := v.allow(access.Read, f.Tag); err != nil {
-			return nil, err
-		}
-	} else if !v.allTags(access.Read) {
+	if f.Tag == "" && !v.allTags(access.Read) {
 		shown.NeedsTag = true
 		return shown, nil
 	}
 	f.Limit = tasksOfPage
-	page, err := v.scheduler.List(v.r.Context(), f)
+	page, err := v.look().List(v.r.Context(), f)
 	if err != nil {
 		return nil, err
 	}
-	shown.Tasks, shown.Stopped = page.Tasks, page.Stopped
+	shown.Stopped = page.Stopped
 	if page.Next != "" {
 		next := maps.Clone(clean)
 		next.Set("cursor", page.Next)
 		shown.Next = next.Encode()
 	}
-	for i := range shown.Tasks {
-		t := &shown.Tasks[i]
+	for _, t := range page.Tasks {
+		shown.Tasks = append(shown.Tasks, t.TaskRow)
 		shown.Change = shown.Change || (t.Status == delaytask.Pending || t.Status == delaytask.Failed) &&
 			v.allow(access.Change, t.Tag) == nil
 	}
@@ -144,14 +140,15 @@ func (v *view) countsOf(tag string, statuses ...delaytask.Status) ([]statusCount
 // knownTags lists the tags that are served or paused and that the user sees. None are offered where they cannot be
 // read.
 func (v *view) knownTags() (tags []string) {
-	states, err := v.scheduler.Tags(v.r.Context())
+	if v.allow(access.Read, "") != nil {
+		return nil
+	}
+	states, err := v.look().Tags(v.r.Context())
 	if err != nil {
 		v.without(err)
 	}
 	for _, s := range states {
-		if v.Caller.May(access.Read, s.Tag) {
-			tags = append(tags, s.Tag)
-		}
+		tags = append(tags, s.Tag)
 	}
 	return tags
 }

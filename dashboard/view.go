@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -64,13 +64,8 @@ func (v *view) allow(verb access.Verb, tag string) error {
 // allTags reports whether the user may read tasks of every tag.
 func (v *view) allTags(verb access.Verb) bool { return v.Caller.AnyTag(verb) }
 
-// seen is allow for the tag of a task that was named by its id: a task of another tag is not there for the user.
-func (v *view) seen(verb access.Verb, tag string) error {
-	if !v.Caller.May(access.Read, tag) {
-		return delaytask.ErrNotFound
-	}
-	return v.allow(verb, tag)
-}
+// look is what the user may see. A page masks the part of a text that it shows.
+func (v *view) look() *operate.View { return v.operator.View(v.by()).Bare() }
 
 // With hands a part of a page what it needs: the view, and the value.
 func (v *view) With(values ...any) part {

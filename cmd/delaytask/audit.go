@@ -34,6 +34,9 @@ func by() operate.By {
 	return operate.By{Caller: caller, Via: audit.Command}
 }
 
+// view is what the command shows: everything, with masks unless secrets are asked for.
+func (a *app) view() *operate.View { return a.operator.View(by()).Raw(a.raw) }
+
 func (a *app) auditCommand() *cobra.Command {
 	var f report.AuditFilter
 	cmd := &cobra.Command{
@@ -52,11 +55,11 @@ of the access token, or user@host of the command. Changes by programs that use t
 				return misusedf("--limit %d: want 1 or more", f.Limit)
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
-				page, err := a.operator.Entries(ctx, by(), f)
+				page, err := a.view().Entries(ctx, f)
 				if err != nil {
 					return err
 				}
-				return a.printAudit(operate.RedactedAudit(a.shower(), &page))
+				return a.printAudit(&page)
 			})
 		},
 	}

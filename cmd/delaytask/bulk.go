@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/operate"
 	runs "github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
@@ -37,7 +36,7 @@ not reach the database. "unknown": the process does not tell how far it is, as o
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
-				found, err := a.operator.Runs(ctx, by())
+				found, err := a.view().Runs(ctx)
 				if err != nil {
 					return err
 				}
@@ -50,7 +49,7 @@ not reach the database. "unknown": the process does not tell how far it is, as o
 func (a *app) printRuns(found []runs.State) error {
 	shown := make([]wire.BulkRun, len(found)) // not nil: an empty list is [] in JSON
 	for i := range found {
-		shown[i] = operate.BulkRun(a.shower(), &found[i])
+		shown[i] = a.view().BulkRun(&found[i])
 	}
 	switch {
 	case a.json:
@@ -67,7 +66,7 @@ func (a *app) printRuns(found []runs.State) error {
 		case r.Outcome == string(runs.Lost):
 			failure = "its process was not seen at it for 30 s; to go on, run the command again"
 		}
-		filter := a.shower().Text(r.Filter.Tag, found[i].Detail)
+		filter := a.view().Text(r.Filter.Tag, found[i].Detail)
 		t.row(r.ID, moment(r.Began.Std()), r.Who, r.Action, grouped(r.Done), outcome, filter, failure)
 	}
 	return t.flush()

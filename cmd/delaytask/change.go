@@ -298,17 +298,17 @@ the new time. A task that is executing or finished is left alone.`,
 			if cmd.Flags().Changed("if-version") {
 				options = append(options, delaytask.IfVersion(version))
 			}
-			return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
+			return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
 				met, err := a.operator.Reschedule(ctx, by(), ref, delay, options...)
 				if err != nil {
 					return err
 				}
-				task, err := s.Get(ctx, delaytask.ID(met.ID))
+				task, err := a.view().Task(ctx, delaytask.ID(met.ID))
 				if err != nil {
 					return err
 				}
 				if a.json {
-					return a.printJSON(a.viewOf(&task))
+					return a.printJSON(viewOf(&task))
 				}
 				return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
 			})

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -24,11 +23,10 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				found, err := s.Failures(ctx, tag)
+				found, err := a.view().Failures(ctx, tag)
 				if err != nil {
 					return err
 				}
-				operate.RedactedFailures(a.shower(), &found)
 				if a.json {
 					return a.printJSON(wire.FromFailures(&found))
 				}

@@ -36,7 +36,7 @@ are at least.`,
 				return misusedf("--span %s: want 1h, 24h or 30d", span)
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				found, err := s.Forecast(ctx, report.ForecastFilter{Tag: tag, Span: of})
+				found, err := a.view().Forecast(ctx, report.ForecastFilter{Tag: tag, Span: of})
 				if err != nil {
 					return err
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -46,7 +47,7 @@ func (a *app) getCommand() *cobra.Command {
 				return misusedf("--body and --json exclude each other; with --json the body is a text among the fields")
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				task, err := getEnded(ctx, s, ref, limit)
+				task, err := a.getEnded(ctx, s, ref, limit)
 				if err != nil {
 					return err
 				}
@@ -54,13 +55,12 @@ func (a *app) getCommand() *cobra.Command {
 					return a.printBody(&task)
 				}
 				if a.json {
-					return a.printJSON(a.viewOf(&task))
+					return a.printJSON(viewOf(&task))
 				}
-				shown, redacted := operate.RedactedTask(a.shower(), &task)
-				if err := a.printTask(&shown); err != nil {
+				if err := a.printTask(&task.TaskRow); err != nil {
 					return err
 				}
-				a.noteRedacted(redacted)
+				a.noteRedacted(task.Redacted)
 				return nil
 			})
 		},
@@ -73,27 +73,26 @@ func (a *app) getCommand() *cobra.Command {
 }
 
 // printBody prints nothing but the body. Its bytes are escaped for a terminal alone: another program needs all of them.
-func (a *app) printBody(t *delaytask.TaskRow) error {
+func (a *app) printBody(t *operate.Task) error {
 	if t.Broken != "" {
-		return fmt.Errorf("%w: %s", delaytask.ErrBroken, a.shower().Text(t.Tag, t.Broken))
+		return fmt.Errorf("%w: %s", delaytask.ErrBroken, t.Broken)
 	}
-	body, redacted := operate.RedactedBody(a.shower(), t.Tag, t.Body)
-	text := string(body)
+	text := string(t.Body)
 	if a.shown {
 		text = escaped(text) + "\n"
 	}
 	if err := a.painted(text); err != nil {
 		return err
 	}
-	a.noteRedacted(redacted)
+	a.noteRedacted(redact.Holds(t.Body))
 	return nil
 }
 
 // getEnded returns the task, once it has ended where the command waits.
-func getEnded(
+func (a *app) getEnded(
 	ctx context.Context, s *scheduler.Scheduler, ref delaytask.Ref, wait time.Duration,
-) (delaytask.TaskRow, error) {
-	task, err := s.Get(ctx, ref)
+) (operate.Task, error) {
+	task, err := a.view().Task(ctx, ref)
 	if err != nil || wait == 0 || task.Broken != "" {
 		return task, err
 	}
@@ -104,7 +103,10 @@ func getEnded(
 		return task, fmt.Errorf("task %d has not ended within %v; what it waits for says: delaytask explain %d",
 			task.ID, wait, task.ID)
 	}
-	return ended, err
+	if err != nil {
+		return task, err
+	}
+	return a.view().Seen(ref, &ended)
 }
 
 // printTask leaves out fields that are not set.
@@ -217,23 +219,14 @@ type taskView struct {
 	Body *string `json:"body,omitempty"` // absent where it was not read
 }
 
-func (a *app) viewOf(stored *delaytask.TaskRow) taskView {
-	t, redacted := operate.RedactedTask(a.shower(), stored)
-	v := taskView{Task: wire.FromTask(&t)}
-	v.Task.Body, v.Redacted = wire.Body{}, redacted
+func viewOf(t *operate.Task) taskView {
+	v := taskView{Task: wire.FromTask(&t.TaskRow)}
+	v.Task.Body, v.Redacted = wire.Body{}, t.Redacted
 	if t.Body != nil {
 		body := string(t.Body)
 		v.Body = &body
 	}
 	return v
-}
-
-func (a *app) viewsOf(tasks []delaytask.TaskRow) []taskView {
-	views := make([]taskView, len(tasks)) // not nil: an empty list is [] in JSON
-	for i := range tasks {
-		views[i] = a.viewOf(&tasks[i])
-	}
-	return views
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -252,24 +245,24 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 				return err
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				e, err := s.Explain(ctx, ref)
+				e, err := a.view().Explain(ctx, ref)
 				if err != nil {
 					return err
 				}
-				text := a.shower().Text(e.Task.Tag, e.Text)
+				e.Task.Body = nil
 				if a.json {
 					return a.printJSON(struct {
 						Reason report.Reason `json:"reason"`
 						Text   string        `json:"text"`
 						Task   taskView      `json:"task"`
-					}{e.Reason, text, a.viewOf(&e.Task)})
+					}{e.Reason, e.Text, viewOf(&e.Task)})
 				}
 				tag := ""
 				if e.Task.Tag != "" { // unknown when the row cannot be read
 					tag = " (" + e.Task.Tag + ")"
 				}
 				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status,
-					localTimes(text))))
+					localTimes(e.Text))))
 			})
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -104,7 +105,7 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				filter := filterAt(s.Now())
 				filter.After, filter.Order, filter.Bodies = after, delaytask.Order(order), bodies && a.json
-				page, err := a.pages(ctx, s, filter, limit)
+				page, err := a.pages(ctx, filter, limit)
 				if err != nil {
 					return err
 				}
@@ -126,12 +127,14 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 }
 
 // pages reads up to limit tasks, in as many pages as that takes. It ends with a page that has stopped.
-func (a *app) pages(
-	ctx context.Context, s *scheduler.Scheduler, filter delaytask.Filter, limit int,
-) (all delaytask.Page, err error) {
+func (a *app) pages(ctx context.Context, filter delaytask.Filter, limit int) (all operate.Page, err error) {
+	view := a.view()
+	if !a.json { // a table shows few texts
+		view = view.Bare()
+	}
 	for {
 		filter.Limit = limit - len(all.Tasks)
-		page, err := s.List(ctx, filter)
+		page, err := view.List(ctx, filter)
 		if err != nil {
 			return all, err
 		}
@@ -144,22 +147,26 @@ func (a *app) pages(
 	}
 }
 
-func (a *app) printPage(page delaytask.Page) error {
+func (a *app) printPage(page operate.Page) error {
 	if a.json {
-		return a.printJSON(list[taskView]{Items: a.viewsOf(page.Tasks), Next: page.Next, Stopped: page.Stopped})
+		views := list[taskView]{Items: make([]taskView, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}
+		for i := range page.Tasks {
+			views.Items[i] = viewOf(&page.Tasks[i])
+		}
+		return a.printJSON(views)
 	}
 	if len(page.Tasks) == 0 && !page.Stopped {
 		return a.printf("No task matches.\n")
 	}
 	t := a.newTable("ID", "TAG", "KEY", "STATUS", "ATTEMPT", "EXPECTED", "LATE").mayCut(1, 2)
 	for i := range page.Tasks {
-		task := &page.Tasks[i]
+		task := &page.Tasks[i].TaskRow
 		late := ""
 		if !task.Started.IsZero() {
 			late = lateness(task.Lateness())
 		}
 		if task.Broken != "" {
-			why := a.shower().Text(task.Tag, task.Broken)
+			why := a.view().Text(task.Tag, task.Broken)
 			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+why)
 			continue
 		}

@@ -99,14 +99,6 @@ func (a *app) settings(cmd *cobra.Command) (config.Config, error) {
 	return c, nil
 }
 
-// shower returns what masks the secrets of a command's output, nil where they are asked for.
-func (a *app) shower() *redact.Redactor {
-	if a.raw {
-		return nil
-	}
-	return a.redactor
-}
-
 // noteRedacted says what to do about masks, where people read.
 func (a *app) noteRedacted(redacted bool) {
 	if redacted && !a.json {
@@ -180,7 +172,10 @@ func (a *app) logger(c config.Log) *slog.Logger {
 
 // maskedLogger keeps secrets out of the log, unless they are asked for. A service does so by itself.
 func (a *app) maskedLogger(c config.Log) *slog.Logger {
-	return slog.New(a.shower().Handler(a.logger(c).Handler()))
+	if a.raw {
+		return a.logger(c)
+	}
+	return slog.New(a.redactor.Handler(a.logger(c).Handler()))
 }
 
 func (a *app) versionCommand() *cobra.Command {

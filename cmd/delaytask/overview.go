@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -29,16 +28,15 @@ named, and the others are shown. A service shows the same with GET /v1/overview,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				found, err := s.Overview(ctx)
+				found, _, err := a.view().Overview(ctx)
 				if err != nil {
 					return err
 				}
 				found.Attention = slices.DeleteFunc(found.Attention, isOfThisProcess)
-				shown := operate.RedactedOverview(a.shower(), &found)
 				if a.json {
-					return a.printJSON(wire.FromOverview(shown))
+					return a.printJSON(wire.FromOverview(&found))
 				}
-				return a.printOverview(shown)
+				return a.printOverview(&found)
 			})
 		},
 	})

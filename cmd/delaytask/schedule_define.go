@@ -138,11 +138,12 @@ func (a *app) saveSchedule(
 		return err
 	}
 	if a.json {
+		shown := a.view().SeenSchedule(&stored)
 		return a.printJSON(struct {
 			scheduleView
 			Ticks    []wire.Tick `json:"ticks"`
 			Warnings []string    `json:"warnings"`
-		}{a.scheduleViewOf(&stored), wire.FromTicks(ticks, nil).Ticks, append([]string{}, warnings...)})
+		}{scheduleViewOf(&shown), wire.FromTicks(ticks, nil).Ticks, append([]string{}, warnings...)})
 	}
 	note := ""
 	if stored.State != delaytask.ScheduleActive {
@@ -160,10 +161,9 @@ type scheduleView struct {
 	Body string `json:"body"`
 }
 
-func (a *app) scheduleViewOf(stored *delaytask.Schedule) scheduleView {
-	s, redacted := operate.RedactedSchedule(a.shower(), stored)
-	v := scheduleView{Schedule: wire.FromSchedule(&s), Body: string(s.Body)}
-	v.Schedule.Body, v.Redacted = wire.Body{}, redacted
+func scheduleViewOf(s *operate.Schedule) scheduleView {
+	v := scheduleView{Schedule: wire.FromSchedule(&s.Schedule), Body: string(s.Body)}
+	v.Schedule.Body, v.Redacted = wire.Body{}, s.Redacted
 	return v
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -70,7 +69,8 @@ func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
 	if a.json {
 		views := list[scheduleView]{Items: make([]scheduleView, len(page.Schedules)), Next: page.Next}
 		for i := range page.Schedules {
-			views.Items[i] = a.scheduleViewOf(&page.Schedules[i])
+			shown := a.view().SeenSchedule(&page.Schedules[i])
+			views.Items[i] = scheduleViewOf(&shown)
 		}
 		return a.printJSON(views)
 	}
@@ -121,24 +121,22 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				shown, err := s.GetSchedule(ctx, args[0])
+				shown, err := a.view().Schedule(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				ticks, err := s.ScheduleTicks(ctx, args[0], time.Time{}, shownRuns)
+				ticks, err := a.view().Ticks(ctx, args[0], time.Time{}, shownRuns)
 				if err != nil {
 					return err
 				}
-				ticks = operate.RedactedTicks(a.shower(), shown.Tag, ticks)
 				if a.json {
 					return a.printJSON(struct {
 						scheduleView
 						History []wire.ScheduleTick `json:"history"`
-					}{a.scheduleViewOf(&shown), wire.FromScheduleTicks(ticks).Ticks})
+					}{scheduleViewOf(&shown), wire.FromScheduleTicks(ticks).Ticks})
 				}
-				is, redacted := operate.RedactedSchedule(a.shower(), &shown)
-				defer a.noteRedacted(redacted)
-				if err := a.printSchedule(&is, s.Now()); err != nil || len(ticks) == 0 {
+				defer a.noteRedacted(shown.Redacted)
+				if err := a.printSchedule(&shown.Schedule, s.Now()); err != nil || len(ticks) == 0 {
 					return err
 				}
 				if err := a.printf("\nlast ticks\n"); err != nil {
@@ -253,15 +251,12 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 				return err
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				e, err := s.ExplainSchedule(ctx, args[0], at)
+				e, err := a.view().ExplainSchedule(ctx, args[0], at)
 				if err != nil {
 					return err
 				}
-				r := a.shower()
-				e.Schedule, _ = operate.RedactedSchedule(r, &e.Schedule)
-				e.Text, e.History.Note = r.Text(e.Schedule.Tag, e.Text), r.Text(e.Schedule.Tag, e.History.Note)
 				if a.json {
-					return a.printJSON(wire.FromScheduleExplanation(&e))
+					return a.printJSON(wire.FromScheduleExplanation(&e.ScheduleExplanation))
 				}
 				return a.printf("%s\n", e.Text)
 			})
@@ -292,8 +287,7 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 				return misusedf("--limit %d: want 1 to 1000", limit)
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				ticks, err := s.ScheduleTicks(ctx, args[0], at, limit)
-				ticks = operate.RedactedTicks(a.shower(), "", ticks)
+				ticks, err := a.view().Ticks(ctx, args[0], at, limit)
 				switch {
 				case err != nil:
 					return err

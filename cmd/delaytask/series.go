@@ -40,7 +40,7 @@ func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
 		}
 	}
 	return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-		series, err := s.Series(ctx, filter)
+		series, err := a.view().Series(ctx, filter)
 		if err != nil {
 			return err
 		}

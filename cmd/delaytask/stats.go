@@ -38,7 +38,7 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
 				return a.showSeries(cmd, &over)
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				stats, err := s.Stats(ctx)
+				stats, err := a.view().Stats(ctx)
 				if err != nil {
 					return err
 				}
@@ -107,7 +107,7 @@ none at once: the others have divided it.`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				nodes, err := s.Nodes(ctx)
+				nodes, _, err := a.view().Nodes(ctx)
 				if err != nil {
 					return err
 				}

@@ -129,13 +129,8 @@ func (c *Change) change(ctx context.Context, about *bulk.About, progress func(in
 	return changed.Tasks, err
 }
 
-// Runs returns the newest bulk changes of all processes, of tags that the caller may read or change.
-func (o *Operator) Runs(ctx context.Context, by By) ([]bulk.State, error) {
-	return core.Of(o.Scheduler).Bulks().List(ctx, o.store, by.sees)
-}
-
-// FindRun returns a bulk change of any process. It returns [bulk.ErrUnknown] also for one that the caller may not see.
-func (o *Operator) FindRun(ctx context.Context, by By, id string) (bulk.State, error) {
+// run finds a bulk change of any process. One that the caller may not see is unknown.
+func (o *Operator) run(ctx context.Context, by By, id string) (bulk.State, error) {
 	run, err := core.Of(o.Scheduler).Bulks().Find(ctx, o.store, id)
 	if err == nil && !by.sees(&run) {
 		err = bulk.ErrUnknown
@@ -154,7 +149,7 @@ func (o *Operator) StopRun(ctx context.Context, by By, id string) (run bulk.Stat
 	err = o.do(ctx, by, act{
 		action: audit.StopBulk, needs: toChange,
 		find: func(ctx context.Context) (t target, err error) {
-			if run, err = o.FindRun(ctx, by, id); err == nil && !by.May(access.Change, run.Filter.Tag) {
+			if run, err = o.run(ctx, by, id); err == nil && !by.May(access.Change, run.Filter.Tag) {
 				err = ErrSomeTags
 			}
 			return target{name: run.ID, tag: run.Filter.Tag}, err

@@ -4,25 +4,25 @@ import (
 	"errors"
 
 	"github.com/delaytask/delaytask/internal/operate/bulk"
-	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // BulkRun shows a bulk change. The text of an error that is not known may name hosts and users.
-func BulkRun(r *redact.Redactor, run *bulk.State) wire.BulkRun {
+func (v *View) BulkRun(run *bulk.State) wire.BulkRun {
 	f := &run.Filter
+	text := func(stored string) string { return v.Text(f.Tag, stored) }
 	shown := wire.BulkRun{
 		ID: run.ID, Action: run.Verb, Who: run.Who, AsOf: wire.Time(run.AsOf), Began: wire.Time(run.Began),
 		Done: run.Done, Seen: wire.Time(run.Seen), Ended: wire.Time(run.Ended), Outcome: string(run.Outcome),
 		Stopping: run.Stopping, ProcessOnly: run.Alone,
 		Filter: wire.BulkSelection{
-			Tag: f.Tag, Key: r.Text(f.Tag, f.Key), App: f.App, DueFrom: wire.Time(f.DueFrom),
-			DueBefore: wire.Time(f.DueBefore), LateBy: wire.Duration(f.LateBy), Error: r.Text(f.Tag, f.Error),
+			Tag: f.Tag, Key: text(f.Key), App: f.App, DueFrom: wire.Time(f.DueFrom),
+			DueBefore: wire.Time(f.DueBefore), LateBy: wire.Duration(f.LateBy), Error: text(f.Error),
 			Group: f.Group,
 		},
 	}
 	if run.AsOf.IsZero() { // its process does not tell what it is
-		shown.Detail = r.Text(f.Tag, run.Detail)
+		shown.Detail = text(run.Detail)
 	}
 	told, isTold := errors.AsType[bulk.Told](run.Err)
 	problem, known := Problem(run.Err)
@@ -34,7 +34,7 @@ func BulkRun(r *redact.Redactor, run *bulk.State) wire.BulkRun {
 		shown.Error = "its process does not tell how far it is, as one of an older version: it is at it, or died"
 	case run.Err == nil, run.Err == bulk.ErrStopped: //nolint:errorlint // what wraps it is no person
 	case isTold:
-		shown.Error = r.Text(f.Tag, string(told))
+		shown.Error = text(string(told))
 	case known:
 		shown.Error = problem.Detail
 	default:

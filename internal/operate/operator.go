@@ -15,7 +15,9 @@ import (
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -31,8 +33,11 @@ type Config struct {
 	Tokens    Tokens               // for acts on access tokens
 	Audit     *audit.Log           // nil: nothing is recorded
 	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides the rules of a save.
-	Check func(tag string, body []byte) error
-	Log   *slog.Logger // has bulk changes that fail
+	Check    func(tag string, body []byte) error
+	Log      *slog.Logger     // has bulk changes that fail
+	Redactor *redact.Redactor // masks secrets; nil: they are shown
+	// Explain returns why a task has not run, where the scheduler does not know it, or no Reason. It may be nil.
+	Explain func(context.Context, *delaytask.TaskRow) (report.Explanation, error)
 	// FindIn bounds what is read before an act. 0 means as long as the context of the call.
 	FindIn time.Duration
 }

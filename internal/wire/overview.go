@@ -149,7 +149,7 @@ func fromTagOverview(t *report.TagOverview) TagOverview {
 	v := TagOverview{
 		Tag: t.Tag, Counts: t.Counts, Capped: t.Capped, Overdue: DueTasks(t.Overdue), OldestDue: Time(t.OldestDue),
 		Paused: t.Paused, PausedSince: Time(t.PausedSince), PausedBy: t.PausedBy,
-		Reason: t.Reason,
+		Reason:   t.Reason,
 		Nodes:    each(t.Nodes, func(n *report.NodeRef) NodeRef { return NodeRef(*n) }),
 		Lateness: fromSeriesLateness(t.Started, t.P50, t.P99, t.Max),
 		LastHour: each(t.LastHour, func(s *report.HourStep) HourStep {
@@ -170,7 +170,7 @@ func (t *TagOverview) to() report.TagOverview {
 		Tag: t.Tag, Counts: t.Counts, Capped: t.Capped, Overdue: report.DueTasks(t.Overdue),
 		OldestDue: t.OldestDue.Std(), Paused: t.Paused, PausedSince: t.PausedSince.Std(), PausedBy: t.PausedBy,
 		Reason: t.Reason,
-		Nodes: each(t.Nodes, func(n *NodeRef) report.NodeRef { return report.NodeRef(*n) }),
+		Nodes:  each(t.Nodes, func(n *NodeRef) report.NodeRef { return report.NodeRef(*n) }),
 		LastHour: each(t.LastHour, func(s *HourStep) report.HourStep {
 			return report.HourStep{Completed: s.Completed, Retried: s.Retried, Failed: s.Failed, P99: exact(s.P99MS)}
 		}),

@@ -75,7 +75,6 @@ type API struct {
 	receivers Receivers
 	check     func(tag string, body []byte) error
 	operator  *operate.Operator
-	redactor  *redact.Redactor
 	observe   func(context.Context, Request)
 	room      *semaphore.Weighted // for requests
 	pages     *semaphore.Weighted // for pages with bodies
@@ -103,7 +102,6 @@ func New(c Config) (*API, error) {
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		check: c.Check, observe: c.Observe, compat: c.Compat, dashboard: c.Dashboard,
-		redactor:     c.Redactor,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
@@ -113,7 +111,10 @@ func New(c Config) (*API, error) {
 	if a.check == nil {
 		a.check = func(string, []byte) error { return nil }
 	}
-	a.operator = operate.New(operate.Config{Scheduler: c.Scheduler, Audit: c.Audit, Check: c.Check, Log: c.Log})
+	a.operator = operate.New(operate.Config{
+		Scheduler: c.Scheduler, Audit: c.Audit, Check: c.Check, Redactor: c.Redactor, Explain: c.Receivers.Explain,
+		Log: c.Log,
+	})
 	mux, versioned := http.NewServeMux(), http.NewServeMux()
 	a.spec = humago.New(versioned, document())
 	a.spec.UseMiddleware(unambiguous, unescaped)

@@ -9,8 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -94,7 +92,7 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, operate.BulkRun(a.redactor, &run)}, nil
+	return &bulkOutput{http.StatusAccepted, bulkPath + "/" + run.ID, a.view(ctx, RawInput{}).BulkRun(&run)}, nil
 }
 
 // asOf returns the moment that bounds a bulk change. The given one may be nil.
@@ -145,38 +143,26 @@ func bulkFilterOf(b *wire.Bulk) (f delaytask.Filter, err error) {
 	return f, nil
 }
 
-// mayFollow refuses a caller that may see no bulk change at all.
-func mayFollow(ctx context.Context) error {
-	if access.From(ctx).SomeTag(access.Change) {
-		return nil
-	}
-	return allow(ctx, access.Read, "")
-}
-
 func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error) {
-	if err := mayFollow(ctx); err != nil {
-		return nil, a.problem(err)
-	}
-	runs, err := a.operator.Runs(ctx, by(ctx))
+	view := a.view(ctx, RawInput{})
+	runs, err := view.Runs(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs))}}
 	for i := range runs {
-		out.Body.Runs[i] = operate.BulkRun(a.redactor, &runs[i])
+		out.Body.Runs[i] = view.BulkRun(&runs[i])
 	}
 	return out, nil
 }
 
 func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, error) {
-	if err := mayFollow(ctx); err != nil {
-		return nil, a.problem(err)
-	}
-	run, err := a.operator.FindRun(ctx, by(ctx), in.ID)
+	view := a.view(ctx, RawInput{})
+	run, err := view.Run(ctx, in.ID)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &bulkRunOutput{operate.BulkRun(a.redactor, &run)}, nil
+	return &bulkRunOutput{view.BulkRun(&run)}, nil
 }
 
 func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -28,11 +26,7 @@ func (a *API) forecastOperation() {
 			"large ones the number is about right, or at least so much.", groupOperate), a.forecast)
 }
 
-// forecast reads all tags, and shows those that the caller may see.
 func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput, error) {
-	if err := allow(ctx, access.Observe, in.Tag); err != nil {
-		return nil, a.problem(err)
-	}
 	filter := report.ForecastFilter{Tag: in.Tag}
 	if in.Span != "" {
 		var span wire.Duration
@@ -42,12 +36,9 @@ func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput,
 		}
 		filter.Span = span.Std()
 	}
-	found, err := a.scheduler.Forecast(ctx, filter)
+	found, err := a.view(ctx, RawInput{}).Forecast(ctx, filter)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	found.Tags = slices.DeleteFunc(found.Tags, func(t report.TagForecast) bool {
-		return !access.From(ctx).May(access.Observe, t.Tag)
-	})
 	return &forecastOutput{wire.FromForecast(&found)}, nil
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -53,41 +51,19 @@ type failuresInput struct {
 type failuresOutput struct{ Body wire.Failures }
 
 func (a *API) failures(ctx context.Context, in *failuresInput) (*failuresOutput, error) {
-	if err := a.mayList(ctx, in.Tag); err != nil {
-		return nil, err
-	}
-	show, err := a.shower(ctx, in.RawInput, in.Tag)
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.scheduler.Failures(ctx, in.Tag)
+	found, err := a.view(ctx, in.RawInput).Failures(ctx, in.Tag)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &failuresOutput{wire.FromFailures(operate.RedactedFailures(show.redactor, &found))}, nil
-}
-
-// mayList reports whether the token may read tasks of the tag, or of all tags when it is "".
-func (a *API) mayList(ctx context.Context, tag string) error {
-	if err := allow(ctx, access.Read, tag); err != nil {
-		return a.problem(err)
-	}
-	if tag == "" && !access.From(ctx).AnyTag(access.Read) {
-		return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
-			"this token may read some tags only: name one with tag=")
-	}
-	return nil
+	return &failuresOutput{wire.FromFailures(&found)}, nil
 }
 
 func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
-	if err := a.mayList(ctx, in.Tag); err != nil {
-		return nil, err
+	view := a.view(ctx, in.RawInput)
+	if err := view.MayList(in.Tag); err != nil {
+		return nil, a.problem(err)
 	}
 	if err := checkApp(in.App); err != nil {
-		return nil, err
-	}
-	show, err := a.shower(ctx, in.RawInput, in.Tag)
-	if err != nil {
 		return nil, err
 	}
 	filter, err := in.filter()
@@ -101,16 +77,18 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err := room.enter(ctx, a.roomWait); err != nil {
 		return nil, err
 	}
-	page, err := a.scheduler.List(ctx, filter)
+	page, err := view.List(ctx, filter)
 	if err != nil {
 		return nil, a.problem(err)
 	}
+	out := &listOutput{wire.Page{Tasks: make([]wire.Task, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}}
 	var needed int64
 	for i := range page.Tasks {
 		needed += int64(len(page.Tasks[i].Body) + len(page.Tasks[i].ErrorStack))
+		out.Body.Tasks[i] = taskOf(&page.Tasks[i])
 	}
 	room.keep(needed)
-	return &listOutput{wire.Page{Tasks: show.tasks(page.Tasks), Next: page.Next, Stopped: page.Stopped}}, nil
+	return out, nil
 }
 
 func (in *listInput) filter() (f delaytask.Filter, err error) {

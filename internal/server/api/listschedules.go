@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -38,12 +37,9 @@ func (a *API) listScheduleOperation() {
 }
 
 func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedulePageOutput, error) {
-	if err := allow(ctx, access.Read, ""); err != nil {
+	view := a.view(ctx, in.RawInput)
+	if err := view.MayListSchedules(); err != nil {
 		return nil, a.problem(err)
-	}
-	show, err := a.shower(ctx, in.RawInput, "")
-	if err != nil {
-		return nil, err
 	}
 	if in.Limit < 0 {
 		return nil, a.problem(fmt.Errorf("%w: limit: want 1 to %d", delaytask.ErrInvalidOption, mostSchedulesListed))
@@ -56,37 +52,22 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 	if err := room.enter(ctx, a.roomWait); err != nil {
 		return nil, err
 	}
-	out := &schedulePageOutput{wire.SchedulePage{Schedules: []wire.Schedule{}}}
+	atOnce := max(limit, schedulesListed) // so many may be of other tags
+	if in.Bodies {                        // all of a read is in memory
+		atOnce = min(limit, max(1, pageBytes/max(1, a.bodyLimit)))
+	}
+	page, next, err := view.Schedules(ctx, delaytask.ScheduleFilter{
+		Prefix: in.Prefix, Owner: in.Owner, AfterName: in.After, Limit: limit, NoBodies: !in.Bodies,
+	}, atOnce)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	out := &schedulePageOutput{wire.SchedulePage{Schedules: make([]wire.Schedule, len(page)), Next: next}}
 	var held int64
-	filter := delaytask.ScheduleFilter{
-		Prefix: in.Prefix, Owner: in.Owner, AfterName: in.After, Limit: max(limit, schedulesListed),
-		NoBodies: !in.Bodies, // so many may be of other tags
+	for i := range page {
+		held += int64(len(page[i].Body))
+		out.Body.Schedules[i] = scheduleOf(&page[i])
 	}
-	if in.Bodies { // all of a read is in memory
-		filter.Limit = min(limit, max(1, pageBytes/max(1, a.bodyLimit)))
-	}
-	for {
-		page, err := a.scheduler.ListSchedules(ctx, filter)
-		if err != nil {
-			return nil, a.problem(err)
-		}
-		for i := range page.Schedules {
-			s := &page.Schedules[i]
-			if !access.From(ctx).May(access.Read, s.Tag) {
-				continue
-			}
-			n := len(out.Body.Schedules)
-			if n == limit || n > 0 && held+int64(len(s.Body)) > pageBytes {
-				out.Body.Next = out.Body.Schedules[n-1].Name
-				room.keep(held)
-				return out, nil
-			}
-			held += int64(len(s.Body))
-			out.Body.Schedules = append(out.Body.Schedules, show.schedule(s))
-		}
-		if filter.AfterName = page.Next; page.Next == "" {
-			room.keep(held)
-			return out, nil
-		}
-	}
+	room.keep(held)
+	return out, nil
 }

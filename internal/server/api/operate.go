@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,7 +11,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/report"
 )
 
 type TagInput struct {
@@ -95,26 +93,14 @@ func (a *API) wake(ctx context.Context, in *wakeInput) (*struct{}, error) {
 }
 
 func (a *API) tags(ctx context.Context, _ *struct{}) (*tagsOutput, error) {
-	if err := allow(ctx, access.Read, ""); err != nil {
-		return nil, a.problem(err)
-	}
-	tags, err := a.scheduler.Tags(ctx)
+	tags, err := a.view(ctx, RawInput{}).Tags(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &tagsOutput{wire.TagList{Tags: []wire.Tag{}}}
-	for _, t := range tags {
-		if access.From(ctx).May(access.Read, t.Tag) {
-			out.Body.Tags = append(out.Body.Tags, wire.Tag(t))
-		}
-	}
-	return out, nil
+	return &tagsOutput{wire.FromTags(tags)}, nil
 }
 
 func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, error) {
-	if err := allow(ctx, access.Read, in.Tag); err != nil {
-		return nil, a.problem(err)
-	}
 	window := wire.Duration(latenessWindow)
 	if in.Window != "" {
 		if err := window.UnmarshalText([]byte(in.Window)); err != nil {
@@ -122,7 +108,7 @@ func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, e
 		}
 		window = min(window, wire.Duration(longestLatenessWindow))
 	}
-	late, err := a.scheduler.Lateness(ctx, in.Tag, window.Std())
+	late, err := a.view(ctx, RawInput{}).Lateness(ctx, in.Tag, window.Std())
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -146,33 +132,17 @@ func (a *API) clusterOperations() {
 }
 
 func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
-	if err := allow(ctx, access.Observe, ""); err != nil {
-		return nil, a.problem(err)
-	}
-	nodes, err := a.scheduler.Nodes(ctx)
+	nodes, _, err := a.view(ctx, RawInput{}).Nodes(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &nodesOutput{wire.FromNodes(nodes)}
-	for i := range out.Body.Nodes {
-		n := &out.Body.Nodes[i]
-		hidden := func(tag string) bool { return !access.From(ctx).May(access.Observe, tag) }
-		n.Tags = slices.DeleteFunc(n.Tags, hidden)
-		n.Shares = slices.DeleteFunc(n.Shares, func(share wire.Share) bool { return hidden(share.Tag) })
-	}
-	return out, nil
+	return &nodesOutput{wire.FromNodes(nodes)}, nil
 }
 
 func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
-	if err := allow(ctx, access.Observe, ""); err != nil {
-		return nil, a.problem(err)
-	}
-	stats, err := a.scheduler.Stats(ctx)
+	stats, err := a.view(ctx, RawInput{}).Stats(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	stats = slices.DeleteFunc(stats, func(t report.TagStats) bool {
-		return !access.From(ctx).May(access.Observe, t.Tag)
-	})
 	return &statsOutput{wire.FromStats(stats)}, nil
 }

@@ -6,10 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/report"
 )
 
 type overviewOutput struct{ Body wire.Overview }
@@ -25,19 +22,9 @@ func (a *API) overviewOperation() {
 }
 
 func (a *API) overview(ctx context.Context, _ *struct{}) (*overviewOutput, error) {
-	if err := allow(ctx, access.Observe, ""); err != nil {
-		return nil, a.problem(err)
-	}
-	caller := access.From(ctx)
-	filter := report.OverviewFilter{
-		Errors: func(tag string) bool { return caller.May(access.Read, tag) },
-	}
-	if !caller.AnyTag(access.Observe) {
-		filter.Sees = func(tag string) bool { return caller.May(access.Observe, tag) }
-	}
-	found, err := a.scheduler.OverviewFor(ctx, filter)
+	found, _, err := a.view(ctx, RawInput{}).Overview(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &overviewOutput{wire.FromOverview(operate.RedactedOverview(a.redactor, &found))}, nil
+	return &overviewOutput{wire.FromOverview(&found)}, nil
 }

@@ -95,7 +95,8 @@ func (a *API) removeReceiver(ctx context.Context, in *receiverInput) (*struct{},
 }
 
 func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput, error) {
-	if err := seeReceivers(ctx); err != nil {
+	view := a.view(ctx, RawInput{})
+	if err := view.MaySeeReceivers(); err != nil {
 		return nil, a.problem(err)
 	}
 	all, err := a.receivers.List(ctx)
@@ -104,8 +105,9 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput,
 	}
 	out := &receiversOutput{wire.ReceiverList{Receivers: []wire.Receiver{}}}
 	for _, w := range all {
-		if mayServe(ctx, access.Register, w) || mayServe(ctx, access.Observe, w) {
-			out.Body.Receivers = append(out.Body.Receivers, a.hidden(w))
+		if address, sees := view.Receiver(w.Address, w.Tags); sees {
+			w.Address = cmp.Or(address, redact.Mask)
+			out.Body.Receivers = append(out.Body.Receivers, w)
 		}
 	}
 	return out, nil
@@ -116,25 +118,20 @@ func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*receiverOut
 	if err != nil {
 		return nil, invalidID(err)
 	}
-	if err := seeReceivers(ctx); err != nil {
+	view := a.view(ctx, RawInput{})
+	if err := view.MaySeeReceivers(); err != nil {
 		return nil, a.problem(err)
 	}
 	receiver, err := a.receivers.Get(ctx, int64(id))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, a.problem(err)
-	case !mayServe(ctx, access.Register, receiver) && !mayServe(ctx, access.Observe, receiver):
+	}
+	address, sees := view.Receiver(receiver.Address, receiver.Tags)
+	if !sees {
 		return nil, push.NotFound()
 	}
-	return &receiverOutput{a.hidden(receiver)}, nil
-}
-
-// hidden is a receiver without what often is secret in its address. Who registers it knows that.
-func (a *API) hidden(w wire.Receiver) wire.Receiver {
-	if a.redactor != nil {
-		w.Address = cmp.Or(redact.Address(w.Address, redact.Mask), redact.Mask)
-	}
-	return w
+	receiver.Address = cmp.Or(address, redact.Mask)
+	return &receiverOutput{receiver}, nil
 }
 
 func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
@@ -149,29 +146,13 @@ func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*receiverOutput
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if !mayServe(ctx, access.Register, receiver) {
+	if !by(ctx).MayAll(access.Register, receiver.Tags) {
 		return nil, push.NotFound()
 	}
 	if receiver, err = a.receivers.Heartbeat(ctx, int64(id)); err != nil {
 		return nil, a.problem(err)
 	}
-	return &receiverOutput{a.hidden(receiver)}, nil
-}
-
-// seeReceivers allows who registers receivers of some tags, or observes these.
-func seeReceivers(ctx context.Context) error {
-	if err := allow(ctx, access.Register, ""); err == nil {
-		return nil
-	}
-	return allow(ctx, access.Observe, "")
-}
-
-// mayServe reports whether the caller has the right to all tags of the receiver.
-func mayServe(ctx context.Context, v access.Verb, w wire.Receiver) bool {
-	for _, tag := range w.Tags {
-		if !access.From(ctx).May(v, tag) {
-			return false
-		}
-	}
-	return true
+	address, _ := a.view(ctx, RawInput{}).Receiver(receiver.Address, receiver.Tags)
+	receiver.Address = cmp.Or(address, redact.Mask)
+	return &receiverOutput{receiver}, nil
 }

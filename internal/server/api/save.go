@@ -94,8 +94,9 @@ func savedAs(duplicate, rescheduled bool) *savedOutput {
 func (a *API) show(ctx context.Context, out *savedOutput, task *delaytask.TaskRow, item delaytask.Item) {
 	out.Body.Existing = out.Status == http.StatusCreated
 	switch {
-	case access.From(ctx).May(access.Read, task.Tag):
-		out.Body.Task = shower{access.From(ctx), a.redactor}.task(task)
+	case by(ctx).May(access.Read, task.Tag):
+		seen, _ := a.view(ctx, RawInput{}).Seen(delaytask.ID(task.ID), task) // it may
+		out.Body.Task = taskOf(&seen)
 	case out.Body.Existing:
 		out.Body.Task = sent(task.ID, item)
 	default:

@@ -8,9 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -119,43 +117,12 @@ func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	return options, nil
 }
 
-// seeSchedule returns a context in which the schedule of a name answers as if it did not exist, unless the caller may
-// read its tag. The check is made with what is read, not before.
-func seeSchedule(ctx context.Context, name string) (context.Context, error) {
-	if err := allow(ctx, access.Read, ""); err != nil {
-		return nil, err
-	}
-	if !delaytask.ValidTag(name) { // names have the characters of tags
-		return nil, fmt.Errorf("schedule %.140q: %w", name, delaytask.ErrScheduleNotFound)
-	}
-	return plan.WithGuard(ctx, func(tag string) error {
-		if !access.From(ctx).May(access.Read, tag) {
-			return delaytask.ErrScheduleNotFound
-		}
-		return nil
-	}), nil
-}
-
 func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*scheduleOutput, error) {
-	ctx, show, err := a.showSchedule(ctx, in.RawInput, in.Name)
+	s, err := a.view(ctx, in.RawInput).Schedule(ctx, in.Name)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	s, err := a.scheduler.GetSchedule(ctx, in.Name)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &scheduleOutput{show.schedule(&s)}, nil
-}
-
-// showSchedule is seeSchedule for a caller that reads, and returns what shows it the answer.
-func (a *API) showSchedule(ctx context.Context, in RawInput, name string) (context.Context, shower, error) {
-	ctx, err := seeSchedule(ctx, name)
-	if err != nil {
-		return nil, shower{}, err
-	}
-	show, err := a.shower(ctx, in, "")
-	return ctx, show, err
+	return &scheduleOutput{scheduleOf(&s)}, nil
 }
 
 func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {
@@ -163,15 +130,11 @@ func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*sched
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	ctx, show, err := a.showSchedule(ctx, in.RawInput, in.Name)
+	ticks, err := a.view(ctx, in.RawInput).Ticks(ctx, in.Name, before.Std(), in.Limit)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	ticks, err := a.scheduler.ScheduleTicks(ctx, in.Name, before.Std(), in.Limit)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &scheduleTicksOutput{wire.FromScheduleTicks(operate.RedactedTicks(show.redactor, "", ticks))}, nil
+	return &scheduleTicksOutput{wire.FromScheduleTicks(ticks)}, nil
 }
 
 // optionalTime is the zero time for a parameter that was not given.
@@ -193,17 +156,11 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	ctx, show, err := a.showSchedule(ctx, in.RawInput, in.Name)
+	e, err := a.view(ctx, in.RawInput).ExplainSchedule(ctx, in.Name, tick.Std())
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	e, err := a.scheduler.ExplainSchedule(ctx, in.Name, tick.Std())
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	r, tag := show.redactor, e.Schedule.Tag
-	e.Text, e.History.Note = r.Text(tag, e.Text), r.Text(tag, e.History.Note)
-	shown := wire.FromScheduleExplanation(&e)
-	shown.Schedule = show.schedule(&e.Schedule)
+	shown := wire.FromScheduleExplanation(&e.ScheduleExplanation)
+	shown.Schedule.Redacted = e.Schedule.Redacted
 	return &scheduleExplainOutput{shown}, nil
 }

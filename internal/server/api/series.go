@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 )
@@ -31,18 +30,15 @@ func (a *API) seriesOperation() {
 }
 
 func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error) {
-	if err := allow(ctx, access.Observe, in.Tag); err != nil {
+	view := a.view(ctx, RawInput{})
+	if err := view.MayObserve(in.Tag); err != nil {
 		return nil, a.problem(err)
-	}
-	if in.Tag == "" && !access.From(ctx).AnyTag(access.Observe) {
-		return nil, a.problem(wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
-			"this token may not observe all tags: name one of its tags, as in ?tag=order.close"))
 	}
 	filter, err := in.filter()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	series, err := a.scheduler.Series(ctx, filter)
+	series, err := view.Series(ctx, filter)
 	if err != nil {
 		return nil, a.problem(err)
 	}

@@ -7,9 +7,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -40,25 +37,17 @@ func (a *API) taskBodyOperations(byID, byKey string) {
 }
 
 func (a *API) taskBody(ctx context.Context, in named, raw RawInput) (*taskBodyOutput, error) {
-	task, err := a.find(ctx, in, access.Read)
-	if err == nil && !access.From(ctx).May(access.Bodies, task.Tag) {
-		err = wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
-			"this token may not see bodies: make a token with the verb bodies too")
-	}
-	if err == nil && task.Broken != "" {
-		err = fmt.Errorf("%w: %s", delaytask.ErrBroken, task.Broken)
-	}
+	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	show, err := a.shower(ctx, raw, task.Tag)
+	id, body, redacted, err := a.view(ctx, raw).Body(ctx, ref)
 	if err != nil {
-		return nil, err
+		return nil, a.problem(err)
 	}
-	body, redacted := operate.RedactedBody(show.redactor, task.Tag, task.Body)
 	return &taskBodyOutput{
 		Type:     mediaBytes,
-		Download: fmt.Sprintf(`attachment; filename="task-%s.body"`, wire.ID(task.ID)),
+		Download: fmt.Sprintf(`attachment; filename="task-%s.body"`, wire.ID(id)),
 		Sniff:    "nosniff", Policy: "default-src 'none'; sandbox", Cache: "no-store",
 		Redacted: redacted, Body: body,
 	}, nil

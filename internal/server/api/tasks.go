@@ -29,7 +29,6 @@ type KeyInput struct {
 // named is common to both.
 type named interface {
 	ref() (delaytask.Ref, error)
-	tag() string // "" when it is not known before the task is read
 }
 
 func (in *IDInput) ref() (delaytask.Ref, error) {
@@ -40,8 +39,6 @@ func (in *IDInput) ref() (delaytask.Ref, error) {
 	return delaytask.ID(int64(id)), nil
 }
 
-func (in *IDInput) tag() string { return "" }
-
 func invalidID(err error) error {
 	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
 }
@@ -49,8 +46,6 @@ func invalidID(err error) error {
 func (in *KeyInput) ref() (delaytask.Ref, error) {
 	return delaytask.Key(in.Tag, in.Key).InApp(in.App), checkApp(in.App)
 }
-
-func (in *KeyInput) tag() string { return in.Tag }
 
 // GetInput names a task by its id, and may wait for its end.
 type GetInput struct {
@@ -158,22 +153,6 @@ func (a *API) taskOperations() {
 	a.listOperation()
 }
 
-// find returns the named task, if the caller has this right to it.
-func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.TaskRow, error) {
-	ref, err := in.ref()
-	if err != nil {
-		return delaytask.TaskRow{}, err
-	}
-	if err := allow(ctx, verb, in.tag()); err != nil {
-		return delaytask.TaskRow{}, err
-	}
-	task, err := a.scheduler.Get(ctx, ref)
-	if err != nil {
-		return delaytask.TaskRow{}, err
-	}
-	return task, seen(ctx, verb, ref, task.Tag)
-}
-
 // getEnded shows a task once it has ended, or when the wait is over.
 func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 	wait, err := waitOf(in.Wait)
@@ -181,7 +160,7 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 		return nil, a.problem(err)
 	}
 	now, err := a.getNow(ctx, in)
-	if err != nil || wait == 0 || now.Body.Broken != "" || delaytask.Status(now.Body.Status).Final() {
+	if err != nil || wait == 0 || now.Body.Broken != "" || now.Body.Status.Final() {
 		return now, err
 	}
 	waiting, done := context.WithTimeout(ctx, wait)
@@ -198,14 +177,11 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 	case err != nil:
 		return a.getNow(again, in)
 	}
-	if err := seen(again, access.Read, delaytask.ID(task.ID), task.Tag); err != nil {
+	shown, err := a.view(again, in.RawInput).Seen(delaytask.ID(task.ID), &task)
+	if err != nil {
 		return nil, a.problem(err)
 	}
-	show, err := a.shower(again, in.RawInput, task.Tag)
-	if err != nil {
-		return nil, err
-	}
-	return &taskOutput{show.task(&task)}, nil
+	return &taskOutput{taskOf(&shown)}, nil
 }
 
 // getNow is get within the time of an operation that does not wait.
@@ -216,15 +192,15 @@ func (a *API) getNow(ctx context.Context, in *GetInput) (*taskOutput, error) {
 }
 
 func (a *API) get(ctx context.Context, in named, raw RawInput) (*taskOutput, error) {
-	task, err := a.find(ctx, in, access.Read)
+	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	show, err := a.shower(ctx, raw, task.Tag)
+	task, err := a.view(ctx, raw).Task(ctx, ref)
 	if err != nil {
-		return nil, err
+		return nil, a.problem(err)
 	}
-	return &taskOutput{show.task(&task)}, nil
+	return &taskOutput{taskOf(&task)}, nil
 }
 
 func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput, error) {
@@ -294,21 +270,14 @@ func (a *API) met(met operate.Met, err error) (*metOutput, error) {
 }
 
 func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutput, error) {
-	task, err := a.find(ctx, in, access.Read)
+	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	show, err := a.shower(ctx, raw, task.Tag)
-	if err != nil {
-		return nil, err
-	}
-	e, err := a.receivers.Explain(ctx, &task)
-	if err == nil && e.Reason == "" {
-		e, err = a.scheduler.Explain(ctx, delaytask.ID(task.ID))
-	}
+	e, err := a.view(ctx, raw).Explain(ctx, ref)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &explainOutput{wire.Explanation{Reason: e.Reason, Text: show.redactor.Text(task.Tag, e.Text),
-		Task: show.task(&e.Task)}}, nil
+	e.Task.Body = nil
+	return &explainOutput{wire.Explanation{Reason: e.Reason, Text: e.Text, Task: taskOf(&e.Task)}}, nil
 }

@@ -1,0 +1,113 @@
+package operate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/core"
+	"github.com/delaytask/delaytask/internal/eyes/overview"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/report"
+)
+
+// Tags lists the tags that are served or paused and that the caller may read.
+func (v *View) Tags(ctx context.Context) ([]report.TagState, error) {
+	if err := v.Allow(access.Read, ""); err != nil {
+		return nil, err
+	}
+	tags, err := v.o.Scheduler.Tags(ctx)
+	return only(tags, func(t report.TagState) bool { return v.May(access.Read, t.Tag) }), err
+}
+
+// only leaves out the rest.
+func only[T any](all []T, seen func(T) bool) []T {
+	return slices.DeleteFunc(all, func(one T) bool { return !seen(one) })
+}
+
+func (v *View) observes(tag string) bool { return v.May(access.Observe, tag) }
+
+// Lateness says how late tasks of the tag started. It takes the verb read.
+func (v *View) Lateness(ctx context.Context, tag string, window time.Duration) (l report.Lateness, err error) {
+	if err := v.Allow(access.Read, tag); err != nil {
+		return l, err
+	}
+	return v.o.Scheduler.Lateness(ctx, tag, window)
+}
+
+// Stats counts tasks. It and all that follow take the verb observe, and leave out tags that the caller has it not for.
+func (v *View) Stats(ctx context.Context) ([]report.TagStats, error) {
+	if err := v.Allow(access.Observe, ""); err != nil {
+		return nil, err
+	}
+	stats, err := v.o.Scheduler.Stats(ctx)
+	return only(stats, func(t report.TagStats) bool { return v.observes(t.Tag) }), err
+}
+
+// Nodes lists the processes. It also returns the token of each, which the executors of its tasks hold.
+func (v *View) Nodes(ctx context.Context) (nodes []report.Node, tokens []string, err error) {
+	if err := v.Allow(access.Observe, ""); err != nil {
+		return nil, nil, err
+	}
+	nodes, tokens, err = core.Of(v.o.Scheduler).Nodes(ctx)
+	for i := range nodes {
+		n := &nodes[i]
+		n.Tags = only(n.Tags, v.observes)
+		n.Shares = only(n.Shares, func(s report.Share) bool { return v.observes(s.Tag) })
+	}
+	return nodes, tokens, err
+}
+
+// Series returns what was counted over time. All tags together take the right for all tags.
+func (v *View) Series(ctx context.Context, f report.SeriesFilter) (s report.Series, err error) {
+	if err := v.MayObserve(f.Tag); err != nil {
+		return s, err
+	}
+	return v.o.Scheduler.Series(ctx, f)
+}
+
+// MayObserve returns an error for a caller that may not observe the tag, or all tags when it is "".
+func (v *View) MayObserve(tag string) error {
+	if err := v.Allow(access.Observe, tag); err != nil {
+		return err
+	}
+	if tag == "" && !v.AnyTag(access.Observe) {
+		return errObserve
+	}
+	return nil
+}
+
+// Forecast returns what is overdue and what falls due.
+func (v *View) Forecast(ctx context.Context, f report.ForecastFilter) (found report.Forecast, err error) {
+	if err := v.Allow(access.Observe, f.Tag); err != nil {
+		return found, err
+	}
+	if found, err = v.o.Scheduler.Forecast(ctx, f); err == nil {
+		found = v.SeenForecast(found)
+	}
+	return found, err
+}
+
+// SeenForecast is Forecast for one that was read, which it does not change.
+func (v *View) SeenForecast(read report.Forecast) report.Forecast {
+	read.Tags = only(slices.Clone(read.Tags), func(t report.TagForecast) bool { return v.observes(t.Tag) })
+	return read
+}
+
+// Overview says what needs attention, and how all tags stand. It has errors of tags that the caller may also read, and
+// locks and stacks for one that observes all tags. It also returns the advice of each finding.
+func (v *View) Overview(ctx context.Context) (o report.Overview, advice []overview.Advice, err error) {
+	if err := v.Allow(access.Observe, ""); err != nil {
+		return o, nil, err
+	}
+	f := report.OverviewFilter{Errors: func(tag string) bool { return v.May(access.Read, tag) }}
+	if !v.AnyTag(access.Observe) {
+		f.Sees = v.observes
+	}
+	o, advice, err = core.Of(v.o.Scheduler).Overview(ctx, f)
+	for i := range o.Attention {
+		f, m := &o.Attention[i], v.masking(o.Attention[i].Tag)
+		f.Text, f.Error = m.text(f.Text), m.text(f.Error)
+	}
+	return o, advice, err
+}
