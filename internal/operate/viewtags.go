@@ -17,6 +17,9 @@ func (v *View) Tags(ctx context.Context) ([]report.TagState, error) {
 		return nil, err
 	}
 	tags, err := v.o.Scheduler.Tags(ctx)
+	for i := range tags {
+		tags[i].Reason = v.Text(tags[i].Tag, tags[i].Reason)
+	}
 	return only(tags, func(t report.TagState) bool { return v.May(access.Read, t.Tag) }), err
 }
 
@@ -108,6 +111,9 @@ func (v *View) Overview(ctx context.Context) (o report.Overview, advice []overvi
 	for i := range o.Attention {
 		f, m := &o.Attention[i], v.masking(o.Attention[i].Tag)
 		f.Text, f.Error = m.text(f.Text), m.text(f.Error)
+	}
+	for i := range o.Tags {
+		o.Tags[i].Reason = v.Text(o.Tags[i].Tag, o.Tags[i].Reason)
 	}
 	return o, advice, err
 }
