@@ -218,42 +218,15 @@ func (c *Client) List(ctx context.Context, f delaytask.Filter) (delaytask.Page, 
 	}
 	var page wire.Page
 	f.Limit = min(cmp.Or(f.Limit, 100), 1000)
-	r := &httpCall{method: http.MethodGet, path: "/v1/tasks?" + query(&f), into: &page, limit: tasks(f.Limit),
+	query := wire.FilterValues(&f)
+	query.Set("limit", strconv.Itoa(f.Limit))
+	if f.Bodies {
+		query.Set("bodies", "true")
+	}
+	r := &httpCall{method: http.MethodGet, path: "/v1/tasks?" + query.Encode(), into: &page, limit: tasks(f.Limit),
 		again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return delaytask.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
 	return page.To(), nil
-}
-
-func query(f *delaytask.Filter) string {
-	q := url.Values{"limit": {fmt.Sprint(f.Limit)}}
-	set := func(name, value string) {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	at := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.UTC().Format(time.RFC3339Nano)
-	}
-	set("tag", f.Tag)
-	set("status", string(f.Status))
-	set("key", f.Key)
-	set("app", f.App)
-	set("due_from", at(f.DueFrom))
-	set("due_before", at(f.DueBefore))
-	if f.LateBy > 0 {
-		set("late_by", f.LateBy.String())
-	}
-	set("error", f.Error)
-	set("group", f.Group)
-	set("order", string(f.Order))
-	set("cursor", f.After)
-	if f.Bodies {
-		set("bodies", "true")
-	}
-	return q.Encode()
 }

@@ -79,7 +79,7 @@ func (v *view) preview() (any, error) {
 		Typed: strconv.Itoa(found.Tasks),
 	}
 	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would change more
-		shown.Command = strings.Replace(listCommand(&f), " list", " "+verb, 1)
+		shown.Command = strings.Replace(listCommand(f), " list", " "+verb, 1)
 	}
 	if found.Capped {
 		shown.Typed = f.Tag
@@ -171,7 +171,7 @@ func (v *view) run() (any, error) {
 func (v *view) runOf(found *bulk.State) runPage {
 	shown := runPage{State: *found, Known: true, Mine: v.allow(access.Change, found.Filter.Tag) == nil}
 	if shown.Detail = v.Redacted(found.Filter.Tag, found.Detail); !found.AsOf.IsZero() {
-		shown.Link = filterQuery(&found.Filter)
+		shown.Link = wire.FilterValues(&found.Filter).Encode()
 	}
 	return shown
 }

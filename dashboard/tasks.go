@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // tasksPage is a list of tasks.
@@ -75,7 +76,7 @@ func (v *view) tasks() (any, error) {
 	}
 	shown := tasksPage{Filter: f, Query: clean, First: f.After == ""}
 	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would show more
-		shown.Command = listCommand(&f)
+		shown.Command = listCommand(f)
 	}
 	shown.Done, _ = strconv.Atoi(v.did.Get("done"))
 	shown.Left, _ = strconv.Atoi(v.did.Get("left"))
@@ -241,8 +242,13 @@ func (o outcome) on(back string) string {
 	return path + "?" + values.Encode()
 }
 
-// listCommand is the command that shows the same list.
-func listCommand(f *delaytask.Filter) string {
-	return command("list", "status", string(f.Status), "tag", f.Tag, "key", f.Key, "app", f.App, "error", f.Error,
-		"group", f.Group, "order", string(f.Order), "late-by", lateBy(f))
+// listCommand is the command that shows the first page of the same list.
+func listCommand(f delaytask.Filter) string {
+	f.After = ""
+	query := wire.FilterValues(&f)
+	var flags []string
+	for _, name := range wire.FilterNames {
+		flags = append(flags, strings.ReplaceAll(name, "_", "-"), query.Get(name))
+	}
+	return command("list", flags...)
 }

@@ -35,8 +35,8 @@ type bulk struct {
 
 // changeAll counts, asks, and changes. Counting first is what makes the question and the progress bar meaningful.
 func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
-	if f.status != "" && f.status != string(b.status) {
-		return misusedf("--status %s: only %s tasks can be %s", f.status, b.status, b.past)
+	if f.Status != "" && f.Status != b.status {
+		return misusedf("--status %s: only %s tasks can be %s", f.Status, b.status, b.past)
 	}
 	filterAt, err := f.filter(cmd)
 	if err != nil {
@@ -210,10 +210,11 @@ its result is refused. The bulk form counts first and asks; where there is no te
 			cancel := func(ctx context.Context, ref delaytask.Ref) (operate.Met, error) {
 				return a.operator.Cancel(ctx, by(), ref, options...)
 			}
-			single := f.key != "" && f.filterFlags == filterFlags{tag: f.tag, key: f.key, app: f.app}
+			named := delaytask.Filter{Tag: f.Tag, Key: f.Key, App: f.App}
+			single := f.Key != "" && f.filterFlags == filterFlags{Filter: named}
 			switch {
 			case len(args) > 0 && !f.given(), single:
-				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
+				return a.changeEach(cmd, args, &taskName{f.Tag, f.Key, f.App}, "cancelled", cancel)
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
 					verb: "cancel", past: "cancelled", status: delaytask.Pending,

@@ -13,18 +13,21 @@ import (
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
-type filterFlags struct{ tag, status, key, app, older, newer, lateBy, err, group string }
+type filterFlags struct {
+	delaytask.Filter
+	older, newer, lateBy string
+}
 
 func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.tag, "tag", "", "only tasks of this tag")
-	flags.StringVar(&f.status, "status", "", "only tasks with this status")
-	flags.StringVar(&f.key, "key", "", "only tasks with this key")
-	flags.StringVar(&f.app, "app", "", "with --key: the application that the key belongs to")
+	flags.StringVar(&f.Tag, "tag", "", "only tasks of this tag")
+	flags.StringVar((*string)(&f.Status), "status", "", "only tasks with this status")
+	flags.StringVar(&f.Key, "key", "", "only tasks with this key")
+	flags.StringVar(&f.App, "app", "", "with --key: the application that the key belongs to")
 	flags.StringVar(&f.older, "older", "", older)
 	flags.StringVar(&f.newer, "newer", "", strings.Replace(older, "longer ago", "since then", 1))
 	flags.StringVar(&f.lateBy, "late-by", "", "only tasks that began more than so late, or have not begun")
-	flags.StringVar(&f.err, "error", "", "only tasks whose last error contains it")
+	flags.StringVar(&f.Error, "error", "", "only tasks whose last error contains it")
 	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error")
 }
 
@@ -33,7 +36,7 @@ func (f *filterFlags) given() bool { return *f != filterFlags{} }
 
 // addGroup adds the flag for commands that may name failed tasks.
 func (f *filterFlags) addGroup(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.group, "group", "", "only failed tasks of this group, see failures")
+	cmd.Flags().StringVar(&f.Group, "group", "", "only failed tasks of this group, see failures")
 	noFiles(cmd, "group")
 }
 
@@ -45,15 +48,15 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 			return nil, misusedf("--%s is empty: give it a value, or leave it out", name)
 		}
 	}
-	status, err := parseStatus(f.status)
+	_, err := parseStatus(string(f.Status))
 	if err != nil {
 		return nil, err
 	}
-	var older, newer, lateBy time.Duration
+	var older, newer time.Duration
 	for _, flag := range []struct {
 		name, text string
 		to         *time.Duration
-	}{{"older", f.older, &older}, {"newer", f.newer, &newer}, {"late-by", f.lateBy, &lateBy}} {
+	}{{"older", f.older, &older}, {"newer", f.newer, &newer}, {"late-by", f.lateBy, &f.LateBy}} {
 		if !cmd.Flags().Changed(flag.name) {
 			continue
 		}
@@ -61,13 +64,12 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 			return nil, err
 		}
 	}
-	if cmd.Flags().Changed("late-by") && lateBy == 0 {
+	if cmd.Flags().Changed("late-by") && f.LateBy == 0 {
 		return nil, misusedf("--late-by 0: want more than 0")
 	}
 	byAge, byStart := cmd.Flags().Changed("older"), cmd.Flags().Changed("newer")
 	return func(now time.Time) delaytask.Filter {
-		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key, App: f.app, LateBy: lateBy, Error: f.err,
-			Group: f.group}
+		filter := f.Filter
 		if byAge {
 			filter.DueBefore = now.Add(-older)
 		}
@@ -81,8 +83,6 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 func (a *app) listCommand() *cobra.Command {
 	var f filterFlags
 	var limit int
-	var after, order string
-	var bodies bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks",
@@ -104,7 +104,7 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				filter := filterAt(s.Now())
-				filter.After, filter.Order, filter.Bodies = after, delaytask.Order(order), bodies && a.json
+				filter.Bodies = filter.Bodies && a.json
 				page, err := a.pages(ctx, filter, limit)
 				if err != nil {
 					return err
@@ -118,10 +118,10 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 	values(cmd, "status", statuses...)
 	flags := cmd.Flags()
 	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
-	flags.StringVar(&after, "after", "", "the next page: what this list has said at its end")
-	flags.StringVar(&order, "order", "", "due; -due: the latest first; -id: the newest saves first")
+	flags.StringVar(&f.After, "after", "", "the next page: what this list has said at its end")
+	flags.StringVar((*string)(&f.Order), "order", "", "due; -due: the latest first; -id: the newest saves first")
 	values(cmd, "order", string(delaytask.OrderDue), string(delaytask.OrderLatest), string(delaytask.OrderNewest))
-	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too")
+	flags.BoolVar(&f.Bodies, "bodies", false, "with --json: the bodies too")
 	noFiles(cmd, "limit", "after")
 	return a.withRaw(cmd)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 var (
@@ -119,7 +120,7 @@ func (c *Change) about(about bulk.About) bulk.About {
 
 func (c *Change) begin(ctx context.Context, about *bulk.About) (*audit.Entry, error) {
 	act := c.by.act(audit.Action("bulk."+c.Action), target{tag: c.Filter.Tag},
-		audit.FilterText(&c.Filter, about.AsOf))
+		wire.FilterText(&c.Filter, about.AsOf))
 	entry, err := c.operator.Audit.Begin(ctx, act)
 	return entry, recorded(c.by, err)
 }

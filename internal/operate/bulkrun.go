@@ -9,17 +9,14 @@ import (
 
 // BulkRun shows a bulk change. The text of an error that is not known may name hosts and users.
 func (v *View) BulkRun(run *bulk.State) wire.BulkRun {
-	f := &run.Filter
+	f := run.Filter
 	text := func(stored string) string { return v.Text(f.Tag, stored) }
+	f.Key, f.Error = text(f.Key), text(f.Error)
 	shown := wire.BulkRun{
 		ID: run.ID, Action: run.Verb, Who: run.Who, AsOf: wire.Time(run.AsOf), Began: wire.Time(run.Began),
 		Done: run.Done, Seen: wire.Time(run.Seen), Ended: wire.Time(run.Ended), Outcome: string(run.Outcome),
 		Stopping: run.Stopping, ProcessOnly: run.Alone,
-		Filter: wire.BulkSelection{
-			Tag: f.Tag, Key: text(f.Key), App: f.App, DueFrom: wire.Time(f.DueFrom),
-			DueBefore: wire.Time(f.DueBefore), LateBy: wire.Duration(f.LateBy), Error: text(f.Error),
-			Group: f.Group,
-		},
+		Filter: wire.FromFilter(&f),
 	}
 	if run.AsOf.IsZero() { // its process does not tell what it is
 		shown.Detail = text(run.Detail)

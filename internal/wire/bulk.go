@@ -1,10 +1,5 @@
 package wire
 
-import (
-	"encoding/json"
-	"errors"
-)
-
 // Bulk asks for a change of all tasks that match.
 type Bulk struct {
 	Action string     `json:"action" enum:"cancel,retry" doc:"cancel: pending tasks; retry: failed ones"`
@@ -12,34 +7,6 @@ type Bulk struct {
 	All    bool       `json:"all,omitempty" doc:"With an empty filter, and then it must be true: all pending, or all failed, tasks"`
 	DryRun bool       `json:"dry_run,omitempty" doc:"Count only: at most 10,000 tasks, for about 0.1 s"`
 	AsOf   *Moment    `json:"as_of,omitempty" doc:"Leave out what was saved, has failed, or became late, since then; to change what a dry run has counted, its as_of. Default, and at most: now"`
-}
-
-// BulkFilter selects tasks, as the parameters of a list do.
-type BulkFilter struct {
-	Tag       FilterText `json:"tag,omitempty" doc:"Only tasks of this tag; without it the token needs change on all tags"`
-	Key       FilterText `json:"key,omitempty" doc:"With tag: only tasks with this key"`
-	App       FilterText `json:"app,omitempty" doc:"With key: the application that the key belongs to; without it, tasks of no application"`
-	DueFrom   *Moment    `json:"due_from,omitempty" doc:"Due then or later; of failed tasks that is when they failed"`
-	DueBefore *Moment    `json:"due_before,omitempty" doc:"Due earlier; likewise"`
-	LateBy    *Duration  `json:"late_by,omitempty" doc:"The first attempt began more than so late, or has not begun and is that late now"`
-	Error     FilterText `json:"error,omitempty" doc:"The last error contains it, byte by byte"`
-	Group     FilterText `json:"group,omitempty" doc:"With retry: only tasks of this group, see /v1/failures"`
-}
-
-// FilterText is a text that selects. It is never empty: a variable of a program that was not set must not widen what
-// is changed.
-type FilterText string
-
-var errFilterText = errors.New("want a text that is not empty, or leave it out")
-
-// UnmarshalJSON reads a text. It returns an error for an empty one, for null, and for anything else.
-func (f *FilterText) UnmarshalJSON(data []byte) error {
-	var text *string
-	if err := json.Unmarshal(data, &text); err != nil || text == nil || *text == "" {
-		return errFilterText
-	}
-	*f = FilterText(*text)
-	return nil
 }
 
 // BulkCount is what a dry run has counted.
@@ -66,18 +33,6 @@ type BulkRun struct {
 
 	Stopping    bool `json:"stopping,omitempty" doc:"It is asked to stop, and ends after the batch that it is at"`
 	ProcessOnly bool `json:"process_only,omitempty" doc:"It is not in the audit log, so no other process knows it"`
-}
-
-// BulkSelection is the filter of a run.
-type BulkSelection struct {
-	Tag       string   `json:"tag,omitempty"`
-	Key       string   `json:"key,omitempty"`
-	App       string   `json:"app,omitempty"`
-	DueFrom   Time     `json:"due_from,omitzero"`
-	DueBefore Time     `json:"due_before,omitzero"`
-	LateBy    Duration `json:"late_by,omitzero"`
-	Error     string   `json:"error,omitempty"`
-	Group     string   `json:"group,omitempty"`
 }
 
 // BulkList lists the runs of all processes.

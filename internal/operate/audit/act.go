@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -121,24 +120,4 @@ func SpecText(s delaytask.Spec) string {
 		text += " in " + s.Zone
 	}
 	return text
-}
-
-// FilterText is the detail of a bulk change. The moment bounds what is changed.
-func FilterText(f *delaytask.Filter, asOf time.Time) string {
-	var parts []string
-	add := func(is bool, format string, args ...any) {
-		if is {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	add(f.Tag != "", "tag=%s", f.Tag)
-	add(f.App != "", "app=%s", f.App)
-	add(f.Key != "", "key=%q", f.Key)
-	add(!f.DueFrom.IsZero(), "due_from=%s", moment(f.DueFrom))
-	add(!f.DueBefore.IsZero(), "due_before=%s", moment(f.DueBefore))
-	add(f.LateBy != 0, "late_by=%v", f.LateBy)
-	add(f.Group != "", "group=%s", f.Group)
-	add(!asOf.IsZero(), "as_of=%s", moment(asOf))
-	add(f.Error != "", "error=%q", f.Error) // the last one: it is the only long one
-	return strings.Join(parts, " ")
 }

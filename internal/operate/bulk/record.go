@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/audit"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // Change changes many tasks, and calls progress with the number so far. It returns how many it has changed, also
@@ -47,27 +48,16 @@ func Record(ctx context.Context, e *audit.Entry, about About, progress func(done
 
 // stored is an [About] as its entry has it. A later version may add members.
 type stored struct {
-	Status    delaytask.Status `json:"status,omitempty"`
-	Tag       string           `json:"tag,omitempty"`
-	Key       string           `json:"key,omitempty"`
-	App       string           `json:"app,omitempty"`
-	DueFrom   time.Time        `json:"due_from,omitzero"`
-	DueBefore time.Time        `json:"due_before,omitzero"`
-	LateBy    time.Duration    `json:"late_by,omitempty"` // ns
-	Error     string           `json:"error,omitempty"`
-	Group     string           `json:"group,omitempty"`
-	Tasks     int              `json:"tasks,omitempty"`
-	Capped    bool             `json:"capped,omitempty"`
-	AsOf      time.Time        `json:"as_of,omitzero"`
+	Filter string    `json:"filter,omitempty"` // as a query
+	Tasks  int       `json:"tasks,omitempty"`
+	Capped bool      `json:"capped,omitempty"`
+	AsOf   time.Time `json:"as_of,omitzero"`
 }
 
 // text is what the entry says of the change, beside who makes which.
 func (a *About) text() string {
-	f := &a.Filter
-	text, _ := json.Marshal(stored{ // of these types each value has a text
-		f.Status, f.Tag, f.Key, f.App, f.DueFrom.UTC(), f.DueBefore.UTC(), f.LateBy, f.Error, f.Group, a.Tasks,
-		a.Capped, a.AsOf.UTC(),
-	})
+	// Of these types each value has a text.
+	text, _ := json.Marshal(stored{wire.FilterValues(&a.Filter).Encode(), a.Tasks, a.Capped, a.AsOf.UTC()})
 	return string(text)
 }
 
@@ -77,9 +67,8 @@ func (a *About) read(text string) {
 	if json.Unmarshal([]byte(text), &s) != nil {
 		return
 	}
-	a.Filter = delaytask.Filter{
-		Status: s.Status, Tag: s.Tag, Key: s.Key, App: s.App, DueFrom: s.DueFrom, DueBefore: s.DueBefore,
-		LateBy: s.LateBy, Error: s.Error, Group: s.Group,
+	if query, err := url.ParseQuery(s.Filter); err == nil {
+		a.Filter, _ = wire.ParseFilter(query)
 	}
 	a.Tasks, a.Capped, a.AsOf = s.Tasks, s.Capped, s.AsOf
 }

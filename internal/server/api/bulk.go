@@ -116,31 +116,10 @@ func bulkFilterOf(b *wire.Bulk) (f delaytask.Filter, err error) {
 	case !empty && b.All:
 		return f, fmt.Errorf("%w: all and a filter exclude each other: send one of them", delaytask.ErrInvalidOption)
 	}
-	f = delaytask.Filter{
-		Tag: string(b.Filter.Tag), Key: string(b.Filter.Key), App: string(b.Filter.App),
-		Error: string(b.Filter.Error), Group: string(b.Filter.Group),
-	}
-	if err := checkApp(f.App); err != nil {
+	if err := checkApp(string(b.Filter.App)); err != nil {
 		return f, err
 	}
-	for _, t := range []struct {
-		name  string
-		given *wire.Moment
-		to    *time.Time
-	}{{"due_from", b.Filter.DueFrom, &f.DueFrom}, {"due_before", b.Filter.DueBefore, &f.DueBefore}} {
-		if t.given == nil {
-			continue
-		}
-		if *t.to = t.given.Std(); t.to.IsZero() { // which would not filter
-			return f, fmt.Errorf("%w: %s is the year 1", delaytask.ErrInvalidTime, t.name)
-		}
-	}
-	if b.Filter.LateBy != nil {
-		if f.LateBy = b.Filter.LateBy.Std(); f.LateBy == 0 {
-			return f, fmt.Errorf("%w: late_by: want more than 0", delaytask.ErrInvalidOption)
-		}
-	}
-	return f, nil
+	return b.Filter.To()
 }
 
 func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error) {

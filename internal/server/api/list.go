@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
+// listInput describes the parameters of a filter; [listInput.Resolve] reads them.
 type listInput struct {
 	Tag       string `query:"tag" doc:"Only tasks of this tag"`
 	Status    string `query:"status" doc:"Only tasks in it: pending, executing, completed, failed or cancelled"`
@@ -27,6 +26,16 @@ type listInput struct {
 	Limit     int    `query:"limit" doc:"Tasks in a page; default 100, at most 1,000, with bodies 100"`
 	Bodies    bool   `query:"bodies" doc:"With the bodies"`
 	RawInput
+
+	filter delaytask.Filter
+	err    error
+}
+
+func (in *listInput) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	in.filter, in.err = wire.ParseFilter(u.Query())
+	in.filter.Limit, in.filter.Bodies = in.Limit, in.Bodies
+	return nil
 }
 
 type listOutput struct{ Body wire.Page }
@@ -66,9 +75,8 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err := checkApp(in.App); err != nil {
 		return nil, err
 	}
-	filter, err := in.filter()
-	if err != nil {
-		return nil, a.problem(err)
+	if in.err != nil {
+		return nil, a.problem(in.err)
 	}
 	room := pageRoomOf(ctx)
 	if in.Bodies {
@@ -77,7 +85,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err := room.enter(ctx, a.roomWait); err != nil {
 		return nil, err
 	}
-	page, err := view.List(ctx, filter)
+	page, err := view.List(ctx, in.filter)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -89,32 +97,4 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	}
 	room.keep(needed)
 	return out, nil
-}
-
-func (in *listInput) filter() (f delaytask.Filter, err error) {
-	f = delaytask.Filter{
-		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Error: in.Error,
-		Group: in.Group,
-		Order: delaytask.Order(in.Order), After: in.Cursor, Limit: in.Limit, Bodies: in.Bodies,
-	}
-	for _, t := range []struct {
-		name, value string
-		to          *time.Time
-	}{{"due_from", in.DueFrom, &f.DueFrom}, {"due_before", in.DueBefore, &f.DueBefore}} {
-		at, err := optionalTime(t.name, t.value)
-		if err != nil {
-			return f, err
-		}
-		*t.to = at.Std()
-	}
-	if in.LateBy != "" {
-		var late wire.Duration
-		if err := late.UnmarshalText([]byte(in.LateBy)); err != nil {
-			return f, fmt.Errorf("%w: late_by: %w", delaytask.ErrInvalidOption, err)
-		}
-		if f.LateBy = late.Std(); f.LateBy == 0 {
-			return f, fmt.Errorf("%w: late_by: want more than 0", delaytask.ErrInvalidOption)
-		}
-	}
-	return f, nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -126,37 +125,23 @@ func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*scheduleO
 }
 
 func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {
-	before, err := optionalTime("before", in.Before)
+	before, err := wire.ParseTime("before", in.Before)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	ticks, err := a.view(ctx, in.RawInput).Ticks(ctx, in.Name, before.Std(), in.Limit)
+	ticks, err := a.view(ctx, in.RawInput).Ticks(ctx, in.Name, before, in.Limit)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	return &scheduleTicksOutput{wire.FromScheduleTicks(ticks)}, nil
 }
 
-// optionalTime is the zero time for a parameter that was not given.
-func optionalTime(name, text string) (m wire.Moment, err error) {
-	if text == "" {
-		return m, nil
-	}
-	if err := m.UnmarshalText([]byte(text)); err != nil {
-		return m, fmt.Errorf("%w: %s: %w", delaytask.ErrInvalidTime, name, err)
-	}
-	if m.Std().IsZero() { // which would mean none
-		return m, fmt.Errorf("%w: %s is the year 1", delaytask.ErrInvalidTime, name)
-	}
-	return m, nil
-}
-
 func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*scheduleExplainOutput, error) {
-	tick, err := optionalTime("tick", in.Tick)
+	tick, err := wire.ParseTime("tick", in.Tick)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	e, err := a.view(ctx, in.RawInput).ExplainSchedule(ctx, in.Name, tick.Std())
+	e, err := a.view(ctx, in.RawInput).ExplainSchedule(ctx, in.Name, tick)
 	if err != nil {
 		return nil, a.problem(err)
 	}

@@ -81,8 +81,8 @@ var own = map[string][]string{
 	"internal/testkit/linear":  {"internal/testkit/journal"},
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},
 	"internal/wire":            {".", "report", "internal/request"},
-	"internal/operate/bulk": {"internal/operate/audit", "internal/row", "internal/store", "processor",
-		".", "report"},
+	"internal/operate/bulk": {"internal/operate/audit", "internal/row", "internal/store", "internal/wire",
+		"processor", ".", "report"},
 	"internal/schedules/spec": {},
 	// What is changed by request knows nothing of what runs.
 	"internal/engine/control": {"internal/engine/events", "internal/engine/table", "internal/lifecycle",

@@ -21,6 +21,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scheduler"
 	_ "github.com/delaytask/delaytask/sqlite"
@@ -170,7 +171,7 @@ func (s *site) act(t *testing.T) {
 		begin := func() (*audit.Entry, error) {
 			return log.Begin(t.Context(), audit.Act{
 				Who: about.Who, Via: audit.Dashboard, Action: audit.Action("bulk." + verb), Tag: about.Filter.Tag,
-				Detail: audit.FilterText(&about.Filter, about.AsOf),
+				Detail: wire.FilterText(&about.Filter, about.AsOf),
 			})
 		}
 		run, err := core.Of(s.Scheduler).Bulks().Start(about, begin,
