@@ -1,5 +1,7 @@
 package row
 
+import "github.com/delaytask/delaytask/report"
+
 // AuditEntry is a row of delay_task_audit: what a person is about to do, and what became of it.
 type AuditEntry struct {
 	ID     int64 // grows with the time
@@ -19,24 +21,11 @@ type AuditEntry struct {
 // AuditEnd is what became of an act. While the act is under way it is zero, but for the tasks of a bulk change. It
 // stays so when its process dies.
 type AuditEnd struct {
-	Outcome AuditOutcome
+	Outcome report.AuditOutcome
 	Tasks   int64 // that were changed, so far
 	Error   string
 	End     Time
 }
-
-// AuditOutcome says how an act ended. The outcomes are stored.
-type AuditOutcome string
-
-// The outcomes of acts that have ended.
-const (
-	AuditDone      AuditOutcome = "done"
-	AuditUnchanged AuditOutcome = "unchanged" // it was so before
-	AuditRefused   AuditOutcome = "refused"   // nothing was changed, and trying again cannot help
-	AuditFailed    AuditOutcome = "failed"    // the database did not do it, or not all of it
-	AuditUnknown   AuditOutcome = "unknown"   // it may have been done
-	AuditStopped   AuditOutcome = "stopped"   // before its end, by a person or with its process
-)
 
 // The most bytes that an entry holds.
 const (

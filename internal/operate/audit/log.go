@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Level says which acts are recorded.
@@ -65,10 +66,10 @@ func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) (tasks i
 	if err != nil {
 		return err
 	}
-	end := row.AuditEnd{Outcome: row.AuditUnknown, Error: "it panicked"}
+	end := row.AuditEnd{Outcome: report.AuditUnknown, Error: "it panicked"}
 	defer func() { e.end(ctx, end) }()
 	tasks, err := do(row.WithActor(ctx, act.who()))
-	if end = endOf(tasks, err); end.Outcome == row.AuditUnchanged {
+	if end = endOf(tasks, err); end.Outcome == report.AuditUnchanged {
 		return nil
 	}
 	return err
@@ -113,8 +114,8 @@ func (e *Entry) End(ctx context.Context, tasks int64, err error) { e.end(ctx, en
 func endOf(tasks int64, err error) row.AuditEnd {
 	end := row.AuditEnd{Tasks: tasks}
 	end.Outcome, end.Error = outcomeOf(err)
-	if end.Outcome == row.AuditRefused && tasks > 0 {
-		end.Outcome = row.AuditFailed // a part was done, and the rest was not
+	if end.Outcome == report.AuditRefused && tasks > 0 {
+		end.Outcome = report.AuditFailed // a part was done, and the rest was not
 	}
 	return end
 }
@@ -135,15 +136,15 @@ func (e *Entry) end(ctx context.Context, end row.AuditEnd) {
 
 // outcomeOf tells the outcome by the error. Of an error of the database it leaves out what the database says: that may
 // name hosts and users.
-func outcomeOf(err error) (row.AuditOutcome, string) {
+func outcomeOf(err error) (report.AuditOutcome, string) {
 	if err == nil {
-		return row.AuditDone, ""
+		return report.AuditDone, ""
 	}
 	if errors.Is(err, ErrUnchanged) {
-		return row.AuditUnchanged, ""
+		return report.AuditUnchanged, ""
 	}
 	if err == ErrStopped { //nolint:errorlint // what wraps it says more
-		return row.AuditStopped, ""
+		return report.AuditStopped, ""
 	}
 	text := cut(err.Error(), row.AuditErrorBytes)
 	e, ofDatabase := errors.AsType[*row.Error](err)
@@ -153,14 +154,14 @@ func outcomeOf(err error) (row.AuditOutcome, string) {
 	}
 	switch {
 	case errors.Is(err, ErrStopped):
-		return row.AuditStopped, text
+		return report.AuditStopped, text
 	case errors.Is(err, delaytask.ErrOutcomeUnknown), ofDatabase && e.Class == row.ClassUnknown,
 		!ofDatabase && row.Ended(err):
-		return row.AuditUnknown, text
+		return report.AuditUnknown, text
 	case ofDatabase && e.Class != row.ClassCaller && e.Class != row.ClassDuplicate:
-		return row.AuditFailed, text
+		return report.AuditFailed, text
 	default:
-		return row.AuditRefused, text
+		return report.AuditRefused, text
 	}
 }
 

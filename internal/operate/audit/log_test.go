@@ -49,19 +49,19 @@ func TestAnActHasAnEntryBeforeItAndItsOutcomeAfter(t *testing.T) {
 	}
 	for _, c := range []struct {
 		err   error
-		want  row.AuditOutcome
+		want  report.AuditOutcome
 		tasks int64
 		says  string
 	}{
-		{nil, row.AuditDone, 7, ""},
-		{fmt.Errorf("cancel 7: %w", delaytask.ErrNotFound), row.AuditRefused, 0, "cancel 7: "},
-		{errors.New(strings.Repeat("é", 1000) + "\xff"), row.AuditRefused, 0, "é…"},
-		{ofDatabase(row.ClassCaller), row.AuditRefused, 0, "change tasks"},
-		{ofDatabase(row.ClassOperator), row.AuditFailed, 3, "grant it"},
-		{ofDatabase(row.ClassNotApplied), row.AuditFailed, 0, "not_applied"},
-		{ofDatabase(row.ClassUnknown), row.AuditUnknown, 0, "unknown"},
-		{fmt.Errorf("save: %w", delaytask.ErrOutcomeUnknown), row.AuditUnknown, 0, ""},
-		{fmt.Errorf("cancel tasks: %w", context.Canceled), row.AuditUnknown, 500, "cancel tasks"},
+		{nil, report.AuditDone, 7, ""},
+		{fmt.Errorf("cancel 7: %w", delaytask.ErrNotFound), report.AuditRefused, 0, "cancel 7: "},
+		{errors.New(strings.Repeat("é", 1000) + "\xff"), report.AuditRefused, 0, "é…"},
+		{ofDatabase(row.ClassCaller), report.AuditRefused, 0, "change tasks"},
+		{ofDatabase(row.ClassOperator), report.AuditFailed, 3, "grant it"},
+		{ofDatabase(row.ClassNotApplied), report.AuditFailed, 0, "not_applied"},
+		{ofDatabase(row.ClassUnknown), report.AuditUnknown, 0, "unknown"},
+		{fmt.Errorf("save: %w", delaytask.ErrOutcomeUnknown), report.AuditUnknown, 0, ""},
+		{fmt.Errorf("cancel tasks: %w", context.Canceled), report.AuditUnknown, 500, "cancel tasks"},
 	} {
 		act := audit.Act{Who: "shop", Via: audit.API, Action: audit.CancelAll, Target: strings.Repeat("é", 1000),
 			Tag: "a", Detail: "d"}
@@ -110,7 +110,7 @@ func TestAnOutcomeOutlivesItsRequest(t *testing.T) {
 		cancel()
 		return 1, nil
 	})
-	if e := newest(t, s); err != nil || e.Outcome != row.AuditDone || e.Tasks != 1 {
+	if e := newest(t, s); err != nil || e.Outcome != report.AuditDone || e.Tasks != 1 {
 		t.Errorf("got %+v, %v", e, err)
 	}
 	if err := log.Do(ctx, audit.Act{Action: audit.CancelTask}, nil); !errors.Is(err, context.Canceled) ||
@@ -122,7 +122,7 @@ func TestAnOutcomeOutlivesItsRequest(t *testing.T) {
 		_ = log.Do(t.Context(), audit.Act{Action: audit.CancelTask},
 			func(context.Context) (int64, error) { panic("boom") })
 	}()
-	if e := newest(t, s); e.Outcome != row.AuditUnknown || e.Error == "" {
+	if e := newest(t, s); e.Outcome != report.AuditUnknown || e.Error == "" {
 		t.Errorf("after a panic there is %+v", e)
 	}
 }

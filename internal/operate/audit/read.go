@@ -81,8 +81,7 @@ func Read(ctx context.Context, s Store, f report.AuditFilter, shown func(tag str
 func entryOf(e *row.AuditEntry, now time.Time) report.AuditEntry {
 	shown := report.AuditEntry{
 		ID: e.ID, Time: e.Begin.Std(), Who: e.Who, Via: e.Via, Action: e.Action, Target: e.Target, Tag: e.Tag,
-		Detail: e.Detail, Outcome: report.AuditOutcome(e.Outcome), Tasks: e.Tasks, Error: e.Error,
-		Ended: e.End.Std(),
+		Detail: e.Detail, Outcome: e.Outcome, Tasks: e.Tasks, Error: e.Error, Ended: e.End.Std(),
 	}
 	if Lost(e, now) {
 		shown.Outcome = report.AuditLost

@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // ErrUnknown is returned for the id of no run.
@@ -140,9 +141,9 @@ func stateOf(e *row.AuditEntry, now time.Time) State {
 		default:
 			s.Outcome = Running
 		}
-	case row.AuditDone:
+	case report.AuditDone:
 		s.Outcome = Done
-	case row.AuditStopped:
+	case report.AuditStopped:
 		s.Outcome = Stopped
 	default:
 		s.Outcome = Failed

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 const (
@@ -24,7 +25,7 @@ var audits = newTable(auditTable,
 	chars("tag", func(e *row.AuditEntry) *string { return &e.Tag }),
 	chars("detail", func(e *row.AuditEntry) *string { return &e.Detail }),
 	optional("tasks", math.MaxInt64, func(e *row.AuditEntry) *int64 { return &e.Tasks }),
-	chars("outcome", func(e *row.AuditEntry) *row.AuditOutcome { return &e.Outcome }),
+	chars("outcome", func(e *row.AuditEntry) *report.AuditOutcome { return &e.Outcome }),
 	chars("error", func(e *row.AuditEntry) *string { return &e.Error }),
 	moment("finish_time", func(e *row.AuditEntry) *row.Time { return &e.End }),
 	charsOrNull("bulk", func(e *row.AuditEntry) *string { return &e.Bulk }),

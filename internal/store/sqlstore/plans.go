@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // planned is a statement, and the index that it must enter its table by.
@@ -212,7 +213,7 @@ func plannedAuditStatements(d dialect) []planned {
 	add("progress of a bulk change")(d.reportAudit(7, 500, "{}"))
 	add("stop of a bulk change")(d.stopAudit(7), nil)
 	add("whether a bulk change is to stop")(d.stopAsked(7), nil)
-	add("end of an act")(d.endAudit(7, row.AuditEnd{Outcome: row.AuditDone}))
+	add("end of an act")(d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
 	add("entries of the audit log")(d.auditEntries(7, 10))
 	add("old entries of the audit log")(d.oldestAudit(10), nil)
 	add("delete of old entries of the audit log")(d.purgeAudit([]int64{7, 8}, at))

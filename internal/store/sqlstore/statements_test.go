@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/golden"
+	"github.com/delaytask/delaytask/report"
 )
 
 const statementsFile = "testdata/statements.sql"
@@ -199,7 +200,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			return one(s.BeginAudit(ctx, row.AuditEntry{Who: "é", Via: "api", Action: "tag.pause", Tag: "a"}))
 		}},
 		{"EndAudit", func() error {
-			return s.EndAudit(ctx, 1, row.AuditEnd{Outcome: row.AuditFailed, Tasks: 7, Error: "é"})
+			return s.EndAudit(ctx, 1, row.AuditEnd{Outcome: report.AuditFailed, Tasks: 7, Error: "é"})
 		}},
 		{"AuditEntries", func() error { return one(s.AuditEntries(ctx, 9, 5)) }},
 		{"AuditEntriesOf", func() error { return one(s.AuditEntriesOf(ctx, "bulk.cancel", 9, 5)) }},

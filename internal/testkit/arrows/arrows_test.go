@@ -20,10 +20,11 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"internal/ids", "internal/row", "internal/schedules/spec", "internal/testkit/journal",
+	{"internal/ids", "internal/schedules/spec", "internal/testkit/journal",
 		"internal/operate/redact", "internal/eyes/sentence"},
 	{".", "internal/testkit/linear"},
 	{"report", "internal/request"},
+	{"internal/row"},
 	{"processor"},
 	{
 		"internal/operate/access", "internal/server/browser",
@@ -70,7 +71,7 @@ var own = map[string][]string{
 	"internal/request":         {"."},
 	"processor":                {".", "internal/request", "report"},
 	"internal/ids":             {},
-	"internal/row":             {},
+	"internal/row":             {".", "report"},
 	"internal/operate/redact":  {},
 	"internal/eyes/sentence":   {},
 	"internal/testkit/dbtest":  {},
@@ -114,7 +115,7 @@ var own = map[string][]string{
 		"processor/webhook", ".",
 		"report", "internal/ids", "internal/request"},
 	"internal/store/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor",
-		"internal/ids", "."},
+		"internal/ids", ".", "report"},
 	"internal/store/memstore": {"internal/row", "internal/store", "processor", "internal/ids", "."},
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 var auditTests = []test{
@@ -22,13 +23,13 @@ var auditTests = []test{
 			t.Errorf("it began at %v, after %v", e.Begin, before)
 		}
 		t.hasEntries(e)
-		e.Outcome, e.Tasks, e.Error = row.AuditFailed, 1<<40, strings.Repeat("e", row.AuditErrorBytes)
+		e.Outcome, e.Tasks, e.Error = report.AuditFailed, 1<<40, strings.Repeat("e", row.AuditErrorBytes)
 		t.must(t.store.EndAudit(t.Context(), e.ID, e.AuditEnd))
 		if e.End = t.entries(math.MaxInt64, 9)[0].End; e.End < e.Begin {
 			t.Errorf("it ended at %v, and began at %v", e.End, e.Begin)
 		}
-		t.must(t.store.EndAudit(t.Context(), e.ID, row.AuditEnd{Outcome: row.AuditDone}))
-		t.must(t.store.EndAudit(t.Context(), e.ID+1, row.AuditEnd{Outcome: row.AuditDone}))
+		t.must(t.store.EndAudit(t.Context(), e.ID, row.AuditEnd{Outcome: report.AuditDone}))
+		t.must(t.store.EndAudit(t.Context(), e.ID+1, row.AuditEnd{Outcome: report.AuditDone}))
 		t.hasEntries(e)
 	}},
 	{"Entries are read by page, the newest first", func(t *tester) {
@@ -84,7 +85,7 @@ var auditTests = []test{
 			len(again.Bulk) != 16000 {
 			t.Errorf("asked twice, after %+v: %+v", asked, again)
 		}
-		t.must(t.store.EndAudit(t.Context(), one.ID, row.AuditEnd{Outcome: row.AuditStopped, Tasks: 1200}))
+		t.must(t.store.EndAudit(t.Context(), one.ID, row.AuditEnd{Outcome: report.AuditStopped, Tasks: 1200}))
 		end := g()
 		f(1, "", false)
 		t.must(t.store.StopAudit(t.Context(), one.ID))
