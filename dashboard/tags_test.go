@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -41,7 +42,7 @@ func (s *site) counted(tag string, ago time.Duration) {
 		Span: row.SpanMinute, Begin: begin, Tag: tag, Node: "f", Completed: 1234, Failed: 5,
 		Late: row.Histogram{{Class: row.LateClass(time.Millisecond), N: 100}}, Max: 1200 * time.Microsecond,
 	}, {
-		Span: row.SpanMark, Begin: begin, Node: "f", Mark: row.Mark{Kind: row.MarkJoined, Name: hostile[0]},
+		Span: row.SpanMark, Begin: begin, Node: "f", Mark: row.Mark{Kind: report.MarkJoined, Name: hostile[0]},
 	}}))
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 const (
@@ -148,7 +149,7 @@ func (h *history) count(ctx context.Context, to *sqlstore.Store) {
 			Counts: counts, Store: to, Life: life, Node: fmt.Sprint("history-", int64(minute)),
 			Now: func() (row.Time, bool) { return minute, true },
 		})
-		writer.Mark(row.At(h.now.Add(-pausedFor)), pausedTag, "history", row.Mark{Kind: row.MarkPaused})
+		writer.Mark(row.At(h.now.Add(-pausedFor)), pausedTag, "history", row.Mark{Kind: report.MarkPaused})
 		writer.Close(ctx)
 	}
 }

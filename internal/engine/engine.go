@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/schedules/plan"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Engine wires the parts together. It starts sinks before sources, and stops sources before sinks.
@@ -161,7 +162,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.cfg.Waker.Listen(e.arm.Census.Token, e.find.Hear)
 	}
 	e.describe(true)
-	e.markNode(row.MarkJoined)
+	e.markNode(report.MarkJoined)
 	e.arm.Tags.Run(true)
 	life := e.events.Life
 	e.events.Go(func() { e.tellOfStart(life) })

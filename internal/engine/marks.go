@@ -6,10 +6,11 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // markNode marks what this node has done.
-func (e *Engine) markNode(kind row.MarkKind) {
+func (e *Engine) markNode(kind report.MarkKind) {
 	if now := e.events.Now(); !now.IsZero() {
 		e.events.Rollup.Mark(now, "", e.arm.Census.Token, row.Mark{Kind: kind, Name: e.arm.Census.Name})
 	}

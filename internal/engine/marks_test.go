@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/report"
 )
 
 // counted returns the rows of a span, of all tags, and of one time and node.
@@ -131,7 +132,7 @@ func TestAnotherServerIsMarkedOnce(t *testing.T) {
 		w.must(e.Stop(w.Context()))
 		var got []string
 		for _, mark := range w.marks() {
-			if row.ReadMark([]byte(mark[1:])).Kind == row.MarkFailover {
+			if row.ReadMark([]byte(mark[1:])).Kind == report.MarkFailover {
 				got = append(got, mark)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Stop ends the engine. Where other nodes take the shares over, it goes on to claim what falls due until they do. Tasks
@@ -73,7 +73,7 @@ func (e *Engine) stopFinders() error {
 // closeRollup writes what was counted. It is no reason for a stop to fail.
 func (e *Engine) closeRollup() {
 	if e.started {
-		e.markNode(row.MarkLeft)
+		e.markNode(report.MarkLeft)
 	}
 	ctx, cancel := context.WithTimeout(e.events.Life, leaveTimeout)
 	defer cancel()

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/delaytask/delaytask/report"
 )
 
 // Rollup is a row of delay_task_rollup: what one process has counted of a tag within a span of time, or a mark. One
@@ -49,22 +51,9 @@ func (s RollupSpan) Begin(t Time) Time { return t - t%Time(s.Length()/time.Micro
 
 // Mark is something that happened to all tasks, or to the tasks of a tag.
 type Mark struct {
-	Kind MarkKind
+	Kind report.MarkKind
 	Name string // of the node, or the identity of the server; of a pause its actor: the rollup has the tag
 }
-
-// MarkKind says what happened.
-type MarkKind string
-
-// The kinds of marks. They are stored.
-const (
-	MarkJoined   MarkKind = "joined"   // a node started
-	MarkLeft     MarkKind = "left"     // a node stopped
-	MarkLost     MarkKind = "lost"     // a node fell silent, at its last heartbeat
-	MarkPaused   MarkKind = "paused"   // a tag
-	MarkResumed  MarkKind = "resumed"  // a tag
-	MarkFailover MarkKind = "failover" // another server of the database answers
-)
 
 // String returns the mark as it is stored.
 func (m Mark) String() string { return strings.TrimSuffix(string(m.Kind)+" "+m.Name, " ") }
@@ -72,7 +61,7 @@ func (m Mark) String() string { return strings.TrimSuffix(string(m.Kind)+" "+m.N
 // ReadMark reads what String returns.
 func ReadMark(stored []byte) Mark {
 	kind, name, _ := strings.Cut(string(stored), " ")
-	return Mark{MarkKind(kind), name}
+	return Mark{report.MarkKind(kind), name}
 }
 
 // Histogram counts values by classes, in the order of these. Classes without values are left out. Histograms of

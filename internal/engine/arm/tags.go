@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Tags knows which tags are open: their tasks may be claimed here now. A tag is open that has a processor or was popped
@@ -262,9 +263,9 @@ func (t *Tags) noteOpened() {
 
 // markPause marks that a tag was paused or resumed through this process, and who did it.
 func (t *Tags) markPause(ctx context.Context, tag string, paused bool) {
-	mark := row.Mark{Kind: row.MarkResumed, Name: row.Actor(ctx)}
+	mark := row.Mark{Kind: report.MarkResumed, Name: row.Actor(ctx)}
 	if paused {
-		mark.Kind = row.MarkPaused
+		mark.Kind = report.MarkPaused
 	}
 	if now := t.Now(); !now.IsZero() {
 		t.Rollup.Mark(now, tag, t.Rollup.Node, mark)

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // Events tells what has become of tasks. It tells subscribers, callers who wait for a task, the functions of the user,
@@ -55,7 +56,7 @@ func New(t *table.Table, cfg Config) *Events {
 		Counts: e.Counts, Store: t.Store, Life: t.Lifecycle, Now: t.Bounds.AtLeast, Node: cfg.Node,
 	})
 	t.Moved = func(r row.Reading) {
-		e.Rollup.Mark(r.Time, "", cfg.Node, row.Mark{Kind: row.MarkFailover, Name: r.Server})
+		e.Rollup.Mark(r.Time, "", cfg.Node, row.Mark{Kind: report.MarkFailover, Name: r.Server})
 	}
 	return e
 }

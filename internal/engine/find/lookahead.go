@@ -8,6 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 // contentionEvery is the shortest time between two looks at the nodes after contention.
@@ -159,6 +160,6 @@ func (l *lookahead) markLost(c *arm.Count) {
 		return
 	}
 	for _, n := range l.silences.look(c) {
-		l.Rollup.Mark(n.Heartbeat, "", n.Token, row.Mark{Kind: row.MarkLost, Name: n.Name})
+		l.Rollup.Mark(n.Heartbeat, "", n.Token, row.Mark{Kind: report.MarkLost, Name: n.Name})
 	}
 }

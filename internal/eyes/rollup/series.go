@@ -50,7 +50,7 @@ func Marks(rows []row.Rollup, tag string) (marks []row.Rollup) {
 		this := about{r.Mark, r.Tag}
 		at, again := last[this]
 		last[this] = r.Begin
-		if r.Mark.Kind == row.MarkFailover && again && r.Begin.Sub(at) < sameMark {
+		if r.Mark.Kind == report.MarkFailover && again && r.Begin.Sub(at) < sameMark {
 			continue
 		}
 		marks = append(marks, r)
@@ -69,9 +69,9 @@ func Pauses(marks []row.Rollup) map[string]Pause {
 	paused := map[string]Pause{}
 	for _, m := range marks {
 		switch {
-		case m.Mark.Kind == row.MarkResumed:
+		case m.Mark.Kind == report.MarkResumed:
 			delete(paused, m.Tag)
-		case m.Mark.Kind == row.MarkPaused && paused[m.Tag].Since.IsZero():
+		case m.Mark.Kind == report.MarkPaused && paused[m.Tag].Since.IsZero():
 			paused[m.Tag] = Pause{m.Begin, m.Mark.Name}
 		}
 	}
@@ -88,7 +88,7 @@ func Series(merged, marks []row.Rollup) (s report.Series) {
 	}
 	for _, r := range marks {
 		s.Marks = append(s.Marks, report.SeriesMark{
-			Time: r.Begin.Std(), Kind: report.MarkKind(r.Mark.Kind), Name: r.Mark.Name, Tag: r.Tag,
+			Time: r.Begin.Std(), Kind: r.Mark.Kind, Name: r.Mark.Name, Tag: r.Tag,
 		})
 	}
 	return s

@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/memstore"
+	"github.com/delaytask/delaytask/report"
 )
 
 // start is when bubbles begin to count: 30 s before the end of an hour.
@@ -144,7 +145,7 @@ func TestAClockThatGoesBackReplacesNothing(t *testing.T) {
 
 func TestAStopWritesWhatThereIs(t *testing.T) {
 	onBench(t, func(b *bench) {
-		b.writer.Mark(row.At(start), "", "n", row.Mark{Kind: row.MarkJoined, Name: "shop"})
+		b.writer.Mark(row.At(start), "", "n", row.Mark{Kind: report.MarkJoined, Name: "shop"})
 		b.complete(1, "a", time.Second)
 		b.writer.Close(b.Context())
 		b.has(row.SpanMinute, map[string]int64{"09:59  n": 1, "09:59 a n": 1})
@@ -155,7 +156,7 @@ func TestAStopWritesWhatThereIs(t *testing.T) {
 
 func TestMinutesAreKeptForHoursAndHoursForDays(t *testing.T) {
 	onBench(t, func(b *bench) {
-		b.writer.Mark(row.At(start), "", "n", row.Mark{Kind: row.MarkJoined, Name: "shop"})
+		b.writer.Mark(row.At(start), "", "n", row.Mark{Kind: report.MarkJoined, Name: "shop"})
 		b.complete(1, "a", KeepMinutes-time.Minute)
 		b.has(row.SpanMinute, map[string]int64{"09:59  n": 1, "09:59 a n": 1})
 		b.complete(0, "a", 2*time.Minute)
@@ -189,14 +190,15 @@ func TestProcessesAreMergedIntoOneSeries(t *testing.T) {
 
 func TestMarksOfSeveralProcessesAreOne(t *testing.T) {
 	at := row.At(start)
-	mark := func(after time.Duration, tag, node string, kind row.MarkKind, name string) row.Rollup {
+	mark := func(after time.Duration, tag, node string, kind report.MarkKind, name string) row.Rollup {
 		return row.Rollup{Begin: at.Add(after), Tag: tag, Node: node, Mark: row.Mark{Kind: kind, Name: name}}
 	}
 	rows := []row.Rollup{
-		mark(0, "", "n", row.MarkJoined, "x"), mark(1, "", "m", row.MarkJoined, "x"),
-		mark(time.Second, "", "n", row.MarkFailover, "db2"), mark(2*time.Second, "", "m", row.MarkFailover, "db2"),
-		mark(3*time.Second, "a", "n", row.MarkPaused, ""), mark(4*time.Second, "b", "n", row.MarkPaused, ""),
-		mark(time.Hour, "", "n", row.MarkFailover, "db2"),
+		mark(0, "", "n", report.MarkJoined, "x"), mark(1, "", "m", report.MarkJoined, "x"),
+		mark(time.Second, "", "n", report.MarkFailover, "db2"),
+		mark(2*time.Second, "", "m", report.MarkFailover, "db2"),
+		mark(3*time.Second, "a", "n", report.MarkPaused, ""), mark(4*time.Second, "b", "n", report.MarkPaused, ""),
+		mark(time.Hour, "", "n", report.MarkFailover, "db2"),
 	}
 	if got, want := Marks(rows, ""), append(append([]row.Rollup{}, rows[:3]...), rows[4:]...); !reflect.DeepEqual(
 		got, want) {

@@ -189,7 +189,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"PutRollups", func() error {
 			return s.PutRollups(ctx, []row.Rollup{{Span: row.SpanMinute, Begin: row.SpanMinute.Begin(now), Tag: "a",
 				Node: "n", Completed: 1, Late: row.Histogram{{Class: 7, N: 1}}}, {Begin: now, Node: "n",
-				Mark: row.Mark{Kind: row.MarkJoined, Name: "é"}}})
+				Mark: row.Mark{Kind: report.MarkJoined, Name: "é"}}})
 		}},
 		{"Rollups", func() error {
 			return one(s.Rollups(ctx, row.SpanMinute, []string{"a"}, now, now.Add(time.Minute)))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/report"
 )
 
 var rollupTests = []test{
@@ -16,8 +17,8 @@ var rollupTests = []test{
 			Late: row.Histogram{{Class: 0, N: 5}, {Class: row.LateClasses - 1, N: 1 << 40}},
 			Max:  1000*time.Hour + time.Microsecond,
 		}
-		mark := row.Rollup{Begin: begin + 1, Tag: "b", Node: "n", Mark: row.Mark{Kind: row.MarkLost, Name: "höst 1"}}
-		paused := row.Rollup{Begin: begin + 2, Tag: "b", Node: "n", Mark: row.Mark{Kind: row.MarkPaused}}
+		mark := row.Rollup{Begin: begin + 1, Tag: "b", Node: "n", Mark: row.Mark{Kind: report.MarkLost, Name: "höst 1"}}
+		paused := row.Rollup{Begin: begin + 2, Tag: "b", Node: "n", Mark: row.Mark{Kind: report.MarkPaused}}
 		t.putsRollups(whole, mark, paused)
 		t.hasRollups(row.SpanHour, nil, begin, begin+1, whole)
 		t.hasRollups(row.SpanMark, nil, begin, begin+3, mark, paused)
