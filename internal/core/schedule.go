@@ -255,9 +255,7 @@ func scheduleOf(s *row.Schedule) delaytask.Schedule {
 		view.Spec.Lines = []string{s.Spec}
 		return view
 	}
-	d := read.Definition()
-	view.Spec = delaytask.Spec{Lines: d.Lines, Zone: d.Zone, DST: delaytask.DST(d.DST.String()), Start: d.Start,
-		End: d.End}
+	view.Spec = read.Definition()
 	return view
 }
 

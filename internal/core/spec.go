@@ -32,16 +32,9 @@ func Preview(s delaytask.Spec, after time.Time, n int) (ticks []delaytask.Tick, 
 
 // readSpec returns what a spec means, or a [delaytask.SpecError].
 func readSpec(s delaytask.Spec) (*spec.Spec, error) {
-	rule, err := spec.ParseRule(string(s.DST))
-	if err != nil {
+	read, err := spec.Parse(s)
+	if errors.Is(err, spec.ErrUnknownZone) {
 		return nil, &delaytask.SpecError{Reason: err.Error()}
 	}
-	read, err := spec.Parse(spec.Definition{Lines: s.Lines, Zone: s.Zone, DST: rule, Start: s.Start, End: s.End})
-	if wrong, ok := errors.AsType[*spec.Error](err); ok {
-		return nil, &delaytask.SpecError{Line: wrong.Line, Column: wrong.Column, Reason: wrong.Reason}
-	}
-	if err != nil {
-		return nil, &delaytask.SpecError{Reason: err.Error()}
-	}
-	return read, nil
+	return read, err
 }

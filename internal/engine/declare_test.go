@@ -24,7 +24,7 @@ func (w *world) versionOn(on store.Store, revision int, line string, names ...st
 	w.Helper()
 	e := w.idle(on, serving{"a": nothing})
 	set := plan.Set{Owner: "app", Revision: row.Time(revision), Schedules: map[string]plan.Declared{}}
-	sp, err := spec.Parse(spec.Definition{Lines: []string{line}})
+	sp, err := spec.Parse(delaytask.Spec{Lines: []string{line}})
 	w.must(err)
 	for _, name := range names {
 		save, err := request.NewSchedule(name, delaytask.Spec{}, "a", "", request.Limits{})

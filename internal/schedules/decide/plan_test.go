@@ -302,7 +302,7 @@ func TestTheRunOfAnotherDefinitionIsNotDecidedAnew(t *testing.T) {
 	w := begin(t, row.Schedule{}, everyMinute)
 	w.takes = time.Minute
 	w.until(10 * time.Second)
-	sp, err := spec.Parse(spec.Definition{Lines: []string{"3 * * * *"}})
+	sp, err := spec.Parse(delaytask.Spec{Lines: []string{"3 * * * *"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
@@ -49,7 +50,7 @@ func begin(t *testing.T, s row.Schedule, lines ...string) *world {
 
 func parse(t *testing.T, lines ...string) *spec.Spec {
 	t.Helper()
-	sp, err := spec.Parse(spec.Definition{Lines: lines})
+	sp, err := spec.Parse(delaytask.Spec{Lines: lines})
 	if err != nil {
 		t.Fatal(err)
 	}

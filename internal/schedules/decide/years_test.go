@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
@@ -73,7 +74,7 @@ func (y *years) live(t *testing.T, s row.Schedule) {
 
 func zoned(t *testing.T, zone, line string) *spec.Spec {
 	t.Helper()
-	sp, err := spec.Parse(spec.Definition{Lines: []string{line}, Zone: zone})
+	sp, err := spec.Parse(delaytask.Spec{Lines: []string{line}, Zone: zone})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -21,7 +22,7 @@ var full = flag.Bool("spec.full", false, "compare all zones and changes with the
 // around is how far before and after a change the ticks are compared.
 const around = 30 * 60 * 60
 
-var rules = []spec.Rule{spec.Once, spec.Skip, spec.Both, spec.Literal}
+var rules = []delaytask.DST{delaytask.DSTOnce, delaytask.DSTSkip, delaytask.DSTBoth, delaytask.DSTLiteral}
 
 // expressions stand for what schedules name: times in gaps and folds, at midnight, at each hour, days, and excludes.
 var expressions = [][]string{
@@ -62,7 +63,7 @@ func TestOracleAgrees(t *testing.T) {
 		var pairs []pair
 		for _, lines := range expressions {
 			for _, rule := range rules {
-				d := spec.Definition{Lines: lines, Zone: name, DST: rule}
+				d := delaytask.Spec{Lines: lines, Zone: name, DST: rule}
 				parsed, err := spec.Parse(d)
 				mustOK(t, err)
 				pairs = append(pairs, pair{newOracle(t, d), parsed})
@@ -77,7 +78,7 @@ func TestOracleAgrees(t *testing.T) {
 			for _, rule := range rules {
 				// The middle of the gap or of the second pass.
 				middle := change + (offset(zone, change-1)+offset(zone, change))/2
-				d := spec.Definition{Zone: name, DST: rule, Lines: []string{
+				d := delaytask.Spec{Zone: name, DST: rule, Lines: []string{
 					"@at " + time.Unix(middle, 0).UTC().Format("2006-01-02T15:04:05"), "@at 2001-01-01T00:00:00Z"}}
 				parsed, err := spec.Parse(d)
 				mustOK(t, err)

@@ -1,39 +1,19 @@
 package spec
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
-// Rule says what a clock change does to the ticks of lines with chosen hours, and to single times. Lines for all hours
-// follow the hours that really pass. The numbers are not stored, the names are.
-type Rule uint8
-
-const (
-	// Once runs a local time that is left out at the end of the gap, and one that comes twice at its first pass.
-	Once Rule = iota
-	// Skip does not run a local time that is left out, and runs one that comes twice at its first pass.
-	Skip
-	// Both runs a local time that is left out at the end of the gap, and one that comes twice at both passes.
-	Both
-	// Literal does not run a local time that is left out, and runs one that comes twice at both passes.
-	Literal
-)
-
-var rules = [...]string{Once: "once", Skip: "skip", Both: "both", Literal: "literal"}
-
-func (r Rule) String() string {
-	if int(r) < len(rules) {
-		return rules[r]
-	}
-	return fmt.Sprintf("rule %d", r)
-}
+// rules are those for clock changes.
+var rules = []delaytask.DST{delaytask.DSTOnce, delaytask.DSTSkip, delaytask.DSTBoth, delaytask.DSTLiteral}
 
 // moves reports whether a local time in a gap runs at the end of the gap.
-func (r Rule) moves() bool { return r == Once || r == Both }
+func moves(r delaytask.DST) bool { return r == delaytask.DSTOnce || r == delaytask.DSTBoth }
 
 // repeats reports whether a local time that comes twice runs twice.
-func (r Rule) repeats() bool { return r == Both || r == Literal }
+func repeats(r delaytask.DST) bool { return r == delaytask.DSTBoth || r == delaytask.DSTLiteral }
 
 // longestShift is the largest change of an offset that a rule is for. A larger one is a zone that moved, as Samoa did
 // over the date line, and no clock change. cronie has the same bound.
@@ -101,16 +81,16 @@ type matcher interface {
 }
 
 // search returns the first tick of a matcher in [from, until), by the rule.
-func (s *Spec) search(m matcher, rule Rule, from, until int64) (int64, bool) {
+func (s *Spec) search(m matcher, rule delaytask.DST, from, until int64) (int64, bool) {
 	for from < until && s.spend(1) {
 		g := s.segmentAt(from)
-		if from == g.from && g.shift() > 0 && rule.moves() {
+		if from == g.from && g.shift() > 0 && moves(rule) {
 			_, named := m.match(s, g.from+g.before, g.from+g.offset)
 			if named && !s.excludes.cover(g.from+g.offset) {
 				return g.from, true
 			}
 		}
-		if !rule.repeats() {
+		if !repeats(rule) {
 			from = max(from, g.from-min(g.shift(), 0))
 		}
 		end := min(g.until, until)

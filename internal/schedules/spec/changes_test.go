@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -108,8 +109,8 @@ func TestClockChangesByHand(t *testing.T) {
 		wants := strings.Split(row.want, "|")
 		for i, rule := range rules {
 			want := strings.Fields(wants[min(i, len(wants)-1)])
-			t.Run(row.zone+" "+row.from+" "+row.lines+" "+rule.String(), func(t *testing.T) {
-				d := spec.Definition{Lines: strings.Split(row.lines, "\n"), Zone: row.zone, DST: rule}
+			t.Run(row.zone+" "+row.from+" "+row.lines+" "+string(rule), func(t *testing.T) {
+				d := delaytask.Spec{Lines: strings.Split(row.lines, "\n"), Zone: row.zone, DST: rule}
 				clock := func(ticks []int64) (list []string) {
 					for _, at := range ticks {
 						list = append(list, time.Unix(at, 0).In(zone).Format("15:04-07:00"))

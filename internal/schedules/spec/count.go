@@ -44,7 +44,7 @@ func (s *Spec) count(from, until int64) (n int) {
 			continue // what a gap has left out may run here
 		}
 		end, lines := min(until, g.until), s.lines
-		if again := g.from - g.shift(); from < again && !s.rule.repeats() {
+		if again := g.from - g.shift(); from < again && !repeats(s.rule) {
 			end, lines = min(until, again), slices.DeleteFunc(slices.Clone(lines), func(l line) bool {
 				_, once := hasHours(l)
 				return once

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -41,7 +42,7 @@ func TestCountsAreWhatNextFinds(t *testing.T) {
 }
 
 func TestADenseMonthIsCountedByTheMinute(t *testing.T) {
-	s, err := spec.Parse(spec.Definition{Lines: []string{"* * 9-17 * * MON-FRI", "0 0 3 * * *"}, Zone: "Europe/Berlin"})
+	s, err := spec.Parse(delaytask.Spec{Lines: []string{"* * 9-17 * * MON-FRI", "0 0 3 * * *"}, Zone: "Europe/Berlin"})
 	mustOK(t, err)
 	month := []time.Time{time.Date(2027, 2, 28, 23, 0, 0, 0, time.UTC), time.Date(2027, 3, 31, 22, 0, 0, 0, time.UTC)}
 	const workdays = 23

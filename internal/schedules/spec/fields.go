@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // fields are the fields of a cron line, each a set of bits.
@@ -64,7 +66,7 @@ func (f *fields) matchDay(d date) bool {
 func (f fields) next(s *Spec, from, until int64) (int64, bool) {
 	rule := s.rule
 	if f.everyHour() {
-		rule = Literal // it follows the hours that really pass
+		rule = delaytask.DSTLiteral // it follows the hours that really pass
 	}
 	return s.search(f, rule, from, min(until, from+s.horizon()))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -45,7 +46,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, lines, zone string, rule byte, after int64) {
-		d := spec.Definition{Lines: strings.Split(lines, "\n"), Zone: zone, DST: spec.Rule(rule)}
+		d := delaytask.Spec{Lines: strings.Split(lines, "\n"), Zone: zone, DST: rules[rule%4]}
 		var s *spec.Spec
 		var err error
 		soon(t, "Parse", d, func() { s, err = spec.Parse(d) })
@@ -86,7 +87,7 @@ func excludes(line string) (lines string) {
 
 // soon fails when each of five calls takes longer than 10 ms. A test that does not fuzz grants seconds, because its
 // machine may stand still.
-func soon(t *testing.T, what string, d spec.Definition, call func()) {
+func soon(t *testing.T, what string, d delaytask.Spec, call func()) {
 	t.Helper()
 	limit := 5 * time.Second
 	if flag.Lookup("test.fuzz").Value.String() != "" {

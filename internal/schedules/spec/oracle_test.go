@@ -9,13 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/delaytask/delaytask/internal/schedules/spec"
+	"github.com/delaytask/delaytask"
 )
 
 // An oracle tells the ticks of a definition by asking each moment of a walk. It shares no code and no idea with the
 // package: no search, no table of transitions, no calendar arithmetic.
 type oracle struct {
-	definition spec.Definition
+	definition delaytask.Spec
 	zone       *time.Location
 	in, out    []pattern
 	every      [][2]int64 // interval and phase
@@ -35,7 +35,7 @@ var nicknames = map[string]string{
 }
 
 // newOracle reads a definition that is known to be well-formed.
-func newOracle(t rapid.TB, d spec.Definition) *oracle {
+func newOracle(t rapid.TB, d delaytask.Spec) *oracle {
 	t.Helper()
 	o, zone := &oracle{definition: d}, d.Zone
 	for _, line := range d.Lines {
@@ -198,8 +198,8 @@ func (o *oracle) ticks(w *walk) []int64 {
 	rule := o.definition.DST
 	for i := range o.in {
 		p := &o.in[i]
-		literal := rule == spec.Literal || !slices.Contains(p.hour[:24], false)
-		firstPass := !literal && (rule == spec.Once || rule == spec.Skip)
+		literal := rule == delaytask.DSTLiteral || !slices.Contains(p.hour[:24], false)
+		firstPass := !literal && (rule == delaytask.DSTOnce || rule == delaytask.DSTSkip)
 		for at := range w.moments {
 			m := &w.moments[at]
 			if firstPass && m.again || !p.minuteMatches(m) {
@@ -212,7 +212,7 @@ func (o *oracle) ticks(w *walk) []int64 {
 			}
 		}
 		for _, g := range w.gaps {
-			if literal || rule == spec.Skip || o.excluded(&g.end, g.end.second) {
+			if literal || rule == delaytask.DSTSkip || o.excluded(&g.end, g.end.second) {
 				continue
 			}
 			moved := func(m moment) bool {

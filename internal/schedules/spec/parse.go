@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/robfig/cron/v3"
 )
 
@@ -18,35 +19,20 @@ const (
 	maxLineLength = 256
 )
 
-// Error says what is wrong with a definition, and where. Line and Column count from 1. They are 0 when the error is
-// about the definition as a whole.
-type Error struct {
-	Line, Column int
-	Reason       string
-}
-
-func (e *Error) Error() string {
-	switch {
-	case e.Line == 0:
-		return e.Reason
-	case e.Column == 0:
-		return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
-	default:
-		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Reason)
-	}
-}
+// wrong says what is wrong with a definition, and where.
+type wrong = delaytask.SpecError
 
 // ErrUnknownZone is returned for a zone that the zone data of this machine does not have. Another machine may know it.
 var ErrUnknownZone = errors.New("unknown time zone")
 
-// Parse reads a definition. The error is an *[Error], or wraps [ErrUnknownZone].
-func Parse(d Definition) (*Spec, error) {
-	s := &Spec{rule: d.DST, start: earliest, end: latest}
-	if int(d.DST) >= len(rules) {
-		return nil, &Error{Reason: fmt.Sprintf("%v is unknown", d.DST)}
+// Parse reads a definition. The error is a *[delaytask.SpecError], or wraps [ErrUnknownZone].
+func Parse(d delaytask.Spec) (*Spec, error) {
+	s := &Spec{rule: cmp.Or(d.DST, delaytask.DSTOnce), start: earliest, end: latest}
+	if !slices.Contains(rules, s.rule) {
+		return nil, &wrong{Reason: fmt.Sprintf("dst: %.40q is not one of once, skip, both, literal", d.DST)}
 	}
 	if len(d.Lines) > maxLines {
-		return nil, &Error{Reason: fmt.Sprintf("%d lines are too many: at most %d", len(d.Lines), maxLines)}
+		return nil, &wrong{Reason: fmt.Sprintf("%d lines are too many: at most %d", len(d.Lines), maxLines)}
 	}
 	texts, zone, err := cutZones(d)
 	if err != nil {
@@ -85,24 +71,24 @@ func (s *Spec) normalize() {
 // check refuses what never runs. A wall time that a rule drops is such a case, too.
 func (s *Spec) check() error {
 	if len(s.lines) == 0 {
-		return &Error{Reason: "no line names a time to run: write a cron line, @every or @at"}
+		return &wrong{Reason: "no line names a time to run: write a cron line, @every or @at"}
 	}
 	if s.start > s.end {
-		return &Error{Reason: "the end is before the start"}
+		return &wrong{Reason: "the end is before the start"}
 	}
 	bounded := s.bounded(leastCost)
 	if _, found := bounded.next(s.start, none); !found {
 		if !bounded.spend(0) {
-			return &Error{Reason: "the first tick is too hard to find: the excludes leave out too much"}
+			return &wrong{Reason: "the first tick is too hard to find: the excludes leave out too much"}
 		}
-		return &Error{Reason: "no tick at all: nothing matches, or everything is left out by excludes, start or end"}
+		return &wrong{Reason: "no tick at all: nothing matches, or everything is left out by excludes, start or end"}
 	}
 	return nil
 }
 
 // Definition returns what was read, in canonical form. Parse of it gives an equal Spec.
-func (s *Spec) Definition() Definition {
-	d := Definition{Zone: s.zone.String(), DST: s.rule}
+func (s *Spec) Definition() delaytask.Spec {
+	d := delaytask.Spec{Zone: s.zone.String(), DST: s.rule}
 	for _, l := range s.lines {
 		d.Lines = append(d.Lines, l.String())
 	}
@@ -127,10 +113,10 @@ const longestZone = 64
 // loadZone never takes the zone of the machine: two machines would disagree.
 func loadZone(name string) (*time.Location, error) {
 	if len(name) > longestZone {
-		return nil, &Error{Reason: fmt.Sprintf("the name of the zone is longer than %d bytes", longestZone)}
+		return nil, &wrong{Reason: fmt.Sprintf("the name of the zone is longer than %d bytes", longestZone)}
 	}
 	if machineZone.MatchString(name) {
-		return nil, &Error{Reason: fmt.Sprintf("%q depends on the machine: name a zone such as Europe/Berlin", name)}
+		return nil, &wrong{Reason: fmt.Sprintf("%q depends on the machine: name a zone such as Europe/Berlin", name)}
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
@@ -148,19 +134,19 @@ var zonePrefix = regexp.MustCompile(`^(?:CRON_)?TZ=(\S*)\s*`)
 
 // cutZones returns the lines without a prefix such as "CRON_TZ=Europe/Berlin ", which all must name one zone, and that
 // zone.
-func cutZones(d Definition) (texts []text, zone string, err error) {
+func cutZones(d delaytask.Spec) (texts []text, zone string, err error) {
 	zone = d.Zone
 	for i, l := range d.Lines {
 		if len(l) > maxLineLength {
-			return nil, "", &Error{Line: i + 1, Reason: fmt.Sprintf("longer than %d bytes", maxLineLength)}
+			return nil, "", &wrong{Line: i + 1, Reason: fmt.Sprintf("longer than %d bytes", maxLineLength)}
 		}
 		whole := strings.TrimLeft(l, " \t")
 		if found := zonePrefix.FindStringSubmatch(whole); found != nil {
 			if found[1] == "" {
-				return nil, "", &Error{Line: i + 1, Reason: "the zone has no name"}
+				return nil, "", &wrong{Line: i + 1, Reason: "the zone has no name"}
 			}
 			if zone != "" && zone != found[1] {
-				return nil, "", &Error{Line: i + 1, Reason: fmt.Sprintf("two zones: %q and %q", zone, found[1])}
+				return nil, "", &wrong{Line: i + 1, Reason: fmt.Sprintf("two zones: %q and %q", zone, found[1])}
 			}
 			zone, whole = found[1], whole[len(found[0]):]
 		}
@@ -169,11 +155,11 @@ func cutZones(d Definition) (texts []text, zone string, err error) {
 	return texts, zone, nil
 }
 
-func (s *Spec) add(t text) *Error {
+func (s *Spec) add(t text) *wrong {
 	rest, negated := strings.CutPrefix(t.line, "!")
 	switch {
 	case t.line == "":
-		return &Error{Reason: "the line is empty"}
+		return &wrong{Reason: "the line is empty"}
 	case negated:
 		return s.addExclude(t, strings.TrimLeft(rest, " \t"))
 	case strings.HasPrefix(rest, "@every"):
@@ -189,14 +175,14 @@ func (s *Spec) add(t text) *Error {
 	return nil
 }
 
-func (s *Spec) addExclude(t text, rest string) *Error {
+func (s *Spec) addExclude(t text, rest string) *wrong {
 	if d, err := time.Parse(time.DateOnly, rest); err == nil {
 		s.excludes = append(s.excludes, exclude{fields: always, date: d.Unix() / day, once: true})
 		return nil
 	}
 	f, err := readFields(t, rest, always.second)
 	if err != nil && !strings.ContainsAny(rest, " \t@") {
-		err = &Error{Column: t.column(rest), Reason: `"!" takes a date such as 2027-12-24, or a cron line`}
+		err = &wrong{Column: t.column(rest), Reason: `"!" takes a date such as 2027-12-24, or a cron line`}
 	}
 	if err != nil {
 		return err
@@ -205,9 +191,11 @@ func (s *Spec) addExclude(t text, rest string) *Error {
 	return nil
 }
 
-func (s *Spec) addInterval(t text, rest string) *Error {
+func (s *Spec) addInterval(t text, rest string) *wrong {
 	value := strings.TrimLeft(strings.TrimPrefix(rest, "@every"), " \t")
-	refuse := func(reason string) *Error { return &Error{Column: t.column(value), Reason: reason} }
+	refuse := func(reason string) *wrong {
+		return &wrong{Column: t.column(value), Reason: reason}
+	}
 	every, phase, hasPhase := strings.Cut(value, "/")
 	i := interval{}
 	for _, part := range []struct {
@@ -236,7 +224,7 @@ func (s *Spec) addInterval(t text, rest string) *Error {
 	return nil
 }
 
-func (s *Spec) addSingle(t text, rest string) *Error {
+func (s *Spec) addSingle(t text, rest string) *wrong {
 	value := strings.TrimLeft(strings.TrimPrefix(rest, "@at"), " \t")
 	if at, err := time.Parse(time.RFC3339, value); err == nil && at.Nanosecond() == 0 {
 		s.lines = append(s.lines, instant(at.Unix()))
@@ -248,7 +236,7 @@ func (s *Spec) addSingle(t text, rest string) *Error {
 			return nil
 		}
 	}
-	return &Error{Column: t.column(value), Reason: fmt.Sprintf(
+	return &wrong{Column: t.column(value), Reason: fmt.Sprintf(
 		"%q is not a time: write one such as 2027-01-01T09:00, or 2027-01-01T09:00:00Z for an instant", value)}
 }
 
@@ -284,12 +272,12 @@ var fieldsInOrder = []field{
 var words = regexp.MustCompile(`\S+`)
 
 // readFields reads a cron line. A line of five fields has the seconds that are unwritten there.
-func readFields(t text, rest string, unwritten uint64) (f fields, err *Error) {
+func readFields(t text, rest string, unwritten uint64) (f fields, err *wrong) {
 	columns := t.column(rest)
 	if strings.HasPrefix(rest, "@") {
 		standard, known := descriptors[strings.ToLower(rest)]
 		if !known {
-			return f, &Error{Column: columns, Reason: fmt.Sprintf("%q is unknown: there are @every, @at, @yearly, "+
+			return f, &wrong{Column: columns, Reason: fmt.Sprintf("%q is unknown: there are @every, @at, @yearly, "+
 				"@monthly, @weekly, @daily, @hourly", rest)}
 		}
 		rest = standard
@@ -302,16 +290,16 @@ func readFields(t text, rest string, unwritten uint64) (f fields, err *Error) {
 	case len(wanted) - 1:
 		wanted = wanted[1:]
 	default:
-		return f, &Error{Column: columns, Reason: fmt.Sprintf("%d fields: a cron line has 5 (minute hour day-of-month "+
+		return f, &wrong{Column: columns, Reason: fmt.Sprintf("%d fields: a cron line has 5 (minute hour day-of-month "+
 			"month day-of-week), or 6 with the second first", len(places))}
 	}
 	for i, of := range wanted {
 		if reason := of.read(&f, rest[places[i][0]:places[i][1]]); reason != "" {
-			return f, &Error{Column: columns + places[i][0], Reason: of.name + ": " + reason}
+			return f, &wrong{Column: columns + places[i][0], Reason: of.name + ": " + reason}
 		}
 	}
 	if f.never() {
-		return f, &Error{Column: columns, Reason: "no month that is named has such a day: the line never runs"}
+		return f, &wrong{Column: columns, Reason: "no month that is named has such a day: the line never runs"}
 	}
 	return f, nil
 }

@@ -49,12 +49,12 @@ func (s *Spec) dropped(from, until int64, found bool) (ticks []Tick) {
 		}
 		g = s.segmentAt(g.until)
 		local, named := s.named(g.from+g.before, g.from+g.offset)
-		if named && !s.rule.moves() {
+		if named && !moves(s.rule) {
 			ticks = append(ticks, Tick{
 				Time: s.moment(g.from, true), Note: clock(local) + " does not exist", Dropped: true,
 			})
 		}
-		if local, named = s.named(g.from+g.offset, g.from+g.before); named && !s.rule.repeats() {
+		if local, named = s.named(g.from+g.offset, g.from+g.before); named && !repeats(s.rule) {
 			if second := local - g.offset; second < until {
 				ticks = append(ticks, Tick{
 					Time: s.moment(second, true), Note: "second pass of " + clock(local), Dropped: true,
@@ -70,7 +70,7 @@ func (s *Spec) note(tick int64) string {
 	g := s.segmentAt(tick)
 	local := tick + g.offset
 	if tick == g.from && g.shift() > 0 {
-		if named, ok := s.named(local-g.shift(), local); ok && s.rule.moves() {
+		if named, ok := s.named(local-g.shift(), local); ok && moves(s.rule) {
 			return "moved: " + clock(named) + " does not exist"
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // TestLastDayOfALeapYear is in a search when the rule for the future gives the changes of a zone: from 2040 on.
 func TestLastDayOfALeapYear(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/New_York", "Australia/Sydney"} {
-		s, err := Parse(Definition{Lines: []string{"0 12 1 1 *"}, Zone: zone})
+		s, err := Parse(delaytask.Spec{Lines: []string{"0 12 1 1 *"}, Zone: zone})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -19,7 +21,7 @@ func TestLastDayOfALeapYear(t *testing.T) {
 			t.Errorf("%s: %v", zone, got)
 		}
 	}
-	s, err := Parse(Definition{Lines: []string{"45 2 * 10 *"}, Zone: "Europe/Oslo"})
+	s, err := Parse(delaytask.Spec{Lines: []string{"45 2 * 10 *"}, Zone: "Europe/Oslo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,19 +36,19 @@ func TestLastDayOfALeapYear(t *testing.T) {
 // TestCostIsBounded has definitions whose ticks are found by steps that no clock has to time.
 func TestCostIsBounded(t *testing.T) {
 	after := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
-	rare := Definition{Lines: []string{"0 0 29 2 *"}, Zone: "Europe/Berlin"}
+	rare := delaytask.Spec{Lines: []string{"0 0 29 2 *"}, Zone: "Europe/Berlin"}
 	// Other excludes are in force on each day, so no day is known to be empty.
-	hidden := Definition{Lines: []string{"1 0 0 29 2 *", "5 * * * *", "!0 * * * * *"}, Zone: "Europe/Berlin"}
+	hidden := delaytask.Spec{Lines: []string{"1 0 0 29 2 *", "5 * * * *", "!0 * * * * *"}, Zone: "Europe/Berlin"}
 	for _, days := range []string{"1/2 * *", "2/4,3/4 * *", "4-7,12-15,20-23,28-31 * *", "8-15,24-31 * *", "16-31 * *",
 		"* * 1/2", "* * 2,3,6", "* * 4-6", "* 1/2 *", "* 2/4,3/4 *", "* 4-7,12 *", "* 8-12 *"} {
 		hidden.Lines = append(hidden.Lines, "!0 * * "+days)
 	}
 	for _, tt := range []struct {
-		Definition
+		delaytask.Spec
 		complete bool
 		least    int
 	}{{rare, true, 1000}, {hidden, false, 0}} {
-		s, err := Parse(tt.Definition)
+		s, err := Parse(tt.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,13 +66,13 @@ func TestCostIsBounded(t *testing.T) {
 func TestZonesOfTheMachineAreRefused(t *testing.T) {
 	for _, zone := range []string{"Local", "LOCAL", "localtime", "posixrules", "right/Europe/Berlin",
 		strings.Repeat("a", longestZone+1)} {
-		_, err := Parse(Definition{Lines: []string{"0 12 1 1 *"}, Zone: zone})
-		if refused, ok := errors.AsType[*Error](err); !ok || len(refused.Reason) > 100 {
+		_, err := Parse(delaytask.Spec{Lines: []string{"0 12 1 1 *"}, Zone: zone})
+		if refused, ok := errors.AsType[*delaytask.SpecError](err); !ok || len(refused.Reason) > 100 {
 			t.Errorf("%s: %v", zone, err)
 		}
 	}
 	for _, zone := range []string{"../../etc/passwd", "/etc/localtime", "Europe", "tzdata.zi", "a\x00b", "\xff"} {
-		if _, err := Parse(Definition{Lines: []string{"0 12 1 1 *"}, Zone: zone}); !errors.Is(err, ErrUnknownZone) {
+		if _, err := Parse(delaytask.Spec{Lines: []string{"0 12 1 1 *"}, Zone: zone}); !errors.Is(err, ErrUnknownZone) {
 			t.Errorf("%q: %v", zone, err)
 		}
 	}

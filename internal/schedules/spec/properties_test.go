@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -123,7 +124,7 @@ func TestNextAndPrevUndoEachOther(t *testing.T) {
 }
 
 // drawDefinition draws a well-formed definition, and the moment that its ticks are asked around.
-func drawDefinition(t *rapid.T) (d spec.Definition, middle int64) {
+func drawDefinition(t *rapid.T) (d delaytask.Spec, middle int64) {
 	stage := rapid.SampledFrom(stages).Draw(t, "stage")
 	at, err := time.Parse(time.RFC3339, stage.at)
 	mustOK(t, err)
@@ -187,7 +188,7 @@ func drawCron(t *rapid.T) string {
 
 // TestASearchGivesUp meets ticks that move by a second each day, through two hours that are left out.
 func TestASearchGivesUp(t *testing.T) {
-	s, err := spec.Parse(spec.Definition{Lines: []string{"@every 86399s", "! * 21-22 * * *"}})
+	s, err := spec.Parse(delaytask.Spec{Lines: []string{"@every 86399s", "! * 21-22 * * *"}})
 	if err != nil {
 		t.Fatal(err)
 	}

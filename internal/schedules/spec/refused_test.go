@@ -6,15 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
 func TestParseRefuses(t *testing.T) {
-	berlin := spec.Definition{Zone: "Europe/Berlin"}
+	berlin := delaytask.Spec{Zone: "Europe/Berlin"}
 	for _, row := range []struct {
 		lines string
 		line  int
-		d     spec.Definition
+		d     delaytask.Spec
 	}{
 		// About the whole.
 		{"!2027-12-24", 0, berlin},
@@ -23,13 +24,13 @@ func TestParseRefuses(t *testing.T) {
 		{"30 2 24 12 *\n0 9 24 12 *\n!* * 24 12 *", 0, berlin},
 		{"@at 2027-12-24T09:00\n!2027-12-24", 0, berlin},
 		{strings.TrimSuffix(strings.Repeat("0 0 * * *\n", 17), "\n"), 0, berlin},
-		{"0 0 * * *", 0, spec.Definition{DST: spec.Literal + 1}},
+		{"0 0 * * *", 0, delaytask.Spec{DST: "never"}},
 		// Zones in lines.
 		{"CRON_TZ=Europe/Berlin", 1, berlin},
-		{"TZ=Local 0 0 * * *", 0, spec.Definition{}},
-		{"TZ= 0 0 * * *", 1, spec.Definition{}},
+		{"TZ=Local 0 0 * * *", 0, delaytask.Spec{}},
+		{"TZ= 0 0 * * *", 1, delaytask.Spec{}},
 		{"TZ=Asia/Tokyo 0 0 * * *", 1, berlin},
-		{"TZ=Asia/Tokyo 0 0 * * *\nCRON_TZ=Europe/Berlin 0 0 * * *", 2, spec.Definition{}},
+		{"TZ=Asia/Tokyo 0 0 * * *\nCRON_TZ=Europe/Berlin 0 0 * * *", 2, delaytask.Spec{}},
 		// What never matches.
 		{"0 0 30 2 *", 1, berlin},
 		{"0 9 * * *\n0 0 31 2,4,6,9,11 *", 2, berlin},
@@ -96,12 +97,12 @@ func TestParseRefuses(t *testing.T) {
 		d := row.d
 		d.Lines = strings.Split(row.lines, "\n")
 		s, err := spec.Parse(d)
-		problem, known := errors.AsType[*spec.Error](err)
+		problem, known := errors.AsType[*delaytask.SpecError](err)
 		switch {
 		case err == nil:
 			t.Errorf("%q is parsed: %+v", row.lines, s.Definition())
 		case !known:
-			t.Errorf("%q: %T instead of *Error: %v", row.lines, err, err)
+			t.Errorf("%q: %T instead of *delaytask.SpecError: %v", row.lines, err, err)
 		case problem.Line != row.line || problem.Reason == "":
 			t.Errorf("%q: line %d, column %d: %v, want line %d", row.lines, problem.Line, problem.Column, err, row.line)
 		case problem.Column < 0 || problem.Line == 0 && problem.Column != 0,
@@ -110,7 +111,7 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"TZ=0", "CRON_TZ=Mars/Olympus 0 0 * * *"} {
-		if _, err := spec.Parse(spec.Definition{Lines: []string{line}}); !errors.Is(err, spec.ErrUnknownZone) {
+		if _, err := spec.Parse(delaytask.Spec{Lines: []string{line}}); !errors.Is(err, spec.ErrUnknownZone) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -126,8 +127,8 @@ func TestErrorsPointAtTheField(t *testing.T) {
 		"0 0 1,32 * *":     {5, 7},
 		"TZ=UTC 0 0 * * 8": {16},
 	} {
-		_, err := spec.Parse(spec.Definition{Lines: []string{line}})
-		problem, _ := errors.AsType[*spec.Error](err)
+		_, err := spec.Parse(delaytask.Spec{Lines: []string{line}})
+		problem, _ := errors.AsType[*delaytask.SpecError](err)
 		if problem == nil || problem.Line != 1 || !slices.Contains(columns, problem.Column) {
 			t.Errorf("%q: %#v, want column %v", line, err, columns)
 		}

@@ -3,22 +3,15 @@ package spec
 import (
 	"math"
 	"time"
-)
 
-// Definition is what a user writes.
-type Definition struct {
-	Lines []string // 1 to 16: see the page on schedules for their grammar
-	Zone  string   // a name of the IANA database; "" means UTC
-	DST   Rule
-	Start time.Time // no tick is before it; zero: no bound
-	End   time.Time // no tick is after it; zero: no bound
-}
+	"github.com/delaytask/delaytask"
+)
 
 // Spec is a definition that was read. It does not change and is safe for concurrent use.
 type Spec struct {
 	zone     *time.Location
 	utc      bool // no zone was given
-	rule     Rule
+	rule     delaytask.DST
 	start    int64 // of the first second that may be a tick
 	end      int64 // of the last one
 	lines    []line

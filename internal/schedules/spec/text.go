@@ -1,10 +1,10 @@
 package spec
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // Grammar is the version of the grammar that this code reads. It grows with what older code cannot read.
@@ -19,8 +19,8 @@ func (s *Spec) String() string {
 	if d.Zone != "UTC" {
 		setting("zone", d.Zone)
 	}
-	if d.DST != Once {
-		setting("dst", d.DST.String())
+	if d.DST != delaytask.DSTOnce {
+		setting("dst", string(d.DST))
 	}
 	if !d.Start.IsZero() {
 		setting("start", d.Start.Format(time.RFC3339))
@@ -33,7 +33,7 @@ func (s *Spec) String() string {
 
 // ParseText reads what String returns. It returns the errors of [Parse].
 func ParseText(stored string) (*Spec, error) {
-	var d Definition
+	var d delaytask.Spec
 	for i, l := range strings.Split(stored, "\n") {
 		name, value, _ := strings.Cut(l, " ")
 		var err error
@@ -41,7 +41,7 @@ func ParseText(stored string) (*Spec, error) {
 		case "zone":
 			d.Zone = value
 		case "dst":
-			d.DST, err = ParseRule(value)
+			d.DST = delaytask.DST(value)
 		case "start":
 			d.Start, err = time.Parse(time.RFC3339, value)
 		case "end":
@@ -50,19 +50,8 @@ func ParseText(stored string) (*Spec, error) {
 			d.Lines = append(d.Lines, l)
 		}
 		if err != nil {
-			return nil, &Error{Line: i + 1, Reason: err.Error()}
+			return nil, &delaytask.SpecError{Line: i + 1, Reason: err.Error()}
 		}
 	}
 	return Parse(d)
-}
-
-// ParseRule returns the rule of a name. The empty name means the default.
-func ParseRule(name string) (Rule, error) {
-	if name == "" {
-		return Once, nil
-	}
-	if i := slices.Index(rules[:], name); i >= 0 {
-		return Rule(i), nil
-	}
-	return Once, fmt.Errorf("dst: %.40q is not one of %s", name, strings.Join(rules[:], ", "))
 }

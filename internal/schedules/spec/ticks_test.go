@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -95,7 +96,7 @@ func TestTicksByHand(t *testing.T) {
 		{"Asia/Tokyo", "0 0 1 1 *", "9997-06-01T00:00:00Z", "9998-01-01T00:00:00+09:00 9999-01-01T00:00:00+09:00 -"},
 	} {
 		t.Run(row.lines+" after "+row.after, func(t *testing.T) {
-			s, err := spec.Parse(spec.Definition{Lines: strings.Split(row.lines, "\n"), Zone: row.zone})
+			s, err := spec.Parse(delaytask.Spec{Lines: strings.Split(row.lines, "\n"), Zone: row.zone})
 			mustOK(t, err)
 			at := instant(t, row.after)
 			var ticks []time.Time
@@ -133,7 +134,7 @@ func TestPrevEndsAtTheFirstTick(t *testing.T) {
 		"0 0 29 2 *":           "1972-02-29T00:00:00Z",
 		"@at 2027-01-01T00:00": "2027-01-01T00:00:00Z",
 	} {
-		s, err := spec.Parse(spec.Definition{Lines: []string{lines}})
+		s, err := spec.Parse(delaytask.Spec{Lines: []string{lines}})
 		mustOK(t, err)
 		if got := s.Next(time.Time{}); !got.Equal(instant(t, first)) {
 			t.Errorf("%s: the first tick is %v, want %s", lines, got, first)
@@ -146,7 +147,7 @@ func TestPrevEndsAtTheFirstTick(t *testing.T) {
 
 func TestStartAndEndAreInclusive(t *testing.T) {
 	first, last := instant(t, "2027-01-02T00:00:00Z"), instant(t, "2027-01-04T00:00:00Z")
-	d := spec.Definition{Lines: []string{"0 0 * * *"}, Start: first, End: last}
+	d := delaytask.Spec{Lines: []string{"0 0 * * *"}, Start: first, End: last}
 	for _, row := range []struct {
 		later time.Duration // of both bounds
 		want  string

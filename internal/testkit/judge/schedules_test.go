@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
@@ -16,7 +17,7 @@ func tickAt(seconds float64) row.Time { return row.At(at(seconds)) }
 
 // decide is a decision that moves the cursor to the given second.
 func (s *story) decide(seconds float64, version int64, next float64, change func(*row.Decision)) *story {
-	sp, err := spec.Parse(spec.Definition{Lines: []string{"@every 10s"}})
+	sp, err := spec.Parse(delaytask.Spec{Lines: []string{"@every 10s"}})
 	if err != nil {
 		panic(err)
 	}

@@ -119,7 +119,7 @@ func (k *keeper) change(
 // save stores the schedule as some draw defines it.
 func (k *keeper) save(d draw) func(context.Context, *engine.Engine) error {
 	lines, options := k.define(d)
-	sp, err := spec.Parse(spec.Definition{Lines: lines})
+	sp, err := spec.Parse(delaytask.Spec{Lines: lines})
 	if err != nil {
 		panic(err) // the lines are ours
 	}
