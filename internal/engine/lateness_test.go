@@ -201,15 +201,15 @@ func second(ctx context.Context, _ *delaytask.Task) error {
 
 func TestLateStartSaysWhy(t *testing.T) {
 	concurrency := func(n int) func(*Config) { return func(c *Config) { c.Concurrency = n } }
-	inBubbles(t, map[string]func(w *world) (id int64, want row.LateReason){
-		"in time": func(w *world) (int64, row.LateReason) {
-			return w.save(w.engine(w.store, serving{"a": nothing}), "a", time.Second), row.LateUnknown
+	inBubbles(t, map[string]func(w *world) (id int64, want delaytask.LateReason){
+		"in time": func(w *world) (int64, delaytask.LateReason) {
+			return w.save(w.engine(w.store, serving{"a": nothing}), "a", time.Second), ""
 		},
-		"other tasks have all slots": func(w *world) (int64, row.LateReason) {
+		"other tasks have all slots": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(w.store, serving{"a": second}, concurrency(1))
-			return w.many(e, 2, "a", 0)[1], row.LateSlot
+			return w.many(e, 2, "a", 0)[1], delaytask.LateSlot
 		},
-		"no caller pops": func(w *world) (int64, row.LateReason) {
+		"no caller pops": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(w.store, nil)
 			w.save(e, "a", 0)
 			w.take(e, "a") // the tag counts as served for a while
@@ -217,15 +217,15 @@ func TestLateStartSaysWhy(t *testing.T) {
 			time.Sleep(time.Second)
 			t := w.take(e, "a")
 			w.must(e.Finish(w.Context(), t.ID, t.Version))
-			return id, row.LateSlot
+			return id, delaytask.LateSlot
 		},
-		"other tasks have the tag's slots": func(w *world) (int64, row.LateReason) {
+		"other tasks have the tag's slots": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(w.store, nil, func(c *Config) {
 				_ = c.Registry.Register("a", processor.Func(second), processor.Concurrency(1))
 			})
-			return w.many(e, 2, "a", 0)[1], row.LateTagLimit
+			return w.many(e, 2, "a", 0)[1], delaytask.LateTagLimit
 		},
-		"an attempt found no receiver": func(w *world) (int64, row.LateReason) {
+		"an attempt found no receiver": func(w *world) (int64, delaytask.LateReason) {
 			tried := false
 			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *delaytask.Task) error {
 				if !tried {
@@ -235,46 +235,46 @@ func TestLateStartSaysWhy(t *testing.T) {
 				processor.Started(ctx)
 				return nil
 			}))
-			return w.save(e, "a", 0), row.LateRetry
+			return w.save(e, "a", 0), delaytask.LateRetry
 		},
-		"its receiver is slow": func(w *world) (int64, row.LateReason) {
+		"its receiver is slow": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *delaytask.Task) error {
 				lifecycle.Sleep(ctx, time.Second)
 				processor.Started(ctx)
 				return nil
 			}))
-			return w.save(e, "a", 0), row.LateReceiver
+			return w.save(e, "a", 0), delaytask.LateReceiver
 		},
-		"its tag is paused": func(w *world) (int64, row.LateReason) {
+		"its tag is paused": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(w.store, serving{"a": nothing})
 			w.must(e.Pause(w.Context(), "a", ""))
 			id := w.save(e, "a", 0)
 			time.Sleep(3 * time.Second)
 			w.must(e.Resume(w.Context(), "a"))
-			return id, row.LatePaused
+			return id, delaytask.LatePaused
 		},
-		"no process serves its tag": func(w *world) (int64, row.LateReason) {
+		"no process serves its tag": func(w *world) (int64, delaytask.LateReason) {
 			id := w.save(w.idle(w.store, nil), "a", 0)
 			time.Sleep(3 * time.Second)
 			w.engine(w.store, serving{"a": nothing})
-			return id, row.LateUnserved
+			return id, delaytask.LateUnserved
 		},
-		"a process without processors saves it": func(w *world) (int64, row.LateReason) {
+		"a process without processors saves it": func(w *world) (int64, delaytask.LateReason) {
 			// No look-ahead comes at the moment of the save.
 			rarely := func(c *Config) { c.LookAhead, c.Window = time.Minute, 2*time.Minute }
 			w.engine(w.store, serving{"a": nothing}, rarely)
 			time.Sleep(5100 * time.Millisecond)
-			return w.save(w.idle(w.store, nil), "a", 0), row.LateFound
+			return w.save(w.idle(w.store, nil), "a", 0), delaytask.LateFound
 		},
-		"another transaction has its row": func(w *world) (int64, row.LateReason) {
+		"another transaction has its row": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(w.store, serving{"a": nothing})
 			id := w.save(e, "a", time.Second)
 			unlock := w.store.Lock(id)
 			time.Sleep(5 * time.Second)
 			unlock()
-			return id, row.LateLocked
+			return id, delaytask.LateLocked
 		},
-		"claims are refused": func(w *world) (int64, row.LateReason) {
+		"claims are refused": func(w *world) (int64, delaytask.LateReason) {
 			began := time.Now()
 			e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
 				if time.Since(began) < 5*time.Second {
@@ -282,9 +282,9 @@ func TestLateStartSaysWhy(t *testing.T) {
 				}
 				return do()
 			}), serving{"a": nothing})
-			return w.save(e, "a", time.Second), row.LateDatabase
+			return w.save(e, "a", time.Second), delaytask.LateDatabase
 		},
-		"the database is away": func(w *world) (int64, row.LateReason) {
+		"the database is away": func(w *world) (int64, delaytask.LateReason) {
 			store, away := w.clockAway()
 			e := w.engine(store, serving{"a": nothing})
 			id := w.save(e, "a", 2*time.Second)
@@ -292,9 +292,9 @@ func TestLateStartSaysWhy(t *testing.T) {
 			e.Bounds.Drop()
 			time.Sleep(5 * time.Second)
 			away.Store(false)
-			return id, row.LateDatabase
+			return id, delaytask.LateDatabase
 		},
-		"it was late before an operator retried it": func(w *world) (int64, row.LateReason) {
+		"it was late before an operator retried it": func(w *world) (int64, delaytask.LateReason) {
 			failing := true
 			e := w.engine(w.store, serving{"b": second, "a": func(context.Context, *delaytask.Task) error {
 				if failing {
@@ -306,13 +306,13 @@ func TestLateStartSaysWhy(t *testing.T) {
 			w.save(e, "b", 0)
 			id := w.save(e, "a", 0)
 			time.Sleep(5 * time.Second)
-			if r := w.row(id); r.Status != row.Failed || r.Late != row.LateSlot {
+			if r := w.row(id); r.Status != row.Failed || r.Late != delaytask.LateSlot {
 				w.Errorf("%+v", r)
 			}
 			w.must(e.Retry(w.Context(), control.Ref{ID: id}))
-			return id, row.LateUnknown
+			return id, ""
 		},
-		"the clock is not known": func(w *world) (int64, row.LateReason) {
+		"the clock is not known": func(w *world) (int64, delaytask.LateReason) {
 			e := w.engine(at(w.store, "Now", func(_ context.Context, do func() error) error {
 				time.Sleep(300 * time.Millisecond)
 				return do()
@@ -323,9 +323,9 @@ func TestLateStartSaysWhy(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				e.Suspended(0)
 			}
-			return id, row.LateClock
+			return id, delaytask.LateClock
 		},
-	}, func(w *world, f func(w *world) (int64, row.LateReason)) {
+	}, func(w *world, f func(w *world) (int64, delaytask.LateReason)) {
 		id, want := f(w)
 		time.Sleep(10 * time.Second)
 		r := w.row(id)

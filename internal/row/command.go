@@ -1,6 +1,10 @@
 package row
 
-import "time"
+import (
+	"time"
+
+	"github.com/delaytask/delaytask"
+)
 
 // Claim asks for pending rows, each at the version that it was seen at, in one guarded UPDATE. It changes
 //
@@ -37,10 +41,10 @@ type Broken struct {
 type Lease struct {
 	Ref
 	TTR       time.Duration
-	Least     bool       // a lease that ends later is kept
-	Executor  string     // new executor; "" keeps it
-	Execution Time       // new execution_time; zero keeps it
-	Late      LateReason // new late_reason; LateUnknown keeps it
+	Least     bool                 // a lease that ends later is kept
+	Executor  string               // new executor; "" keeps it
+	Execution Time                 // new execution_time; zero keeps it
+	Late      delaytask.LateReason // new late_reason; "" keeps it
 }
 
 // Change is one fenced transition with all new values: a caller that knows ID and Version knows the row, so nothing is
@@ -63,9 +67,9 @@ type Change struct {
 	Due        Time // new due_time: next attempt, or the finish time when To is final
 	Attempt    int
 	CrashCount int
-	Execution  Time       // new execution_time; zero stores NULL
-	Late       LateReason // new late_reason; LateUnknown keeps it, or clears it where Execution is zero
-	Finish     Time       // new finish_time; zero stores NULL
+	Execution  Time                 // new execution_time; zero stores NULL
+	Late       delaytask.LateReason // new late_reason; "" keeps it, or clears it where Execution is zero
+	Finish     Time                 // new finish_time; zero stores NULL
 	ErrorStack string
 	Errors     []byte
 	Expected   Time          // zero keeps expected_time; set only by a reschedule

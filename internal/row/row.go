@@ -5,6 +5,8 @@ package row
 import (
 	"strings"
 	"time"
+
+	"github.com/delaytask/delaytask"
 )
 
 // Status is the state of a task. The numbers are stored.
@@ -48,15 +50,6 @@ func ParseStatus(name string) (Status, bool) {
 	return 0, false
 }
 
-// LatePolicy says what happens to a task whose claim comes later than its max lateness.
-type LatePolicy uint8
-
-const (
-	LateRun  LatePolicy = 0 // run anyway
-	LateSkip LatePolicy = 1 // cancel it, with the reason
-	LateFail LatePolicy = 2 // fail it, with the reason
-)
-
 // MinTTR is the shortest lease. A plain INSERT may store any TTR; one below it counts as this.
 const MinTTR = time.Second
 
@@ -75,15 +68,15 @@ type Row struct {
 	Priority    int
 	Headers     []byte // a JSON object, or nil (NULL)
 	MaxLate     time.Duration
-	LatePolicy  LatePolicy
+	LatePolicy  delaytask.LatePolicy
 	IPAddress   uint32
 	Executor    string // "host:pid:process token:claim number" of the last claim
 	Delay       time.Duration
-	Expected    Time // when the task is to start, as promised to the user
-	Execution   Time // when the first attempt was handed to a processor, a receiver or a pop; see [Row.FirstStart]
-	Late        LateReason
-	Finish      Time // when a final status was reached
-	Due         Time // next attempt, end of the lease, or finish time
+	Expected    Time                 // when the task is to start, as promised to the user
+	Execution   Time                 // when the first attempt was handed to who runs it; see [Row.FirstStart]
+	Late        delaytask.LateReason // "" also for one of a later version
+	Finish      Time                 // when a final status was reached
+	Due         Time                 // next attempt, end of the lease, or finish time
 	ErrorStack  string
 	Errors      []byte // JSON array of the last attempts' errors, or nil (NULL)
 	Created     Time

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue/timer"
 )
@@ -152,9 +153,9 @@ type Item struct {
 	Attempt any       // what the caller makes of the row once it is claimed
 
 	// What tells later why the row was late.
-	Found    bool           // a read of the table found it due, no timer
-	TagFull  bool           // it got the last place of its tag while the process had others
-	Hindered row.LateReason // why a claim of it failed; the caller notes it
+	Found    bool                 // a read of the table found it due, no timer
+	TagFull  bool                 // it got the last place of its tag while the process had others
+	Hindered delaytask.LateReason // why a claim of it failed; the caller notes it
 
 	tag          *tagQueue
 	upcoming     bool      // it was not nearly due when it came, and waits in tag.upcoming

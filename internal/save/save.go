@@ -217,7 +217,7 @@ func (s *Saver) prepare(ctx context.Context, task delaytask.Save) (newRow, error
 	}
 	r := row.Row{
 		ID: task.ID, Tag: task.Tag, Key: row.ScopedKey(task.Headers[delaytask.AppHeader], task.Key), Body: task.Body,
-		Priority: task.Priority, MaxLate: task.MaxLate, LatePolicy: row.LatePolicy(task.LatePolicy),
+		Priority: task.Priority, MaxLate: task.MaxLate, LatePolicy: task.LatePolicy,
 		TTR: task.TTR, MaxAttempts: task.MaxAttempts, Headers: encodeHeaders(task.Headers), Created: now, Updated: now,
 	}
 	r.Expected = Expected(now, task.Delay, task.At)

@@ -40,7 +40,7 @@ type Tags struct {
 // opening is when a tag opened here, and what kept its tasks from starting before.
 type opening struct {
 	At    time.Time
-	After row.LateReason
+	After delaytask.LateReason
 }
 
 const (
@@ -252,9 +252,9 @@ func (t *Tags) noteOpened() {
 		if _, known := t.opened[tag]; known {
 			continue
 		}
-		after := row.LateUnserved
+		after := delaytask.LateUnserved
 		if t.shut[tag] {
-			after = row.LatePaused
+			after = delaytask.LatePaused
 		}
 		t.opened[tag] = opening{time.Now(), after}
 	}

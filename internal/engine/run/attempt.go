@@ -34,7 +34,7 @@ type Attempt struct {
 	quietAt  time.Time // the lease is not renewed from then on, at the end of timeout and grace; zero for never
 	end      context.CancelCauseFunc
 	started  row.Time // when it was first handed to a processor, or to a receiver of one that forwards
-	late     row.LateReason
+	late     delaytask.LateReason
 }
 
 // progress is how far the processor of an attempt has come. It only goes forward.
@@ -121,7 +121,7 @@ func (a *Attempt) start(now row.Time) bool {
 }
 
 // HandedOut notes that the task was given to the caller of a pop, and why that was late.
-func (a *Attempt) HandedOut(now row.Time, late row.LateReason) {
+func (a *Attempt) HandedOut(now row.Time, late delaytask.LateReason) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.started, a.late = now, late
@@ -129,7 +129,7 @@ func (a *Attempt) HandedOut(now row.Time, late row.LateReason) {
 
 // PassedOn returns the attempt as the holder of the lease token has it. The row and why it was late are as the
 // hand-over has stored them.
-func (a *Attempt) PassedOn(r row.Row, late row.LateReason) *Attempt {
+func (a *Attempt) PassedOn(r row.Row, late delaytask.LateReason) *Attempt {
 	return &Attempt{Item: a.Item, Row: r, Due: a.Due, started: a.StartedAt(), late: late}
 }
 
@@ -275,7 +275,7 @@ func (a *Attempt) renewLater() {
 }
 
 // noteLate notes why the task was late when it started.
-func (a *Attempt) noteLate(why row.LateReason) {
+func (a *Attempt) noteLate(why delaytask.LateReason) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.late = why
@@ -283,7 +283,7 @@ func (a *Attempt) noteLate(why row.LateReason) {
 
 // FirstStart is what execution_time and late_reason hold: when the task was first handed to a processor or receiver
 // that could run it, or zero, and why that was late.
-func (a *Attempt) FirstStart() (row.Time, row.LateReason) {
+func (a *Attempt) FirstStart() (row.Time, delaytask.LateReason) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return cmp.Or(a.Row.Execution, a.started), a.late
@@ -291,7 +291,7 @@ func (a *Attempt) FirstStart() (row.Time, row.LateReason) {
 
 // misdated returns the start when it is over 10 ms after the one that the claim has written, otherwise zero. It also
 // returns why the start was late.
-func (a *Attempt) misdated() (row.Time, row.LateReason) {
+func (a *Attempt) misdated() (row.Time, delaytask.LateReason) {
 	start, late := a.FirstStart()
 	if !a.stamp.IsZero() && start.Sub(a.stamp) > 10*time.Millisecond {
 		return start, late

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
@@ -309,7 +310,7 @@ func (c *claimer) leaveOutLocked(items, asked []*runqueue.Item) (rest []*runqueu
 		return items
 	}
 	c.lockChecks.note(held)
-	hinder(held, row.LateLocked)
+	hinder(held, delaytask.LateLocked)
 	for _, it := range held {
 		it.Tries++
 		c.later([]*runqueue.Item{it}, table.LockBackoff(it.Tries))

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
@@ -22,7 +23,7 @@ func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err
 		}
 	}
 	if table.Fault(err) != nil {
-		hinder(p.items, row.LateDatabase)
+		hinder(p.items, delaytask.LateDatabase)
 	}
 	rest := table.Policy[*runqueue.Item]{
 		Locked:    all(func(items []*runqueue.Item) { c.later(c.leaveOutLocked(items, items), 0) }),
@@ -106,7 +107,7 @@ func (c *claimer) slowDown(items []*runqueue.Item) {
 }
 
 // hinder notes why rows could not be claimed.
-func hinder(items []*runqueue.Item, why row.LateReason) {
+func hinder(items []*runqueue.Item, why delaytask.LateReason) {
 	for _, it := range items {
 		it.Hindered = why
 	}

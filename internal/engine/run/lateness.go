@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
@@ -15,9 +16,9 @@ const lateFrom = 100 * time.Millisecond
 
 // Measure records how late a task is when it starts for the first time, and where the time went. It returns why, for
 // the row, or LateUnknown when the task is not late.
-func (r *runner) Measure(a *Attempt, started row.Time) row.LateReason {
+func (r *runner) Measure(a *Attempt, started row.Time) delaytask.LateReason {
 	if !a.Row.Execution.IsZero() {
-		return row.LateUnknown
+		return ""
 	}
 	began := cmp.Or(a.began, started)
 	sent, ready := started.Add(-time.Since(a.sent)), began
@@ -36,7 +37,7 @@ func (r *runner) Measure(a *Attempt, started row.Time) row.LateReason {
 		Receiver: parts.retry + parts.receiver,
 	})
 	if parts.total <= lateFrom {
-		return row.LateUnknown
+		return ""
 	}
 	return r.whyLate(a.Item, parts)
 }
@@ -53,30 +54,30 @@ type lateParts struct {
 
 // whyLate returns the one reason that explains most of the lateness. What kept all tasks from starting for at least
 // half of it goes before where the task waited meanwhile.
-func (r *runner) whyLate(it *runqueue.Item, parts lateParts) row.LateReason {
+func (r *runner) whyLate(it *runqueue.Item, parts lateParts) delaytask.LateReason {
 	now := time.Now()
 	wait := table.Span{From: now.Add(-parts.total), To: now}
-	why, most := row.LateUnknown, parts.total/2
-	hindered := func(during table.Span, by row.LateReason) {
+	why, most := delaytask.LateReason(""), parts.total/2
+	hindered := func(during table.Span, by delaytask.LateReason) {
 		if d := wait.Overlap(during); d >= most {
 			why, most = by, d
 		}
 	}
 	opened := r.arm.Tags.Opening(it.Tag())
 	hindered(table.Span{To: opened.At}, opened.After)
-	hindered(r.Health.ClaimsFail.Last(now), row.LateDatabase)
-	hindered(r.Unread.Last(now), row.LateDatabase)
-	hindered(r.Held.Last(now), row.LateClock)
-	if why != row.LateUnknown {
+	hindered(r.Health.ClaimsFail.Last(now), delaytask.LateDatabase)
+	hindered(r.Unread.Last(now), delaytask.LateDatabase)
+	hindered(r.Held.Last(now), delaytask.LateClock)
+	if why != "" {
 		return why
 	}
 	why, most = whyFound(it), parts.found
 	for _, part := range []struct {
-		why  row.LateReason
+		why  delaytask.LateReason
 		took time.Duration
 	}{
-		{row.LateRetry, parts.retry}, {whyQueued(it), parts.queue}, {row.LateDatabase, parts.claim},
-		{row.LateReceiver, parts.receiver},
+		{delaytask.LateRetry, parts.retry}, {whyQueued(it), parts.queue}, {delaytask.LateDatabase, parts.claim},
+		{delaytask.LateReceiver, parts.receiver},
 	} {
 		if part.took > most {
 			why, most = part.why, part.took
@@ -86,21 +87,21 @@ func (r *runner) whyLate(it *runqueue.Item, parts lateParts) row.LateReason {
 }
 
 // whyFound returns why a task came late into the run queue.
-func whyFound(it *runqueue.Item) row.LateReason {
+func whyFound(it *runqueue.Item) delaytask.LateReason {
 	if it.Found {
-		return row.LateFound
+		return delaytask.LateFound
 	}
-	return row.LateProcess // its timer fired late
+	return delaytask.LateProcess // its timer fired late
 }
 
 // whyQueued returns what a task of the run queue waited for.
-func whyQueued(it *runqueue.Item) row.LateReason {
+func whyQueued(it *runqueue.Item) delaytask.LateReason {
 	switch {
-	case it.Hindered != row.LateUnknown:
+	case it.Hindered != "":
 		return it.Hindered
 	case it.TagFull:
-		return row.LateTagLimit
+		return delaytask.LateTagLimit
 	default:
-		return row.LateSlot
+		return delaytask.LateSlot
 	}
 }

@@ -245,12 +245,12 @@ func TooLate(a *Attempt, now row.Time) (Settlement, bool) {
 		return s, true
 	}
 	late := now.Sub(a.expected())
-	if a.Row.LatePolicy == row.LateRun || a.Row.MaxLate == 0 || late <= a.Row.MaxLate {
+	if a.Row.LatePolicy == delaytask.LateRun || a.Row.MaxLate == 0 || late <= a.Row.MaxLate {
 		return Settlement{}, false
 	}
 	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v",
 		late.Round(time.Millisecond), a.Row.MaxLate)
-	if a.Row.LatePolicy == row.LateFail {
+	if a.Row.LatePolicy == delaytask.LateFail {
 		return failed(a, row.Failed, now, reason, metrics.RunFailedLate), true
 	}
 	return failed(a, row.Cancelled, now, reason, metrics.RunSkippedLate), true

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -31,7 +32,7 @@ func (p *plan) plant(tick row.Time, cause row.Cause, from row.Time) {
 	r.Expected = p.due(tick)
 	r.Due = max(r.Expected, from)
 	if p.s.StartWithin > 0 && cause != row.CauseBackfill {
-		r.MaxLate, r.LatePolicy = p.s.StartWithin, row.LateSkip
+		r.MaxLate, r.LatePolicy = p.s.StartWithin, delaytask.LateSkip
 	}
 	p.s.MissedTicks = 0
 	p.s.Runs++

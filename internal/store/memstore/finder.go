@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -119,7 +120,7 @@ func decodable(r row.Row) error {
 	if r.Status > row.Cancelled {
 		return fmt.Errorf("unknown status %d", r.Status)
 	}
-	if r.LatePolicy > row.LateFail {
+	if r.LatePolicy > delaytask.LateFail {
 		return fmt.Errorf("unknown late policy %d", r.LatePolicy)
 	}
 	if r.Headers != nil {

@@ -25,7 +25,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		}
 		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first one did.
 		if r.Status == row.Executing && r.Executor == c.Executor {
-			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, 0 // the SQL store does not read them
+			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
 			won.add(r)
 		}
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -198,6 +199,12 @@ func integer[T any, N whole](name string, least, most int64, at func(*T) *N) col
 func optional[T any, N whole](name string, most int64, at func(*T) *N) column[T] {
 	return field(name, aNumber, at, func(n N) any { return orNull(int64(n)) },
 		func(d *decoder, r *T, raw []byte) { *at(r) = N(d.optional(name, raw, most)) })
+}
+
+// optionalOf is NULL for the first value.
+func optionalOf[T any, E ~string](name string, n numbers[E], at func(*T) *E) column[T] {
+	return field(name, aNumber, at, func(v E) any { return orNull(n.of(v)) },
+		func(d *decoder, r *T, raw []byte) { *at(r) = n.at(d.optional(name, raw, math.MaxUint8)) })
 }
 
 func millis[T any](name string, at func(*T) *time.Duration) column[T] {

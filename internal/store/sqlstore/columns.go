@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -32,9 +33,10 @@ var tasks = newTable(table,
 		with(byAttempt, shared),
 	jsonOf[members]("headers", func(r *row.Row) *[]byte { return &r.Headers }).with(byAttempt, whereSet),
 	millis("max_late_ms", func(r *row.Row) *time.Duration { return &r.MaxLate }).with(byAttempt, whereSet),
-	integer("late_policy", 0, int64(row.LateFail), func(r *row.Row) *row.LatePolicy { return &r.LatePolicy }).
-		with(byAttempt, whereSet),
-	optional("late_reason", math.MaxUint8, func(r *row.Row) *row.LateReason { return &r.Late }).with(byPeople, byTable),
+	integer("late_policy", 0, int64(delaytask.LateFail),
+		func(r *row.Row) *delaytask.LatePolicy { return &r.LatePolicy }).with(byAttempt, whereSet),
+	optionalOf("late_reason", lateReasons, func(r *row.Row) *delaytask.LateReason { return &r.Late }).
+		with(byPeople, byTable),
 	optional("ip_address", math.MaxUint32, func(r *row.Row) *uint32 { return &r.IPAddress }).with(byOwner, byTable),
 	chars("executor", func(r *row.Row) *string { return &r.Executor }).with(byOwner, byTable),
 	millis("delay_time", func(r *row.Row) *time.Duration { return &r.Delay }).with(byOwner, shared),

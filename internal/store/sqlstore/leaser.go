@@ -206,7 +206,7 @@ func (d dialect) renew(leases []row.Lease) (string, []any) {
 	b.setNow("update_time")
 	b.setGiven("executor", d.bindText, values(func(l *row.Lease) any { return orNull(l.Executor) }))
 	b.setGiven("execution_time", "?", values(func(l *row.Lease) any { return momentOrNull(l.Execution) }))
-	b.setGiven("late_reason", "?", values(func(l *row.Lease) any { return orNull(int64(l.Late)) }))
+	b.setGiven("late_reason", "?", values(func(l *row.Lease) any { return orNull(lateReasons.of(l.Late)) }))
 	b.guard("version = %s", b.each("version", "?", values(func(l *row.Lease) any { return l.Version })))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Executing)})
 	return b.statement()
@@ -251,9 +251,9 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 	b.setNow("update_time")
 	b.setGiven("late_reason", "?", values(func(c *row.Change) any {
 		if c.Execution.IsZero() {
-			return int64(c.Late)
+			return lateReasons.of(c.Late)
 		}
-		return orNull(int64(c.Late))
+		return orNull(lateReasons.of(c.Late))
 	}))
 	b.setGiven("expected_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Expected) }))
 	b.setGiven("delay_time", "?", values(func(c *row.Change) any {

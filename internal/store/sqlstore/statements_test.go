@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/golden"
@@ -53,7 +54,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	}
 	full := task(4)
 	full.Key, full.Headers, full.MaxAttempts = "k", []byte(`{"a":"b"}`), 3
-	full.MaxLate, full.LatePolicy = time.Hour, row.LateFail
+	full.MaxLate, full.LatePolicy = time.Hour, delaytask.LateFail
 	status := row.Completed
 	spans := []row.Span{{Tag: "a"}, {Tag: "b", Padded: true, From: now, To: now.Add(1), Down: true},
 		{Tag: "c", After: &row.Place{Due: now, ID: 1}}, {Tag: "d", After: &row.Place{Due: now, ID: 1}, Down: true},
@@ -65,7 +66,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	}
 	refs := []row.Ref{{ID: 1}, {ID: 2}, {ID: 3, Version: 7}}
 	rescued := change(2, row.Executing, row.Pending)
-	rescued.Late = row.LateSlot
+	rescued.Late = delaytask.LateSlot
 	rescued.LeaseOver, rescued.ErrorStack, rescued.Errors, rescued.Expected = true, "é", []byte("[]"), now
 	edited := change(4, row.Pending, row.Pending)
 	edited.Body, edited.SameExecutor = []byte("b"), true
@@ -137,7 +138,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Renew", func() error {
 			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute},
 				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now,
-					Late: row.LateReceiver}}))
+					Late: delaytask.LateReceiver}}))
 		}},
 		{"Update", func() error {
 			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))

@@ -101,7 +101,7 @@ var own = map[string][]string{
 	"internal/server/browser":   {},
 	"internal/server/encrypted": {},
 	"internal/server/otlp":      {},
-	"internal/runqueue":         {"internal/row", "internal/runqueue/timer"},
+	"internal/runqueue":         {".", "internal/row", "internal/runqueue/timer"},
 	"internal/testkit/stall":    {},
 	"internal/server/traces":    {},
 	"processor/webhook":         {"processor", "."},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -50,7 +51,7 @@ func everyColumnComesBack(t *tester) {
 		Priority:    -100,
 		Headers:     []byte(`{"traceparent": "00-0af7", "user": "Zoë 🚀"}`),
 		MaxLate:     1500 * time.Millisecond,
-		LatePolicy:  row.LateFail,
+		LatePolicy:  delaytask.LateFail,
 		Delay:       1234 * time.Millisecond,
 		Expected:    row.At(time.Date(2026, 11, 1, 5, 30, 0, 123456000, time.UTC)), // an hour that New York has twice
 		Due:         t.start.Add(23 * time.Microsecond),
@@ -78,7 +79,7 @@ func neighboursComeBack(t *tester) {
 		"priority":     func(r *row.Row) { r.Priority += 5 },
 		"headers":      func(r *row.Row) { r.Headers = []byte(`{"a":"b"}`) },
 		"max lateness": func(r *row.Row) { r.MaxLate = time.Second },
-		"late policy":  func(r *row.Row) { r.LatePolicy = row.LateFail },
+		"late policy":  func(r *row.Row) { r.LatePolicy = delaytask.LateFail },
 		"delay":        func(r *row.Row) { r.Delay += time.Hour },
 		"expected":     func(r *row.Row) { r.Expected = r.Expected.Add(time.Hour) },
 		"due":          func(r *row.Row) { r.Due = r.Due.Add(time.Hour) },
@@ -99,7 +100,7 @@ func extremesComeBack(t *tester) {
 	smallest := row.Row{ID: 1, Tag: "x", TTR: row.MinTTR, Priority: -100, Expected: row.MinTime, Due: row.MinTime}
 	largest := row.Row{
 		ID: math.MaxInt64, Tag: strings.Repeat("t", 128), Key: strings.Repeat("🚀", 255), Body: []byte("1"),
-		MaxAttempts: 1_000_000, TTR: 24 * time.Hour, Priority: 100, MaxLate: longest, LatePolicy: row.LateSkip,
+		MaxAttempts: 1_000_000, TTR: 24 * time.Hour, Priority: 100, MaxLate: longest, LatePolicy: delaytask.LateSkip,
 		Delay: longest, Expected: row.MaxTime, Due: row.MaxTime,
 	}
 	odd := t.task(2)

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -87,7 +88,7 @@ func (m *machine) claim() {
 		r.Due = m.about(got[ref.ID].Due, r.Due)
 		r.Execution = cmp.Or(r.Execution, r.Due.Add(-r.TTR))
 		m.rows[ref.ID] = r
-		r.Delay, r.Late = 0, row.LateUnknown // are not read back
+		r.Delay, r.Late = 0, "" // are not read back
 		m.equal(got[ref.ID], r)
 		delete(got, ref.ID)
 	}
@@ -195,15 +196,15 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	return c
 }
 
-func (m *machine) someReason() row.LateReason {
-	return rapid.SampledFrom([]row.LateReason{row.LateUnknown, row.LateSlot, row.LateProcess}).Draw(m.T, "late")
+func (m *machine) someReason() delaytask.LateReason {
+	return rapid.SampledFrom([]delaytask.LateReason{"", delaytask.LateSlot, delaytask.LateProcess}).Draw(m.T, "late")
 }
 
 // changedBy returns the row that a change must make of r.
 func changedBy(r row.Row, c row.Change) row.Row {
 	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
 	r.Execution, r.Finish, r.ErrorStack, r.Errors = c.Execution, c.Finish, c.ErrorStack, c.Errors
-	if c.Late != row.LateUnknown || c.Execution.IsZero() {
+	if c.Late != "" || c.Execution.IsZero() {
 		r.Late = c.Late
 	}
 	if !c.SameExecutor {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -83,7 +84,7 @@ func renewNamesTheExecutor(t *tester) {
 	handed, kept := t.take(t.task(1)), t.take(t.task(2))
 	started := t.start.Add(123 * time.Microsecond)
 	lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started,
-		Late: row.LateReceiver}
+		Late: delaytask.LateReceiver}
 	for range 2 {
 		states := t.renew(lease, row.Lease{Ref: ref(kept), TTR: time.Hour})
 		for i, before := range []row.Row{handed, kept} {

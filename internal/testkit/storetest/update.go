@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -96,7 +97,7 @@ func (t *tester) refusedChange(c row.Change) {
 // rich is a task with something in every column that a change does not write.
 func (t *tester) rich(id int64) row.Row {
 	r := t.keyed(id, "a", "k")
-	r.Headers, r.Priority, r.MaxLate, r.LatePolicy = []byte(`{"a":"b"}`), 9, time.Second, row.LateSkip
+	r.Headers, r.Priority, r.MaxLate, r.LatePolicy = []byte(`{"a":"b"}`), 9, time.Second, delaytask.LateSkip
 	return r
 }
 
@@ -108,7 +109,7 @@ func changeWritesAll(t *tester) {
 		Attempt:    19,
 		CrashCount: 4,
 		Execution:  t.start.Add(12 * time.Microsecond),
-		Late:       row.LateSlot,
+		Late:       delaytask.LateSlot,
 		Finish:     t.start.Add(13 * time.Microsecond),
 		ErrorStack: "panic: 'quoted' \"twice\" \\ 🚀\n\tgoroutine 1 [running]:\n",
 		Errors:     []byte(`[{"n":1,"error":"Zoë said \"no\" 🚀"}]`),
