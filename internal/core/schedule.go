@@ -240,8 +240,8 @@ func scheduleOf(s *row.Schedule) delaytask.Schedule {
 	view := delaytask.Schedule{
 		ID: s.ID, Name: s.Name, Parent: s.Parent, Owner: s.Owner, Revision: s.Revision.Std(), Version: s.Version,
 		Tag: s.Tag, Body: s.Body, Headers: row.DecodeHeaders(s.Headers), MaxAttempts: s.MaxAttempts, TTR: s.TTR,
-		Priority: s.Priority, Overlap: delaytask.Overlap(s.Overlap.String()), MaxOpen: s.MaxOpen,
-		Missed: delaytask.Missed(s.Missed.String()), StartWithin: s.StartWithin, Jitter: s.Jitter,
+		Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen,
+		Missed: s.Missed, StartWithin: s.StartWithin, Jitter: s.Jitter,
 		PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext,
 		State: delaytask.ScheduleState(s.State.String()), Reason: s.Reason, NextTick: s.Next.Std(),
 		LastTick: s.Last.Std(), RunID: s.RunID, Runs: s.Runs, Skipped: s.MissedTicks, Failures: s.Failures,

@@ -1,57 +1,10 @@
 package row
 
-import "time"
+import (
+	"time"
 
-// Overlap says what happens to a tick that falls due while as many runs of its schedule are open as may be. The numbers
-// are stored.
-type Overlap uint8
-
-const (
-	OverlapSkip     Overlap = 0 // the tick is dropped
-	OverlapQueueOne Overlap = 1 // one run for the latest tick, once the open one has ended
-	OverlapReplace  Overlap = 2 // the open run is cancelled
-	OverlapAllow    Overlap = 3 // the tick runs beside the open runs, up to MaxOpen
+	"github.com/delaytask/delaytask"
 )
-
-// Serial reports whether no two runs of a schedule may be open together.
-func (o Overlap) Serial() bool { return o != OverlapAllow }
-
-func (o Overlap) String() string {
-	switch o {
-	case OverlapSkip:
-		return "skip"
-	case OverlapQueueOne:
-		return "queue_one"
-	case OverlapReplace:
-		return "replace"
-	case OverlapAllow:
-		return "allow"
-	default:
-		return "unknown"
-	}
-}
-
-// Missed says what happens to ticks that were not decided in time. The numbers are stored.
-type Missed uint8
-
-const (
-	MissedOnce Missed = 0 // the latest runs now
-	MissedSkip Missed = 1 // the latest runs if it is at most a minute late
-	MissedAll  Missed = 2 // each runs, the oldest first
-)
-
-func (m Missed) String() string {
-	switch m {
-	case MissedOnce:
-		return "once"
-	case MissedSkip:
-		return "skip"
-	case MissedAll:
-		return "all"
-	default:
-		return "unknown"
-	}
-}
 
 // ScheduleState is the state of a schedule. The numbers are stored.
 type ScheduleState uint8
@@ -151,8 +104,8 @@ type Schedule struct {
 	MaxAttempts   int    // 0 means no limit (NULL)
 	TTR           time.Duration
 	Priority      int
-	Overlap       Overlap
-	Missed        Missed
+	Overlap       delaytask.Overlap
+	Missed        delaytask.Missed
 	MaxOpen       int
 	StartWithin   time.Duration // 0: no bound
 	Jitter        time.Duration
@@ -176,6 +129,9 @@ type Schedule struct {
 	Created     Time   // written by the store
 	Updated     Time   // written by the store
 }
+
+// Serial reports whether no two runs of the schedule may be open together.
+func (s *Schedule) Serial() bool { return s.Overlap != delaytask.OverlapAllow }
 
 // ScheduleRun is one row of delay_task_schedule_run: what became of a tick, or of several in a row.
 type ScheduleRun struct {

@@ -15,21 +15,11 @@ func (e *Control) NewSchedule(save *request.ScheduleSave) row.Schedule {
 		Name: save.Name, Tag: run.Tag, Body: run.Body, Headers: run.Headers, MaxAttempts: run.MaxAttempts, TTR: run.TTR,
 		Priority: run.Priority, StartWithin: set.StartWithin, Jitter: set.Jitter, PauseAfter: set.PauseAfter,
 		MaxRuns: set.MaxRuns, KeepRuns: cmp.Or(set.KeepRuns, delaytask.DefaultKeepRuns),
-		RetryPastNext: set.RetryPastNext,
+		RetryPastNext: set.RetryPastNext, Overlap: cmp.Or(set.Overlap, delaytask.OverlapSkip),
+		Missed: cmp.Or(set.Missed, delaytask.MissedOnce),
 	}
-	switch set.Overlap {
-	case delaytask.OverlapQueueOne:
-		s.Overlap = row.OverlapQueueOne
-	case delaytask.OverlapReplace:
-		s.Overlap = row.OverlapReplace
-	case delaytask.OverlapAllow:
-		s.Overlap, s.MaxOpen = row.OverlapAllow, cmp.Or(set.MaxOpen, delaytask.DefaultMaxOpen)
-	}
-	switch set.Missed {
-	case delaytask.MissedSkip:
-		s.Missed = row.MissedSkip
-	case delaytask.MissedAll:
-		s.Missed = row.MissedAll
+	if s.Overlap == delaytask.OverlapAllow {
+		s.MaxOpen = cmp.Or(set.MaxOpen, delaytask.DefaultMaxOpen)
 	}
 	return s
 }

@@ -42,10 +42,11 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 	child := row.Schedule{
 		ID: id, Name: BackfillName(s.Name, id), Parent: s.Name, Grammar: s.Grammar, Spec: sp.String(),
 		ZoneData: s.ZoneData, Tag: s.Tag, Body: s.Body, Headers: s.Headers, MaxAttempts: s.MaxAttempts, TTR: s.TTR,
-		Priority: backfillPriority, Missed: row.MissedAll, KeepRuns: MostBackfilled,
+		Priority: backfillPriority, Overlap: delaytask.OverlapSkip, Missed: delaytask.MissedAll,
+		KeepRuns: MostBackfilled,
 	}
 	if atOnce > 1 {
-		child.Overlap, child.MaxOpen = row.OverlapAllow, atOnce
+		child.Overlap, child.MaxOpen = delaytask.OverlapAllow, atOnce
 	}
 	st := parent
 	st.Schedule, st.Spec, st.Open = child, sp, nil

@@ -3,6 +3,7 @@ package decide
 import (
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -12,9 +13,9 @@ func (p *plan) missed(last row.Time) {
 		return
 	}
 	switch {
-	case p.s.Missed == row.MissedAll:
+	case p.s.Missed == delaytask.MissedAll:
 		p.runInOrder(last)
-	case p.s.Missed == row.MissedSkip && p.lateness(last) > LateAfter:
+	case p.s.Missed == delaytask.MissedSkip && p.lateness(last) > LateAfter:
 		p.dropAll(last, row.OutcomeMissed, "no process decided it in time")
 	case p.full():
 		p.waits = true

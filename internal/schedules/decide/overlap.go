@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -33,14 +34,14 @@ func (p *plan) overlapped() row.Time {
 // overlap decides the overlapped ticks, which end with last.
 func (p *plan) overlap(last row.Time) {
 	switch p.s.Overlap {
-	case row.OverlapQueueOne:
+	case delaytask.OverlapQueueOne:
 		if p.full() {
 			p.waits = true
 			return
 		}
 		p.drop(last, row.OutcomeSkipped, "a later tick waited in its place")
 		p.plant(last, row.CauseLate, p.Now)
-	case row.OverlapReplace:
+	case delaytask.OverlapReplace:
 		p.drop(last, row.OutcomeSkipped, "a later tick replaced it")
 		p.plant(last, p.cause(last), p.replace())
 	default:
@@ -50,7 +51,7 @@ func (p *plan) overlap(last row.Time) {
 
 // inTheWay names the run that a tick met.
 func (p *plan) inTheWay() string {
-	if !p.s.Overlap.Serial() {
+	if !p.s.Serial() {
 		return fmt.Sprintf("%d runs were open", p.most())
 	}
 	o := &p.runs[len(p.runs)-1]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
@@ -12,7 +13,7 @@ import (
 const (
 	// LateAfter is how late a tick may be and still not count as missed. A node that starts, or a failover, takes less.
 	LateAfter = time.Minute
-	// mostMissed bounds how many ticks [row.MissedAll] runs after an outage: the newest of them.
+	// mostMissed bounds how many ticks [delaytask.MissedAll] runs after an outage: the newest of them.
 	mostMissed = 1000
 	// waitingLook is how often a schedule is looked at whose next tick waits for a run. The process that stores the end
 	// of a run looks at once, so this is for the case that it dies in between.
@@ -146,7 +147,7 @@ func (p *plan) look() (at row.Time) {
 
 // most returns how many runs may be open at once.
 func (p *plan) most() int {
-	if p.s.Overlap.Serial() {
+	if p.s.Serial() {
 		return 1
 	}
 	return max(p.s.MaxOpen, 1)
@@ -199,7 +200,7 @@ func (p *plan) maybeTooLate() bool {
 // decideDue decides the ticks that are due, or leaves the cursor at the first one that has to wait.
 func (p *plan) decideDue() {
 	for !p.s.Next.IsZero() && p.due(p.s.Next) <= p.Now && !p.waits {
-		if p.s.Overlap != row.OverlapReplace && p.maybeTooLate() {
+		if p.s.Overlap != delaytask.OverlapReplace && p.maybeTooLate() {
 			p.waits, p.wait = true, refusedWithin
 		} else if last := p.overlapped(); !last.IsZero() {
 			p.overlap(last)

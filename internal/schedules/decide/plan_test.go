@@ -33,15 +33,14 @@ func TestOverlap(t *testing.T) {
 			"00:00:00 completed", "00:01:00 skipped", "00:02:00 skipped", "00:03:00 open", "00:04:00 skipped",
 			"00:05:00 skipped",
 		}},
-		{"queue one", row.Schedule{Overlap: row.OverlapQueueOne}, 150 * time.Second, 301 * time.Second, []string{
+		{"queue one", row.Schedule{Overlap: delaytask.OverlapQueueOne}, 150 * time.Second, 301 * time.Second, []string{
 			"00:00:00 completed", "00:01:00 skipped", "00:02:00 completed late at 00:02:30",
 			"00:03:00 skipped 2 until 00:04:00", "00:05:00 open late",
 		}},
-		{"replace", row.Schedule{Overlap: row.OverlapReplace}, 150 * time.Second, 2*time.Minute + time.Second, []string{
-			"00:00:00 cancelled", "00:01:00 cancelled", "00:02:00 open",
-		}},
-		{"allow", row.Schedule{Overlap: row.OverlapAllow, MaxOpen: 2}, 150 * time.Second, 4*time.Minute + time.Second,
-			[]string{
+		{"replace", row.Schedule{Overlap: delaytask.OverlapReplace}, 150 * time.Second, 2*time.Minute + time.Second,
+			[]string{"00:00:00 cancelled", "00:01:00 cancelled", "00:02:00 open"}},
+		{"allow", row.Schedule{Overlap: delaytask.OverlapAllow, MaxOpen: 2}, 150 * time.Second,
+			4*time.Minute + time.Second, []string{
 				"00:00:00 completed", "00:01:00 completed", "00:02:00 skipped", "00:03:00 open", "00:04:00 open",
 			}},
 	} {
@@ -55,7 +54,7 @@ func TestOverlap(t *testing.T) {
 
 func TestMissed(t *testing.T) {
 	const week = 7 * 24 * time.Hour
-	allow := func(s row.Schedule, n int) row.Schedule { s.Overlap, s.MaxOpen = row.OverlapAllow, n; return s }
+	allow := func(s row.Schedule, n int) row.Schedule { s.Overlap, s.MaxOpen = delaytask.OverlapAllow, n; return s }
 	for _, test := range []struct {
 		name  string
 		s     row.Schedule
@@ -70,16 +69,15 @@ func TestMissed(t *testing.T) {
 		{"once, after a week", row.Schedule{}, "30 2 * * *", week, 15 * time.Second, []string{
 			"02:30:00 missed 6 until 06 02:30:00", "07 02:30:00 completed late at 08 00:00:30",
 		}},
-		{"skip, a minute late at most", row.Schedule{Missed: row.MissedSkip}, "*/5 * * * *", 10 * time.Minute,
+		{"skip, a minute late at most", row.Schedule{Missed: delaytask.MissedSkip}, "*/5 * * * *", 10 * time.Minute,
 			time.Second, []string{"00:00:00 completed", "00:05:00 missed", "00:10:00 open"}},
-		{"skip", row.Schedule{Missed: row.MissedSkip}, "*/5 * * * *", 12 * time.Minute, 15 * time.Second, []string{
-			"00:00:00 completed", "00:05:00 missed 2 until 00:10:00",
-		}},
-		{"all, one at a time", row.Schedule{Missed: row.MissedAll}, "*/5 * * * *", 12 * time.Minute, 15 * time.Second,
-			[]string{
+		{"skip", row.Schedule{Missed: delaytask.MissedSkip}, "*/5 * * * *", 12 * time.Minute, 15 * time.Second,
+			[]string{"00:00:00 completed", "00:05:00 missed 2 until 00:10:00"}},
+		{"all, one at a time", row.Schedule{Missed: delaytask.MissedAll}, "*/5 * * * *", 12 * time.Minute,
+			15 * time.Second, []string{
 				"00:00:00 completed", "00:05:00 completed late at 00:12:30", "00:10:00 completed late at 00:12:31",
 			}},
-		{"all, two at a time", allow(row.Schedule{Missed: row.MissedAll}, 2), "*/5 * * * *", 17 * time.Minute,
+		{"all, two at a time", allow(row.Schedule{Missed: delaytask.MissedAll}, 2), "*/5 * * * *", 17 * time.Minute,
 			15 * time.Second, []string{
 				"00:00:00 completed", "00:05:00 completed late at 00:17:30", "00:10:00 completed late at 00:17:30",
 				"00:15:00 completed late at 00:17:31",
@@ -90,7 +88,7 @@ func TestMissed(t *testing.T) {
 			15 * time.Second, []string{"02:30:00 missed"}},
 		{"start within, barely, no tick is left", row.Schedule{StartWithin: 5 * time.Second}, "@at 2027-01-01T00:01",
 			time.Minute, 15 * time.Second, []string{"00:01:00 missed"}},
-		{"start within, all", row.Schedule{Missed: row.MissedAll, StartWithin: 4 * time.Minute}, "*/5 * * * *",
+		{"start within, all", row.Schedule{Missed: delaytask.MissedAll, StartWithin: 4 * time.Minute}, "*/5 * * * *",
 			13 * time.Minute, 15 * time.Second, []string{
 				"00:00:00 completed", "00:05:00 missed", "00:10:00 completed late at 00:13:30",
 			}},
@@ -103,7 +101,7 @@ func TestMissed(t *testing.T) {
 }
 
 func TestAllRunsTheNewestThousand(t *testing.T) {
-	w := begin(t, row.Schedule{Missed: row.MissedAll}, everyMinute).until(30 * time.Second)
+	w := begin(t, row.Schedule{Missed: delaytask.MissedAll}, everyMinute).until(30 * time.Second)
 	w.takes = time.Millisecond
 	w.sleep(24 * time.Hour).until(24*time.Hour + 55*time.Second)
 	w.first(3, "00:00:00 completed", "00:01:00 missed 440 until 07:20:00", "07:21:00 completed late at 02 00:00:30")
@@ -122,12 +120,12 @@ func TestStoredTimesAloneDecideWhatWasOverlapped(t *testing.T) {
 }
 
 func TestNoAttemptBeginsAfterTheNextTick(t *testing.T) {
-	for overlap, bound := range map[row.Overlap]row.Time{
-		row.OverlapSkip: midnight.Add(time.Minute), row.OverlapQueueOne: midnight.Add(time.Minute),
-		row.OverlapReplace: midnight.Add(time.Minute), row.OverlapAllow: 0,
+	for overlap, bound := range map[delaytask.Overlap]row.Time{
+		delaytask.OverlapSkip: midnight.Add(time.Minute), delaytask.OverlapQueueOne: midnight.Add(time.Minute),
+		delaytask.OverlapReplace: midnight.Add(time.Minute), delaytask.OverlapAllow: 0,
 	} {
 		if of := begin(t, row.Schedule{Overlap: overlap}, everyMinute).tasks[1].TickOf; of.RetryBefore != bound {
-			t.Errorf("overlap %d: bound %v", overlap, of.RetryBefore)
+			t.Errorf("overlap %s: bound %v", overlap, of.RetryBefore)
 		}
 	}
 	if of := begin(t, row.Schedule{RetryPastNext: true}, everyMinute).tasks[1].TickOf; of.RetryBefore != 0 {
@@ -385,7 +383,7 @@ func TestARunThatIsGoneIsUnknown(t *testing.T) {
 }
 
 func TestReplaceWaitsForTheLeaseOfAnExecutor(t *testing.T) {
-	w := begin(t, row.Schedule{Overlap: row.OverlapReplace}, everyMinute)
+	w := begin(t, row.Schedule{Overlap: delaytask.OverlapReplace}, everyMinute)
 	w.s.TTR = 90 * time.Second // as the planted run has it
 	w.tasks[1].TTR = 90 * time.Second
 	w.takes = time.Hour
@@ -438,7 +436,7 @@ func TestBackfill(t *testing.T) {
 }
 
 func TestAnOperationDoesNotForgetTheLeaseOfAReplacedRun(t *testing.T) {
-	w := begin(t, row.Schedule{Overlap: row.OverlapReplace}, everyMinute)
+	w := begin(t, row.Schedule{Overlap: delaytask.OverlapReplace}, everyMinute)
 	w.takes = 90 * time.Second
 	w.until(50 * time.Second)
 	w.tasks[w.s.RunID].Due = midnight.Add(70 * time.Second) // its executor has moved the lease

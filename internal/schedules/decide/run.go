@@ -43,7 +43,7 @@ func (p *plan) plant(tick row.Time, cause row.Cause, from row.Time) {
 // task returns the task of a run, without its times.
 func (p *plan) task(tick row.Time, cause row.Cause) row.Row {
 	key := keyBeside(p.s.Name, tick, cause)
-	if p.s.Overlap.Serial() {
+	if p.s.Serial() {
 		key = Key(p.s.Name)
 	}
 	return row.Row{
@@ -59,7 +59,7 @@ func (p *plan) task(tick row.Time, cause row.Cause) row.Row {
 // retryBefore returns when the next tick is due, where that one may not run beside this one: the back-off of a run that
 // fails would otherwise silence a schedule for an hour.
 func (p *plan) retryBefore(tick row.Time, cause row.Cause) row.Time {
-	if !p.s.Overlap.Serial() || p.s.RetryPastNext || cause == row.CauseBackfill {
+	if !p.s.Serial() || p.s.RetryPastNext || cause == row.CauseBackfill {
 		return 0
 	}
 	next := p.dueAfter(max(p.Now, p.due(tick)))

@@ -9,7 +9,7 @@ const mostStanding = 1000
 // do not count.
 func Behind(st *State) int {
 	p := newPlan(*st)
-	if p.s.State != row.ScheduleActive || p.s.Next.IsZero() || len(st.Open) > 0 && p.s.Overlap.Serial() {
+	if p.s.State != row.ScheduleActive || p.s.Next.IsZero() || len(st.Open) > 0 && p.s.Serial() {
 		return 0
 	}
 	return p.dueFrom(p.s.Next)

@@ -19,17 +19,19 @@ const day = 24 * time.Hour
 // decided once, in order, and no run starts before it is due. The world itself refuses runs that overlap.
 func TestTenYearsOfEveryPolicy(t *testing.T) {
 	t.Parallel()
-	for overlap := row.OverlapSkip; overlap <= row.OverlapAllow; overlap++ {
-		for missed := row.MissedOnce; missed <= row.MissedAll; missed++ {
+	for i, overlap := range []delaytask.Overlap{
+		delaytask.OverlapSkip, delaytask.OverlapQueueOne, delaytask.OverlapReplace, delaytask.OverlapAllow,
+	} {
+		for j, missed := range []delaytask.Missed{delaytask.MissedOnce, delaytask.MissedSkip, delaytask.MissedAll} {
 			t.Run(fmt.Sprintf("%v and %v", overlap, missed), func(t *testing.T) {
 				t.Parallel()
 				s := row.Schedule{Overlap: overlap, Missed: missed, Jitter: 20 * time.Minute}
-				if overlap == row.OverlapAllow {
+				if overlap == delaytask.OverlapAllow {
 					s.MaxOpen = 3
 				}
-				y := &years{random: rand.New(rand.NewPCG(uint64(overlap), uint64(missed)))}
+				y := &years{random: rand.New(rand.NewPCG(uint64(i), uint64(j)))}
 				y.live(t, s)
-				if y.ticks < 5000 || y.runs < 300 || y.dropped == 0 && missed != row.MissedAll {
+				if y.ticks < 5000 || y.runs < 300 || y.dropped == 0 && missed != delaytask.MissedAll {
 					t.Errorf("%d ticks, %d runs, %d dropped", y.ticks, y.runs, y.dropped)
 				}
 			})
@@ -60,7 +62,7 @@ func (y *years) live(t *testing.T, s row.Schedule) {
 	for y.now < midnight.Add(3650*day) {
 		// While a tick waits the world looks every 5 s, so runs that others wait for are few.
 		y.takes = []time.Duration{time.Second, time.Minute}[y.random.IntN(2)]
-		if s.Missed != row.MissedAll && y.random.IntN(40) == 0 {
+		if s.Missed != delaytask.MissedAll && y.random.IntN(40) == 0 {
 			y.takes = 12*time.Hour + 2*time.Minute
 		}
 		y.s.TTR = max(y.takes, time.Hour) // as if leases were renewed

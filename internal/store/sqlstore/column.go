@@ -201,6 +201,12 @@ func optional[T any, N whole](name string, most int64, at func(*T) *N) column[T]
 		func(d *decoder, r *T, raw []byte) { *at(r) = N(d.optional(name, raw, most)) })
 }
 
+// oneOf refuses a number of a later version.
+func oneOf[T any, E ~string](name string, n numbers[E], at func(*T) *E) column[T] {
+	return field(name, aNumber, at, func(v E) any { return n.of(v) },
+		func(d *decoder, r *T, raw []byte) { *at(r) = n.at(d.int(name, raw, 0, int64(len(n)-1))) })
+}
+
 // optionalOf is NULL for the first value.
 func optionalOf[T any, E ~string](name string, n numbers[E], at func(*T) *E) column[T] {
 	return field(name, aNumber, at, func(v E) any { return orNull(n.of(v)) },

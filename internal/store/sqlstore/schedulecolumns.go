@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -33,8 +34,8 @@ var (
 		optional("max_attempts", math.MaxInt32, func(s *row.Schedule) *int { return &s.MaxAttempts }),
 		millis("ttr", func(s *row.Schedule) *time.Duration { return &s.TTR }),
 		integer("priority", math.MinInt16, math.MaxInt16, func(s *row.Schedule) *int { return &s.Priority }),
-		integer("overlap", 0, int64(row.OverlapAllow), func(s *row.Schedule) *row.Overlap { return &s.Overlap }),
-		integer("missed", 0, int64(row.MissedAll), func(s *row.Schedule) *row.Missed { return &s.Missed }),
+		oneOf("overlap", overlaps, func(s *row.Schedule) *delaytask.Overlap { return &s.Overlap }),
+		oneOf("missed", missed, func(s *row.Schedule) *delaytask.Missed { return &s.Missed }),
 		integer("max_open", 0, math.MaxInt32, func(s *row.Schedule) *int { return &s.MaxOpen }),
 		millis("start_within", func(s *row.Schedule) *time.Duration { return &s.StartWithin }),
 		millis("jitter", func(s *row.Schedule) *time.Duration { return &s.Jitter }),

@@ -77,7 +77,7 @@ var own = map[string][]string{
 	"internal/testkit/dbtest":  {},
 	"internal/testkit/journal": {},
 	"metrics":                  {"internal/metrics"}, // a scrape reads memory, and no database
-	"internal/testkit/judge": {"internal/testkit/journal", "internal/testkit/linear", "internal/row",
+	"internal/testkit/judge": {".", "internal/testkit/journal", "internal/testkit/linear", "internal/row",
 		"internal/schedules/decide", "internal/schedules/spec"},
 	"internal/testkit/linear":  {"internal/testkit/journal"},
 	"internal/testkit/history": {"internal/row", "internal/store", "internal/testkit/journal"},

@@ -84,7 +84,7 @@ func (c *checker) freeFrom(of *calendar, s *row.Schedule, moment time.Time) (fre
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return a.at.Compare(b.at) })
 	open, most := 0, 1
-	if !s.Overlap.Serial() {
+	if !s.Serial() {
 		most = max(s.MaxOpen, 1)
 	}
 	for _, ch := range changes {

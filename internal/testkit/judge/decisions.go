@@ -26,7 +26,7 @@ type planted struct {
 }
 
 // serial reports whether no other run of its schedule may be open with it.
-func (p *planted) serial() bool { return p.by.Schedule.Overlap.Serial() && !p.beside }
+func (p *planted) serial() bool { return p.by.Schedule.Serial() && !p.beside }
 
 // calendar is everything that is known of one schedule.
 type calendar struct {

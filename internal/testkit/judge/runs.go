@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
@@ -47,7 +48,7 @@ func (c *checker) oneByOne(held []unfinished) {
 // beyond its lease is held back by nothing.
 func (c *checker) waitsForReplaced(runs []*planted) {
 	for i, p := range runs {
-		if p.by.Schedule.Overlap != row.OverlapReplace || c.tasks[p.ID] == nil {
+		if p.by.Schedule.Overlap != delaytask.OverlapReplace || c.tasks[p.ID] == nil {
 			continue
 		}
 		for _, start := range c.tasks[p.ID].runs {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -18,7 +19,7 @@ func (t *tester) fullSchedule(id int64, name string) row.Schedule {
 		Hash:    [32]byte{0, 1, 0xff, '\'', 31: 0x80},
 		Grammar: 2, Spec: "30 2 * * *\n!2027-12-24", Tag: "report.build", Body: []byte("Zoë \x00 🚀"),
 		Headers: []byte(`{"user": "Zoë 🚀"}`), MaxAttempts: 3, TTR: 1500 * time.Millisecond, Priority: -100,
-		Overlap: row.OverlapAllow, Missed: row.MissedAll, MaxOpen: 4, StartWithin: 5 * time.Millisecond,
+		Overlap: delaytask.OverlapAllow, Missed: delaytask.MissedAll, MaxOpen: 4, StartWithin: 5 * time.Millisecond,
 		Jitter: 6 * time.Second, PauseAfter: 7, MaxRuns: 8, KeepRuns: 9, RetryPastNext: true,
 		State: row.ScheduleRetiredPaused, Reason: "because é", ZoneData: "2026b", Next: t.start + 2, Look: t.start + 3,
 		Last: t.start + 4, RunID: 10, Runs: 11, MissedTicks: 12, Failures: 13, Success: t.start + 5,
@@ -39,6 +40,7 @@ func everyScheduleColumnComesBack(t *tester) {
 	longer.TTR, longer.StartWithin, longer.Jitter = full.TTR+rest, full.StartWithin+rest, full.Jitter+rest
 	longest := time.Duration(math.MaxInt64).Truncate(time.Millisecond)
 	largest := row.Schedule{
+		Overlap: delaytask.OverlapSkip, Missed: delaytask.MissedOnce,
 		ID: math.MaxInt64, Name: strings.Repeat("🚀", 128), Owner: strings.Repeat("o", 128),
 		Parent: strings.Repeat("p", 128), Revision: row.MaxTime,
 		Grammar: math.MaxInt32, Spec: strings.Repeat("s", 60_000), Tag: strings.Repeat("t", 128),

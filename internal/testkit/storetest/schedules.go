@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -173,7 +174,8 @@ var scheduleTests = []test{
 
 // plainSchedule is a schedule with the values of an empty one.
 func plainSchedule(id int64, name string) row.Schedule {
-	return row.Schedule{ID: id, Name: name, Spec: "@daily", Tag: "a"}
+	return row.Schedule{ID: id, Name: name, Spec: "@daily", Tag: "a",
+		Overlap: delaytask.OverlapSkip, Missed: delaytask.MissedOnce}
 }
 
 // tick returns an open run of the n-th tick.
