@@ -153,7 +153,7 @@ func (f *faces) toSee() *strings.Replacer {
 	servertest.OK(f.t, err)
 	s, err := f.tasks.SaveSchedule(ctx, "looked-at", delaytask.Cron("@yearly", ""), readTag, body)
 	servertest.OK(f.t, err)
-	servertest.OK(f.t, f.tasks.PauseSchedule(ctx, s.Name, "moves, password="+secret))
+	servertest.OK(f.t, f.tasks.PauseSchedule(ctx, s.Name, delaytask.Reason("moves, password="+secret)))
 	f.ok("pause", readTag)
 	f.ok("retry", "--tag", readTag, "--yes", "--error", "cannot fly: password="+secret)
 	idle := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
