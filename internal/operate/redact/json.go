@@ -56,7 +56,7 @@ func wholeString(text string, i int) int {
 						return -1
 					}
 				}
-			} else if strings.IndexByte(escaped, text[i]) < 0 {
+			} else if escapes[text[i]] == 0 {
 				return -1
 			}
 		case c < ' ':
@@ -66,10 +66,10 @@ func wholeString(text string, i int) int {
 	return i
 }
 
-const (
-	escaped  = `"\/bfnrt`
-	escapeOf = "\"\\/\b\f\n\r\t"
-)
+// escapes are what stands behind a backslash, and what it stands for.
+var escapes = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
 
 // literal returns where the word of JSON at i ends, and -1 for another.
 func literal(text string, i int) int {
@@ -152,13 +152,10 @@ func (m *masker) inString(all []part, text string, from, to, depth int) []part {
 	raw := text[from:to]
 	known := len(all)
 	all = m.parts(all, m.decoded(raw), depth+1)
-	place := func(target int) int { return target }
-	if len(all) > known && strings.IndexByte(raw, '\\') >= 0 {
-		place = placesIn(raw)
-	}
+	at := places{raw: raw, slash: strings.IndexByte(raw, '\\')}
 	for i := known; i < len(all); i++ {
 		p := &all[i]
-		p.from, p.to = from+place(p.from), from+place(p.to)
+		p.from, p.to = from+at.of(p.from), from+at.of(p.to)
 		if p.quotes > 0 {
 			p.quotes++
 		}
@@ -166,27 +163,27 @@ func (m *masker) inString(all []part, text string, from, to, depth int) []part {
 	return all
 }
 
-// placesIn returns a function that tells where in a string with escapes a byte of its text is. It is asked in order.
-func placesIn(raw string) func(target int) int {
-	at, seen := 0, 0 // so many bytes of raw are so many of the text
-	slash := strings.IndexByte(raw, '\\')
-	return func(target int) int {
-		for seen+slash-at < target && slash < len(raw) {
-			seen += slash - at
-			size, r := unit(raw[slash:])
-			if at = slash + size; r < 0 {
-				seen += size
-			} else {
-				seen += utf8.RuneLen(r)
-			}
-			if slash = strings.IndexByte(raw[at:], '\\'); slash < 0 {
-				slash = len(raw)
-			} else {
-				slash += at
-			}
+// places tells where in a string with escapes a byte of its text is. It is asked in order.
+type places struct {
+	raw      string
+	at, seen int // so many bytes of raw are so many of the text
+	slash    int // the next escape; below zero: there is none
+}
+
+func (p *places) of(target int) int {
+	for p.slash >= 0 && p.seen+p.slash-p.at < target {
+		p.seen += p.slash - p.at
+		size, r := unit(p.raw[p.slash:])
+		if p.at = p.slash + size; r < 0 {
+			p.seen += size
+		} else {
+			p.seen += utf8.RuneLen(r)
 		}
-		return at + target - seen
+		if p.slash = strings.IndexByte(p.raw[p.at:], '\\'); p.slash >= 0 {
+			p.slash += p.at
+		}
 	}
+	return p.at + target - p.seen
 }
 
 // decoded is the text of a string without its quotation marks.
@@ -220,8 +217,8 @@ func unit(raw string) (size int, r rune) {
 		return 1, -1
 	}
 	if raw[1] != 'u' {
-		if at := strings.IndexByte(escaped, raw[1]); at >= 0 {
-			return 2, rune(escapeOf[at])
+		if c := escapes[raw[1]]; c != 0 {
+			return 2, rune(c)
 		}
 		return 1, -1
 	}

@@ -8,12 +8,15 @@ const (
 	nameByte                   // of a name
 	endsName                   // may follow a name that has a value
 	endsWord                   // is in no URL and in no DSN
+	colon                      // a word of a URL or a DSN has one before a password
+	endsUser                   // and one of these behind it
 	endsValue                  // ends a value without quotation marks
 	closes                     // ends such a value, if the value ends behind it
 	begins                     // may begin a token that is known by its shape
 	jsonMark                   // white space and marks of JSON
 	jsonDigit
 	hexDigit
+	smallByte // a digit or a small letter
 )
 
 // kinds are the kinds of all bytes.
@@ -31,6 +34,8 @@ var kinds = func() (all [256]kind) {
 	for c := range ' ' + 1 {
 		all[c] |= endsWord
 	}
+	mark(colon, ":")
+	mark(endsUser, "@"+Cut[:1])
 	mark(endsValue, " \t\n\r,;&\"'`<")
 	mark(closes, ")]}>")
 	mark(begins, "bBe")
@@ -42,5 +47,6 @@ var kinds = func() (all [256]kind) {
 	mark(jsonMark, " \t\n\r,:{}[]")
 	mark(jsonDigit, digits+"-.")
 	mark(hexDigit, digits+"abcdefABCDEF")
+	mark(smallByte, digits+small)
 	return all
 }()

@@ -231,7 +231,11 @@ func words(all []byte, name string) []byte {
 	before := other
 	for at, size := 0, 0; at < len(name); at += size {
 		r := rune(name[at])
-		if size = 1; r >= utf8.RuneSelf {
+		if size = 1; kinds[name[at]]&smallByte != 0 {
+			all, before = append(all, name[at]), small
+			continue
+		}
+		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(name[at:])
 		}
 		kind := kindOf(r)
@@ -280,8 +284,6 @@ const (
 
 func kindOf(r rune) letter {
 	switch {
-	case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-		return small
 	case r >= 'A' && r <= 'Z':
 		return capital
 	case r < utf8.RuneSelf:

@@ -133,7 +133,7 @@ type part struct {
 // masker reads one text.
 type masker struct {
 	redactor *Redactor
-	found    [4][]part       // by the passes over a text that is not JSON
+	found    []part          // by one pass over a text that is not JSON
 	room     strings.Builder // for strings without their escapes
 	read     int             // bytes that were read ahead, which tests count
 }
@@ -158,21 +158,19 @@ func apply(text string, parts []part) string {
 	}
 	size := len(text)
 	for _, p := range parts {
-		size += p.from - p.to + len(Mask) + 2<<p.quotes
+		size += p.from - p.to + len(maskIn[p.quotes])
 	}
 	var b strings.Builder
 	b.Grow(size)
 	last := 0
 	for _, p := range parts {
 		b.WriteString(text[last:p.from])
-		b.WriteString(markOf[p.quotes])
-		b.WriteString(Mask)
-		b.WriteString(markOf[p.quotes])
+		b.WriteString(maskIn[p.quotes])
 		last = p.to
 	}
 	b.WriteString(text[last:])
 	return b.String()
 }
 
-// markOf is the quotation mark of a string of JSON, by how deep it is in strings of JSON.
-var markOf = [deepest + 1]string{"", `"`, `\"`, `\\\"`}
+// maskIn is the mask with quotation marks, by how deep it is in strings of JSON.
+var maskIn = [deepest + 1]string{Mask, `"` + Mask + `"`, `\"` + Mask + `\"`, `\\\"` + Mask + `\\\"`}

@@ -6,34 +6,26 @@ import (
 )
 
 // userinfo finds passwords in URLs and DSNs: scheme://user:x@host, user:x@tcp(host:port), user:x@/name.
-func (m *masker) userinfo(found []part, text string) []part {
-	at, cut := -1, -1 // the next ones
-	for i := 0; ; {
-		at, cut = next(text, i, at, "@"), next(text, i, cut, Cut)
-		start := min(at, cut)
-		if start == len(text) {
-			return found
-		}
-		for start > i && kinds[text[start-1]]&endsWord == 0 {
-			start--
-		}
-		for i = min(at, cut) + 1; i < len(text) && kinds[text[i]]&endsWord == 0; {
+func userinfo(found []part, text string) []part {
+	for i := 0; i < len(text); i++ {
+		start, marks := i, kind(0)
+		for i < len(text) && kinds[text[i]]&endsWord == 0 {
+			marks |= kinds[text[i]]
 			i++
 		}
-		m.read += i - start
-		word := text[start:i]
-		if strings.IndexByte(word, ':') < 0 {
+		if marks&colon == 0 || marks&endsUser == 0 {
 			continue
 		}
+		word := text[start:i]
 		known := len(found)
 		if strings.Contains(word, "://") {
 			found = inURLs(found, word)
 		} else {
 			found = inDSN(found, word)
 		}
-		if cut < i && len(found) == known {
-			if colon, end := cutPassword(word); colon < end {
-				found = added(found, part{colon, end, 0})
+		if len(found) == known {
+			if from, to := cutPassword(word); from < to {
+				found = added(found, part{from, to, 0})
 			}
 		}
 		for n := known; n < len(found); n++ {
@@ -41,17 +33,7 @@ func (m *masker) userinfo(found []part, text string) []part {
 			found[n].to += start
 		}
 	}
-}
-
-// next returns where the next mark at i or behind it is. It looks for it where the one before is passed.
-func next(text string, i, before int, mark string) int {
-	if before >= i {
-		return before
-	}
-	if at := strings.Index(text[i:], mark); at >= 0 {
-		return i + at
-	}
-	return len(text)
+	return found
 }
 
 // cutPassword returns where in a word the beginning of a password may be of which the end was cut.

@@ -8,37 +8,46 @@ import (
 // inText adds the parts of a text that is not JSON. Each of its passes reads the text once, and finds parts in their
 // order.
 func (m *masker) inText(all []part, text string) []part {
-	m.found[0] = privateKeys(m.found[0][:0], text)
-	m.found[1] = m.assigned(m.found[1][:0], text)
-	m.found[2] = m.userinfo(m.found[2][:0], text)
-	m.found[3] = m.shaped(m.found[3][:0], text)
-	return united(all, text, m.found)
+	known := len(all)
+	all = m.assigned(all, text)
+	all = m.merged(all, known, privateKeys(m.found[:0], text))
+	all = m.merged(all, known, userinfo(m.found[:0], text))
+	all = m.merged(all, known, m.shaped(m.found[:0], text))
+	return united(all, text, known)
 }
 
-// united adds what the passes have found, in its order. It unites what overlaps, and leaves out what is masked.
-func united(all []part, text string, found [4][]part) []part {
-	known := len(all)
-	all = slices.Grow(all, len(found[0])+len(found[1])+len(found[2])+len(found[3]))
-	for {
-		next := -1
-		for i := range found {
-			if len(found[i]) > 0 && (next < 0 || found[i][0].from < found[next][0].from) {
-				next = i
-			}
-		}
-		if next < 0 {
-			break
-		}
-		p := found[next][0]
-		found[next] = found[next][1:]
-		if n := len(all); n > known && p.from < all[n-1].to {
-			all[n-1].to = max(all[n-1].to, p.to)
+// merged puts what another pass has found among the parts from known on.
+func (m *masker) merged(all []part, known int, more []part) []part {
+	m.found = more
+	i := len(all)
+	for _, p := range more {
+		all = added(all, p)
+	}
+	for to := len(all) - 1; len(more) > 0; to-- {
+		last := more[len(more)-1]
+		if i > known && all[i-1].from > last.from {
+			i--
+			all[to] = all[i]
 		} else {
-			all = append(all, p)
+			all[to] = last
+			more = more[:len(more)-1]
 		}
 	}
-	kept := slices.DeleteFunc(all[known:], func(p part) bool { return isShown(text[p.from:p.to]) })
-	return all[:known+len(kept)]
+	return all
+}
+
+// united unites the parts from known on that overlap, and leaves out what is masked.
+func united(all []part, text string, known int) []part {
+	kept := all[:known]
+	for _, p := range all[known:] {
+		if n := len(kept); n > known && p.from < kept[n-1].to {
+			kept[n-1].to = max(kept[n-1].to, p.to)
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	rest := slices.DeleteFunc(kept[known:], func(p part) bool { return isShown(text[p.from:p.to]) })
+	return kept[:known+len(rest)]
 }
 
 // isShown tells the mask, and what stands in descriptions for a secret: user:password@tcp(host:3306)/name.
@@ -266,7 +275,7 @@ func (m *masker) element(text string, value int) (from, to int) {
 }
 
 // quotations are where values end that are quoted in one another: "a \"b\" c".
-type quotations [256]struct{ slashes, end int } // by the mark
+type quotations [8]struct{ slashes, end int } // by the last bits of the mark, in which the three differ
 
 // quotedOnce is quoted for values within values. It reads what one value has read no second time for another, and
 // instead may return the end of the value around it, which is masked all the same.
@@ -274,7 +283,7 @@ func (m *masker) quotedOnce(q *quotations, text string, from int, mark byte, own
 	if own == 0 { // the mark before from has ended any value like this
 		return m.quoted(text, from, mark, own)
 	}
-	around := &q[mark]
+	around := &q[mark%8]
 	if from <= around.end {
 		if own >= around.slashes {
 			return around.end
