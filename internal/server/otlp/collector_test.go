@@ -75,6 +75,9 @@ func exporter(t *testing.T, env variables) (*Exporter, *counts) {
 	for name, value := range env {
 		all[name] = value
 	}
+	for name, value := range all {
+		t.Setenv(name, value) // which the SDK reads
+	}
 	s, err := FromEnv(all.get)
 	servertest.OK(t, err)
 	c := &counts{spans: map[string]int{}}

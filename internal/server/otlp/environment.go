@@ -3,13 +3,10 @@ package otlp
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,9 +29,8 @@ func (e environment) exporter(setting string) (name, value string) {
 	return name, e.get(name)
 }
 
-// endpoint is where spans are posted to: the variable for traces contains it, the one for all signals its prefix. A
-// user in it becomes a header, so that a printed URL never contains the password.
-func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
+// endpoint is where spans are posted to: the variable for traces contains it, the one for all signals its prefix.
+func (e environment) endpoint(errs *[]error) *url.URL {
 	name, value := e.exporter("ENDPOINT")
 	if value == "" {
 		value = defaultEndpoint
@@ -46,52 +42,18 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 			"OTLP over HTTP has port 4318 by default", name))
 		return nil
 	}
+	if u.User != nil || u.RawQuery != "" {
+		*errs = append(*errs, fmt.Errorf("%s holds a user or a query, which the exporter does not send; headers go "+
+			"into %s", name, e.name("HEADERS")))
+		return nil
+	}
 	if u.Path == "" {
 		u.Path = "/" // a path that is joined to none does not begin with one
 	}
 	if !strings.Contains(name, "_TRACES_") {
 		u = u.JoinPath("v1", "traces")
 	}
-	if user := u.User; user != nil {
-		password, _ := user.Password()
-		if header.Get("Authorization") == "" {
-			header.Set("Authorization", "Basic "+
-				base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
-		}
-		u.User = nil
-	}
 	return u
-}
-
-// header reads name=value pairs between commas, the values percent-encoded. Errors name a pair by its position alone:
-// values are secrets, and in a malformed pair any part may be the value.
-func (e environment) header(errs *[]error) http.Header {
-	header := http.Header{}
-	name, value := e.exporter("HEADERS")
-	for i, pair := range strings.Split(value, ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		key, text, paired := strings.Cut(pair, "=")
-		text, err := url.PathUnescape(strings.TrimSpace(text))
-		if key = strings.TrimSpace(key); !paired || err != nil || !isToken(key) || !isPrintable(text) {
-			*errs = append(*errs, fmt.Errorf("%s: pair %d is not name=value, with a percent-encoded value", name, i+1))
-			continue
-		}
-		header.Set(key, text)
-	}
-	return header
-}
-
-func isToken(name string) bool {
-	const marks = "!#$%&'*+-.^_`|~"
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune(marks, r)
-	})
-}
-
-func isPrintable(value string) bool {
-	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // number reads a positive one.
@@ -108,39 +70,10 @@ func (e environment) number(name string, otherwise int, errs *[]error) int {
 	return n
 }
 
-func (e environment) compressed(errs *[]error) bool {
-	name, value := e.exporter("COMPRESSION")
-	if value != "" && value != "gzip" && value != "none" {
-		*errs = append(*errs, fmt.Errorf("%s is %.80q: it must be gzip or none", name, value))
-	}
-	return value == "gzip"
-}
-
 func (e environment) checkProtocol(errs *[]error) {
 	if name, value := e.exporter("PROTOCOL"); value != "" && value != "http/protobuf" {
 		*errs = append(*errs, fmt.Errorf("%s is %.80q: spans are sent by http/protobuf alone; set it to that, "+
-			"and the endpoint to the "+
-			"port where the collector takes OTLP over HTTP, 4318 by default", name, value))
-	}
-}
-
-// samplers are those that the SDK knows. It would replace another one by its default.
-var samplers = []string{
-	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
-	"parentbased_traceidratio",
-}
-
-func (e environment) checkSampler(errs *[]error) {
-	sampler, share := strings.ToLower(e.get("OTEL_TRACES_SAMPLER")), e.get("OTEL_TRACES_SAMPLER_ARG")
-	if sampler != "" && !slices.Contains(samplers, sampler) {
-		*errs = append(*errs, fmt.Errorf("OTEL_TRACES_SAMPLER is %.80q: it must be one of %s", sampler,
-			strings.Join(samplers, ", ")))
-	}
-	if !strings.HasSuffix(sampler, "traceidratio") || share == "" {
-		return
-	}
-	if n, err := strconv.ParseFloat(share, 64); err != nil || !(n >= 0 && n <= 1) {
-		*errs = append(*errs, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %.80q: it must be a share from 0 to 1", share))
+			"and the endpoint to the port where the collector takes OTLP over HTTP, 4318 by default", name, value))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -54,18 +55,48 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES must be name=value pairs between commas: %w", err)
 	}
-	otel.SetLogger(logr.Discard()) // it gets malformed values of variables, which may be secret
 	e := &Exporter{
 		courier: newCourier(c.Settings), ledger: newLedger(c.Settings, c.Count, c.Log), mask: c.Mask,
 		ended: make(chan struct{}),
 	}
-	if e.exporter, err = otlptracehttp.New(ctx, e.courier.options(c.Service+"/"+c.Version)...); err != nil {
+	complaints := collected()
+	// The headers are the collector's alone.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	e.exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.Settings.to.String()),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: e.courier, CheckRedirect: stay}),
+		otlptracehttp.WithTLSClientConfig(nil)) // the courier has it
+	if err != nil {
 		return nil, err
 	}
 	queue := sdktrace.NewBatchSpanProcessor(settling{e}, sdktrace.WithMaxQueueSize(c.Settings.queue))
 	e.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(what),
 		sdktrace.WithSpanProcessor(admitting{queue, e.ledger}))
+	if said := complaints(); said != "" {
+		e.Close(ctx)
+		return nil, fmt.Errorf("the variables of OpenTelemetry have values that cannot be used: %s", said)
+	}
 	return e, nil
+}
+
+// collected has the SDK tell what it cannot use of the environment. The returned function ends that, and returns what
+// was told. Of the SDK's logger it is the messages alone: their arguments are values of variables, which may be secret.
+func collected() (end func() string) {
+	var said strings.Builder
+	message := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.MessageKey {
+			return a
+		}
+		return slog.Attr{}
+	}
+	otel.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(&said, &slog.HandlerOptions{
+		Level: slog.LevelError, ReplaceAttr: message,
+	})))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { fmt.Fprintln(&said, err) }))
+	return func() string {
+		otel.SetLogger(logr.Discard())
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
+		return strings.Join(strings.Fields(said.String()), " ")
+	}
 }
 
 // Provider makes the spans.
@@ -79,6 +110,6 @@ func (e *Exporter) Close(ctx context.Context) {
 	_ = e.provider.Shutdown(ctx) // the ledger reports what could not be sent
 	_ = e.exporter.Shutdown(ctx) // so that what is still being sent ends now
 	<-e.ended
-	e.courier.close()
+	(&http.Client{Transport: e.courier.transport}).CloseIdleConnections()
 	e.ledger.logLost(errors.New("this process ends"))
 }

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -25,8 +26,9 @@ func TestSpansReachTheCollector(t *testing.T) {
 		t.Run(compression, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, c := exporter(t, variables{
-					"OTEL_EXPORTER_OTLP_ENDPOINT": "http://me:password@collector:4318/base",
-					"OTEL_EXPORTER_OTLP_HEADERS":  "api-key=secret", "OTEL_EXPORTER_OTLP_COMPRESSION": compression,
+					"OTEL_EXPORTER_OTLP_ENDPOINT":    "http://collector:4318/base",
+					"OTEL_EXPORTER_OTLP_HEADERS":     "api-key=a%2Cb%3D, X-Tenant = seven",
+					"OTEL_EXPORTER_OTLP_COMPRESSION": compression,
 				})
 				var got *tracepb.TracesData
 				var header http.Header
@@ -51,8 +53,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 					t.Errorf("the resource is %v", attributes)
 				}
 				for name, want := range map[string]string{
-					"Content-Type": "application/x-protobuf", "Api-Key": "secret",
-					"Authorization": "Basic bWU6cGFzc3dvcmQ=", "User-Agent": "delaytask/v1",
+					"Content-Type": "application/x-protobuf", "Api-Key": "a,b=", "X-Tenant": "seven",
 				} {
 					if header.Get(name) != want {
 						t.Errorf("%s is %q", name, header.Get(name))
@@ -148,7 +149,7 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, c := exporter(t, variables{
 					"OTEL_EXPORTER_OTLP_TIMEOUT":         "1500",
-					"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector/canary?canary",
+					"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector/canary",
 				})
 				tried := 0
 				e.courier.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -176,12 +177,13 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 		return func(*http.Request) (*http.Response, error) { return answered(status, headers...), nil }
 	}
 	for _, status := range []int{429, 502, 503, 504} {
-		f(http.StatusText(status), answer(status), Sent, 1, time.Second, 3*time.Second, "")
+		f(http.StatusText(status), answer(status), Sent, 1, 2*time.Second, 8*time.Second, "")
 	}
 	f("seconds", answer(429, "Retry-After", "7"), Sent, 1, 7*time.Second, 7*time.Second, "")
 	date := time.Date(2000, 1, 1, 0, 0, 9, 0, time.UTC) // where the time of a bubble begins at 0
 	f("a date", answer(503, "Retry-After", date.Format(http.TimeFormat)), Sent, 1, 9*time.Second, 9*time.Second, "")
-	f("later than there is time", answer(503, "Retry-After", "31"), Failed, 1, 0, 0, "answers 503")
+	f("later than there is time", answer(503, "Retry-After", "31"), Failed, 1, 30*time.Second, 30*time.Second,
+		"answers 503")
 	f("for ever", answer(503), Failed, 99, 30*time.Second, 30*time.Second, "answers 503")
 	f("another failure", answer(400), Failed, 1, 0, 0, "answers 400")
 	f("a redirect", answer(307, "Location", "http://elsewhere"), Failed, 1, 0, 0, "answers 307")
@@ -190,13 +192,26 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 	f("no answer in time", hang, Failed, 1, 1500*time.Millisecond, 1500*time.Millisecond, "deadline exceeded")
 }
 
-func TestAWrongResourceIsRefused(t *testing.T) {
-	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "nothing")
-	to, err := FromEnv(variables{"OTEL_TRACES_EXPORTER": "otlp"}.get)
-	servertest.OK(t, err)
-	_, err = New(t.Context(), Config{Settings: to, Service: "delaytask"})
-	if err == nil || !strings.Contains(err.Error(), "OTEL_RESOURCE_ATTRIBUTES") {
-		t.Errorf("got %v", err)
+func TestWhatTheSDKCannotUseIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ value, want string }{
+		"OTEL_RESOURCE_ATTRIBUTES":          {"nothing", "OTEL_RESOURCE_ATTRIBUTES"},
+		"OTEL_EXPORTER_OTLP_HEADERS":        {"a=b,canary", "parse headers"},
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS": {"a b=canary", "parse headers"},
+		"OTEL_TRACES_SAMPLER":               {"jaeger_remote", "unsupported sampler: jaeger_remote"},
+		"OTEL_TRACES_SAMPLER_ARG":           {"1.5", "greater than 1.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+			t.Setenv(name, c.value)
+			to, err := FromEnv(variables{"OTEL_TRACES_EXPORTER": "otlp"}.get)
+			servertest.OK(t, err)
+			_, err = New(t.Context(), Config{
+				Settings: to, Service: "delaytask", Log: slog.New(slog.DiscardHandler),
+			})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -20,15 +18,13 @@ const (
 	defaultTimeout  = 10 * time.Second
 )
 
-// Settings say where and how spans are sent. The zero value sends none. Headers and the path of the collector may be
-// secret, and are never printed.
+// Settings say where spans are sent. The zero value sends none. The path of the collector may be secret, and is never
+// printed. The SDK itself reads headers, compression, sampler, batches and resource from the environment.
 type Settings struct {
-	to      *url.URL // nil: nowhere
-	header  http.Header
+	to      *url.URL      // nil: nowhere
 	timeout time.Duration // of one request
-	gzip    bool
-	tls     *tls.Config // nil: the system's roots
-	queue   int         // spans that wait to be sent
+	tls     *tls.Config   // nil: the system's roots
+	queue   int           // spans that wait to be sent
 }
 
 // FromEnv reads the variables. Spans are sent where an endpoint is set, or OTEL_TRACES_EXPORTER asks for it. It returns
@@ -52,14 +48,11 @@ func FromEnv(getenv func(string) string) (Settings, error) {
 	}
 	var s Settings
 	var errs []error
-	s.header = e.header(&errs)
-	s.to = e.endpoint(s.header, &errs)
+	s.to = e.endpoint(&errs)
 	s.timeout = time.Duration(e.number(e.name("TIMEOUT"), int(defaultTimeout.Milliseconds()), &errs)) * time.Millisecond
 	s.queue = e.number("OTEL_BSP_MAX_QUEUE_SIZE", trace.DefaultMaxQueueSize, &errs)
-	s.gzip = e.compressed(&errs)
 	s.tls = e.certificates(&errs)
 	e.checkProtocol(&errs)
-	e.checkSampler(&errs)
 	if err := errors.Join(errs...); err != nil {
 		return Settings{}, err
 	}
@@ -73,9 +66,3 @@ func (s Settings) Host() string {
 	}
 	return s.to.Host
 }
-
-// String keeps secrets out of what is printed.
-func (s Settings) String() string { return "spans to " + s.Host() }
-
-// LogValue keeps secrets out of logs.
-func (s Settings) LogValue() slog.Value { return slog.StringValue(s.String()) }

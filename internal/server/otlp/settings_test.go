@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,7 @@ func TestSpansAreSentWhereTheEnvironmentSays(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
 	f("http://c:4318/v1/traces", variables{all: "http://c:4318"})
 	f("http://c:4318/v1/traces", variables{all: " http://c:4318/ "})
-	f("https://c/otlp/v1/traces?k=v", variables{all: "https://c/otlp?k=v"})
+	f("https://c/otlp/v1/traces", variables{all: "https://c/otlp"})
 	f("http://d/", variables{own: "http://d"})
 	f("http://d/spans", variables{own: "http://d/spans", all: "http://c:4318"})
 	f("http://localhost:4318/v1/traces", variables{"OTEL_TRACES_EXPORTER": "otlp"})
@@ -51,31 +50,12 @@ func TestSpansAreSentWhereTheEnvironmentSays(t *testing.T) {
 func TestHowSpansAreSent(t *testing.T) {
 	t.Parallel()
 	s, err := FromEnv(variables{
-		"OTEL_EXPORTER_OTLP_ENDPOINT":           "https://me:pass%20word@c:1",
-		"OTEL_EXPORTER_OTLP_HEADERS":            "left=out",
-		"OTEL_EXPORTER_OTLP_TRACES_HEADERS":     "api-key=a%2Cb%3D, X-Tenant = seven ,",
-		"OTEL_EXPORTER_OTLP_TIMEOUT":            "1500",
-		"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip",
-		"OTEL_EXPORTER_OTLP_PROTOCOL":           "http/protobuf",
-		"OTEL_BSP_MAX_QUEUE_SIZE":               "7",
-		"OTEL_TRACES_SAMPLER":                   "parentbased_traceidratio",
-		"OTEL_TRACES_SAMPLER_ARG":               "0.25",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "https://c:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+		"OTEL_EXPORTER_OTLP_TIMEOUT": "1500", "OTEL_BSP_MAX_QUEUE_SIZE": "7",
 	}.get)
 	servertest.OK(t, err)
-	if s.timeout != 1500*time.Millisecond || !s.gzip || s.queue != 7 || s.Host() != "c:1" {
-		t.Errorf("got %v, %v, %d, %s", s.timeout, s.gzip, s.queue, s.Host())
-	}
-	for name, want := range map[string]string{
-		"Api-Key": "a,b=", "X-Tenant": "seven", "Left": "", "Authorization": "Basic bWU6cGFzcyB3b3Jk",
-	} {
-		if got := s.header.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
-	}
-	for _, printed := range []string{fmt.Sprint(s), fmt.Sprintf("%+v", s), s.LogValue().String(), s.to.String()} {
-		if strings.Contains(printed, "word") || strings.Contains(printed, "a,b") || strings.Contains(printed, "seven") {
-			t.Errorf("printed: %s", printed)
-		}
+	if s.timeout != 1500*time.Millisecond || s.queue != 7 || s.Host() != "c:1" {
+		t.Errorf("got %v, %d, %s", s.timeout, s.queue, s.Host())
 	}
 }
 
@@ -86,7 +66,7 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	servertest.OK(t, os.WriteFile(noPEM, nil, 0o600))
 	f := func(name, value, want string) {
 		t.Helper()
-		env := variables{endpoint: "http://c", "OTEL_TRACES_SAMPLER": "traceidratio"}
+		env := variables{endpoint: "http://c"}
 		env[name] = value
 		s, err := FromEnv(env.get)
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), want) ||
@@ -104,20 +84,13 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 		f(endpoint, wrong, "http://HOST:PORT")
 	}
 	f("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "canary", "http://HOST:PORT")
-	f("OTEL_EXPORTER_OTLP_HEADERS", "a=b,canary", "pair 2")
-	f("OTEL_EXPORTER_OTLP_HEADERS", "a=%zzcanary", "pair 1")
-	f("OTEL_EXPORTER_OTLP_HEADERS", "a=canary%0a", "pair 1")
-	f("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a b=canary", "pair 1")
-	f("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "=canary", "pair 1")
+	f(endpoint, "https://me:canary@c", "HEADERS")
+	f(endpoint, "https://c?key=canary", "HEADERS")
 	f("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "whole number")
 	f("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", "whole number")
 	f("OTEL_BSP_MAX_QUEUE_SIZE", "-1", "whole number")
-	f("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "gzip or none")
 	f("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "4318")
 	f("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "http/protobuf")
-	f("OTEL_TRACES_SAMPLER", "jaeger_remote", "parentbased_always_on")
-	f("OTEL_TRACES_SAMPLER_ARG", "1.5", "0 to 1")
-	f("OTEL_TRACES_SAMPLER_ARG", "half", "0 to 1")
 	f("OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/file", "no such file")
 	f("OTEL_EXPORTER_OTLP_CERTIFICATE", noPEM, "no certificate")
 	f("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", noPEM, "belong together")
