@@ -82,10 +82,6 @@ type Config struct {
 	// ms to 1 min. Default: 1 s.
 	LookAhead time.Duration
 
-	// HeapCap is how many tasks are armed in memory at most; over it those due last are dropped and found again in
-	// time. At least 1,000. Default: 250,000.
-	HeapCap int
-
 	// BodyLimit is the longest body in bytes, up to 1 GiB. Open and New refuse one that is not 64 KiB below the
 	// max_allowed_packet of a MySQL server. Default: 1 MiB.
 	BodyLimit int
@@ -175,7 +171,6 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 20)
 	c.LookAhead = cmp.Or(c.LookAhead, time.Second)
-	c.HeapCap = cmp.Or(c.HeapCap, 250_000)
 	c.BodyLimit = cmp.Or(c.BodyLimit, request.DefaultBodyLimit)
 	c.ErrorLimit = cmp.Or(c.ErrorLimit, 8<<10)
 	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
@@ -205,7 +200,6 @@ func (c *Config) check() error {
 		between("TTR", c.TTR, time.Second, day),
 		between("MaxAttempts", c.MaxAttempts, 1, 1_000_000),
 		between("LookAhead", c.LookAhead, 100*time.Millisecond, time.Minute),
-		between("HeapCap", c.HeapCap, 1000, 100_000_000),
 		between("BodyLimit", c.BodyLimit, 1, 1<<30),
 		between("ErrorLimit", c.ErrorLimit, 256, 16<<20),
 		between("Quarantine", c.Quarantine, 3, 1_000_000),
@@ -266,7 +260,7 @@ func (c *Config) engineConfig(store store.Store) engine.Config {
 		Backoff:     c.Backoff,
 		ErrorLimit:  c.ErrorLimit, Quarantine: c.Quarantine,
 		LookAhead: c.LookAhead, Window: 2 * c.LookAhead, ScanEvery: 5 * time.Second, Horizon: time.Hour,
-		HeapCap:  c.HeapCap,
+		HeapCap:  250_000,
 		NodeName: c.NodeName, Address: c.Address, Heartbeat: time.Second, StopGrace: max(c.StopGrace, 0),
 		Retention: find.Retention{
 			Completed: max(c.Retention.Completed, 0),

@@ -21,7 +21,6 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics scheduler.Metric
 		MaxAttempts: c.MaxAttempts,
 		Backoff:     processor.Exponential(c.Backoff.Base, c.Backoff.Cap, c.Backoff.Jitter),
 		LookAhead:   c.Lookahead.Every,
-		HeapCap:     c.HeapCap,
 		BodyLimit:   c.BodyLimit,
 		ErrorLimit:  c.ErrorLimit,
 		StopGrace:   orNone(c.StopGrace),

@@ -168,7 +168,6 @@ func TestInvalidConfigsAreRefused(t *testing.T) {
 		"a TTR below a second":         func(c *scheduler.Config) { c.TTR = time.Millisecond },
 		"negative max attempts":        func(c *scheduler.Config) { c.MaxAttempts = -1 },
 		"a look-ahead of a minute":     func(c *scheduler.Config) { c.LookAhead = time.Minute + 1 },
-		"a tiny heap":                  func(c *scheduler.Config) { c.HeapCap = 1 },
 		"a negative body limit":        func(c *scheduler.Config) { c.BodyLimit = -1 },
 		"no room for errors":           func(c *scheduler.Config) { c.ErrorLimit = 1 },
 		"a quarantine after one crash": func(c *scheduler.Config) { c.Quarantine = 1 },

@@ -25,7 +25,6 @@ type Config struct {
 	MaxAttempts int
 	Backoff     Backoff
 	Lookahead   Lookahead
-	HeapCap     int
 	BodyLimit   int // bytes
 	ErrorLimit  int // bytes
 	StopGrace   time.Duration
@@ -149,7 +148,6 @@ func Default() Config {
 		MaxAttempts: 20,
 		Backoff:     Backoff{Base: time.Second, Cap: time.Hour, Jitter: 0.2},
 		Lookahead:   Lookahead{Every: time.Second},
-		HeapCap:     250_000,
 		BodyLimit:   1 << 20,
 		ErrorLimit:  8 << 10,
 		StopGrace:   30 * time.Second,

@@ -115,8 +115,8 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		TTR:     2 * time.Second,
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second,
 			Jitter: 0.5},
-		Lookahead: Lookahead{Every: 2 * time.Second}, HeapCap: 2000, BodyLimit: 2,
-		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n"},
+		Lookahead: Lookahead{Every: 2 * time.Second}, BodyLimit: 2, ErrorLimit: 300,
+		StopGrace: 2 * time.Second, Node: Node{Name: "n"},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day, Audit: 4 * day},
 		SchedulesOwner: "shop", SchedulesRevision: time.Unix(1.7e9, 1000).UTC(),
 		Secret: "0123456789abcdef", Wake: Wake{Listen: "off"},
@@ -257,8 +257,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			t.Errorf("%s: got  %v\nwant %s", tt.name, err, tt.want)
 		}
 	}
-	_, err := Load(Source{Path: writeFile(t, "concurrency: 0\nttr: x\n"), Environ: []string{"DELAYTASK_HEAP_CAP=x"}})
-	for _, key := range []string{"concurrency", "ttr", "DELAYTASK_HEAP_CAP"} {
+	_, err := Load(Source{Path: writeFile(t, "concurrency: 0\nttr: x\n"), Environ: []string{"DELAYTASK_BODY_LIMIT=x"}})
+	for _, key := range []string{"concurrency", "ttr", "DELAYTASK_BODY_LIMIT"} {
 		if err == nil || !strings.Contains(err.Error(), key+": want") {
 			t.Errorf("%s is missing in: %v", key, err)
 		}
@@ -316,7 +316,7 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 	f("node.nam", "node.name")
 	f("lookahead.evry", "lookahead.every")
 	f("jitter", "backoff.jitter")
-	f("heapcap", "heap_cap")
+	f("bodylimit", "body_limit")
 	f("x", "")
 	f("", "")
 }

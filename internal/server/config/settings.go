@@ -50,7 +50,6 @@ var settings = []setting{
 	of("backoff.jitter", number(0, 1), func(c *Config) *float64 { return &c.Backoff.Jitter }),
 	of("lookahead.every", duration(100*time.Millisecond, time.Minute),
 		func(c *Config) *time.Duration { return &c.Lookahead.Every }),
-	of("heap_cap", integer(1000, 100_000_000), func(c *Config) *int { return &c.HeapCap }),
 	of("body_limit", integer(1, 1<<30), func(c *Config) *int { return &c.BodyLimit }),
 	of("error_limit", integer(256, 16<<20), func(c *Config) *int { return &c.ErrorLimit }),
 	of("stop_grace", duration(0, day), func(c *Config) *time.Duration { return &c.StopGrace }),
