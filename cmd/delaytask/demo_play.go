@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	judge "github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
@@ -21,59 +19,50 @@ import (
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other
 // programs do beside it. What it prints comes from the events of the service and from the rows.
 type play struct {
-	narrator
-	dsn, prefix string
-	db          *sql.DB // for plain SQL
-	operator    *scheduler.Scheduler
+	*app
+	dsn      string
+	operator *scheduler.Scheduler
 
 	service *child.Process[event] // nil: none runs
 	events  chan event
 	ended   chan error // what each process ended with
 
-	ids       map[string]int64 // by the scene's name
-	starts    []event
-	successes int  // attempts that have succeeded
-	refused   bool // the duplicate was
+	ids       map[string][]int64 // of the tasks of a scene, by its name
+	starts    map[string][]event
+	successes int // attempts that have succeeded
 }
 
-// perform returns what the rows say at the end, and leaves nothing behind.
-func (a *app) perform(ctx context.Context, dsn, prefix string) (summary *demoSummary, err error) {
-	p := &play{narrator: narrator{app: a}, dsn: dsn, prefix: prefix, ids: map[string]int64{},
+// perform plays, and prints what the rows say in the end.
+func (a *app) perform(ctx context.Context, dsn string) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, errDemoSlow)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the demo did not end as it should: %w", err)
+		}
+	}()
+	p := &play{app: a, dsn: dsn, ids: map[string][]int64{}, starts: map[string][]event{},
 		// More than there are, so that a process that stops never waits for a reader.
 		events: make(chan event, 1000), ended: make(chan error, 2)}
 	p.operator, err = scheduler.Open(ctx, dsn,
 		scheduler.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, p.operator.Stop(context.WithoutCancel(ctx))) }()
-	pool, kind, err := sqlstore.Connect(ctx, dsn)
-	if err != nil {
-		return nil, err
-	}
-	defer pool.Close()
-	p.db = pool.DB
-	note := "nothing but this program is needed."
-	if !kind.Embedded() { // else its clock is that of this machine
-		note = "the demo's tasks are deleted at the end."
-		if p.clock, err = judge.ReadClock(ctx, p.db); err != nil {
-			return nil, err
-		}
-	}
 	p.say(words(plain,
 		"A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond."))
-	p.say(words(plain, "The table is in %s: %s", config.MaskDSN(dsn), note))
-	defer func() { err = errors.Join(err, p.delete(context.WithoutCancel(ctx))) }()
+	p.say(words(plain, "The table is in %s: nothing but this program is needed.", dsn))
 	if err := errors.Join(p.run(ctx), p.stop()); err != nil {
-		return nil, cmp.Or(context.Cause(ctx), err)
+		return cmp.Or(context.Cause(ctx), err)
 	}
-	return p.summary(ctx)
+	return p.conclude(ctx)
 }
 
 func (p *play) run(ctx context.Context) error {
 	err := p.start(ctx, true)
 	if err == nil {
-		err = p.follow(ctx, nil, func(e event) bool { return e.Kind == eventReady })
+		err = p.follow(ctx, func(e event) bool { return e.Kind == eventReady })
 	}
 	if err == nil {
 		err = p.operate(ctx)
@@ -85,23 +74,20 @@ func (p *play) run(ctx context.Context) error {
 		time.Now().Format("UTC-07:00"))
 	p.say()
 	p.say(words(bold, clocks+runsAfter, "DUE", "STARTED", "LATE", "TAG", "TASK"))
-	err = p.follow(ctx, nil, func(e event) bool { return e.Kind == eventStarted && sceneOf(e.Name).killed })
-	if err == nil {
-		err = p.follow(ctx, time.After(killAfter), func(event) bool { return false })
-	}
+	err = p.follow(ctx, func(e event) bool { return e.Kind == eventStarted && sceneOf(e.Name).killed })
 	if err == nil {
 		err = p.crash(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return p.follow(ctx, nil, func(event) bool { return p.successes == successes })
+	return p.follow(ctx, func(event) bool { return p.successes == successes })
 }
 
 // start starts the service, which saves the tasks or only runs them.
 func (p *play) start(ctx context.Context, save bool) error {
 	// When the demo is interrupted, the service stops in order as its input is closed.
-	service, err := child.Start[event](context.WithoutCancel(ctx), order{p.dsn, p.prefix, save}, "demo", "worker")
+	service, err := child.Start[event](context.WithoutCancel(ctx), order{p.dsn, save}, "demo", "worker")
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
@@ -145,16 +131,14 @@ func (p *play) crash(ctx context.Context) error {
 	return p.start(ctx, false)
 }
 
-// follow tells of the events until one is the last, or until the alarm. A service that ends by itself is a failure.
-func (p *play) follow(ctx context.Context, alarm <-chan time.Time, last func(event) bool) error {
+// follow tells of the events until one is the last. A service that ends by itself is a failure.
+func (p *play) follow(ctx context.Context, last func(event) bool) error {
 	for {
 		select {
 		case e := <-p.events:
 			if p.take(e); last(e) {
 				return nil
 			}
-		case <-alarm:
-			return nil
 		case err := <-p.ended:
 			p.service = nil
 			return errors.Join(errors.New("the service ended by itself"), err)
@@ -165,57 +149,23 @@ func (p *play) follow(ctx context.Context, alarm <-chan time.Time, last func(eve
 }
 
 func (p *play) take(e event) {
+	if e.ID != 0 && !slices.Contains(p.ids[e.Name], e.ID) {
+		p.ids[e.Name] = append(p.ids[e.Name], e.ID)
+	}
 	switch s := sceneOf(e.Name); {
 	case e.Kind == eventSaved && s.every != 0:
-		p.ids[e.Name] = e.ID
 		p.done("saved", plain, s, "a schedule: every %s, %d times", span(s.every), len(s.notes))
 	case e.Kind == eventSaved:
-		p.ids[e.Name] = e.ID
 		p.done("saved", plain, s, "due in %s", span(s.Delay))
 	case e.Kind == eventStarted:
-		p.starts = append(p.starts, e)
-		p.started(e, len(p.startsOf(s)))
+		p.starts[e.Name] = append(p.starts[e.Name], e)
+		p.started(e, len(p.starts[e.Name]))
 	case e.Kind == eventEnded:
 		if e.Error == "" {
 			p.successes++
 		}
-		p.narrator.ended(e)
+		p.endedTask(e)
 	}
-}
-
-func (p *play) startsOf(s *scene) (starts []event) {
-	for _, e := range p.starts {
-		if e.Name == s.Name {
-			starts = append(starts, e)
-		}
-	}
-	return starts
-}
-
-// idsOf returns the tasks of a scene: of a schedule those that have started.
-func (p *play) idsOf(s *scene) (ids []int64) {
-	if id, saved := p.ids[s.Name]; saved && s.every == 0 {
-		return []int64{id}
-	}
-	for _, e := range p.startsOf(s) {
-		ids = append(ids, e.ID)
-	}
-	return slices.Compact(ids)
-}
-
-// delete leaves nothing of the demo in the database.
-func (p *play) delete(ctx context.Context) (err error) {
-	for i := range script {
-		s := &script[i]
-		if _, saved := p.ids[s.Name]; saved && s.every != 0 {
-			err = errors.Join(err, p.operator.DeleteSchedule(ctx, p.prefix+s.Name))
-		}
-		for _, id := range p.idsOf(s) {
-			_, failed := p.db.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ?", id)
-			err = errors.Join(err, failed)
-		}
-	}
-	return err
 }
 
 // operate does, while the service runs, what others do: a program with plain SQL, a caller that saves twice, an
@@ -223,17 +173,17 @@ func (p *play) delete(ctx context.Context) (err error) {
 func (p *play) operate(ctx context.Context) (err error) {
 	for i := range script {
 		s := &script[i]
-		switch ref := delaytask.ID(p.ids[s.Name]); {
+		switch {
 		case s.plainSQL:
 			if err = p.insert(ctx, s); err == nil {
 				p.done("inserted", plain, s, "due in %s, by another program with plain SQL", span(s.Delay))
 			}
 		case s.cancels:
-			if _, err = p.operator.Cancel(ctx, ref, delaytask.OnlyPending()); err == nil {
+			if _, err = p.operator.Cancel(ctx, delaytask.ID(p.ids[s.Name][0]), delaytask.OnlyPending()); err == nil {
 				p.done("cancelled", yellow, s, "it will not start")
 			}
 		case s.moved != 0:
-			if _, err = p.operator.Reschedule(ctx, ref, s.moved); err == nil {
+			if _, err = p.operator.Reschedule(ctx, delaytask.ID(p.ids[s.Name][0]), s.moved); err == nil {
 				p.done("rescheduled", yellow, s, "now due in %s", span(s.moved))
 			}
 		}
@@ -242,21 +192,24 @@ func (p *play) operate(ctx context.Context) (err error) {
 		}
 	}
 	s := &script[len(script)-1]
-	_, err = p.operator.SaveDelayTask(ctx, p.prefix+s.Tag, "{}", s.Delay, delaytask.WithKey(s.Name))
-	if p.refused = errors.Is(err, delaytask.ErrDuplicate); p.refused {
-		p.done("refused", yellow, s, "saved a second time, and its key is taken")
-		return nil
+	_, err = p.operator.SaveDelayTask(ctx, s.Tag, "{}", s.Delay, delaytask.WithKey(s.Name))
+	if !errors.Is(err, delaytask.ErrDuplicate) {
+		return errors.Join(fmt.Errorf("a second task with the key %s was not refused", s.Name), err)
 	}
-	return errors.Join(fmt.Errorf("a second task with the key %s was not refused", s.Name), err)
+	p.done("refused", yellow, s, "saved a second time, and its key is taken")
+	return nil
 }
 
 func (p *play) insert(ctx context.Context, s *scene) error {
+	db, _, err := sqlstore.Connect(ctx, p.dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
 	const plainInsert = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES (?, ?, ?)"
-	result, err := p.db.ExecContext(ctx, plainInsert, p.prefix+s.Tag, fmt.Sprintf(`{"name":%q}`, s.Name),
-		s.Delay.Milliseconds())
+	_, err = db.ExecContext(ctx, plainInsert, s.Tag, fmt.Sprintf(`{"name":%q}`, s.Name), s.Delay.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("insert a task with plain SQL: %w", err)
 	}
-	p.ids[s.Name], err = result.LastInsertId()
-	return err
+	return nil
 }

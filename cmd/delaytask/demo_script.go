@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-
-	judge "github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 // scene is a task of the demo, or a schedule.
@@ -48,7 +47,6 @@ const (
 	mailBackoff = 500 * time.Millisecond
 	reportTakes = 1500 * time.Millisecond
 	reportLease = time.Second
-	killAfter   = 500 * time.Millisecond // of the report's start
 	successes   = 9
 )
 
@@ -61,34 +59,38 @@ func sceneOf(name string) *scene {
 	return nil
 }
 
-// narrator prints what happens in plain words. Its lines end by column 100.
-type narrator struct {
-	*app
-	clock judge.Clock // of a server
+// tags are those of the script, in its order.
+func tags() (all []string) {
+	for _, s := range script {
+		if !slices.Contains(all, s.Tag) {
+			all = append(all, s.Tag)
+		}
+	}
+	return all
 }
 
-// say prints one line. A failed write does not end the play: its rows still have to be cleaned up.
-func (n *narrator) say(parts ...cell) {
+// say prints one line in plain words, which ends by column 100. A failed write does not end the play.
+func (p *play) say(parts ...cell) {
 	var line strings.Builder
 	for _, part := range parts {
-		line.WriteString(n.screen.paint(escaped(part.text), part.as))
+		line.WriteString(p.screen.paint(escaped(part.text), part.as))
 	}
-	if !n.json {
-		_ = n.painted(line.String() + "\n")
+	if !p.json {
+		_ = p.painted(line.String() + "\n")
 	}
 }
 
 func words(as style, format string, args ...any) cell { return cell{fmt.Sprintf(format, args...), as} }
 
 // chapter prints a heading between empty lines.
-func (n *narrator) chapter(format string, args ...any) {
-	n.say()
-	n.say(words(bold, format, args...))
+func (p *play) chapter(format string, args ...any) {
+	p.say()
+	p.say(words(bold, format, args...))
 }
 
 // done prints what was done to a scene.
-func (n *narrator) done(verb string, as style, s *scene, format string, args ...any) {
-	n.say(words(as, "   %-11s  ", verb), words(plain, "%-13s  %-10s  %s", s.Tag, s.Name, fmt.Sprintf(format, args...)))
+func (p *play) done(verb string, as style, s *scene, format string, args ...any) {
+	p.say(words(as, "   %-11s  ", verb), words(plain, "%-13s  %-10s  %s", s.Tag, s.Name, fmt.Sprintf(format, args...)))
 }
 
 const (
@@ -97,7 +99,7 @@ const (
 	clockLayout = "15:04:05.000"
 )
 
-func (n *narrator) started(e event, nth int) {
+func (p *play) started(e event, nth int) {
 	s, note := sceneOf(e.Name), cell{}
 	if nth <= len(s.notes) {
 		note.text = s.notes[nth-1]
@@ -105,17 +107,16 @@ func (n *narrator) started(e event, nth int) {
 	if s.killed && nth > 1 {
 		note.as = green
 	}
-	at := e.At.Add(n.clock.Ahead)
-	n.say(words(dim, clocks, e.Due.Local().Format(clockLayout), at.Local().Format(clockLayout)),
-		words(plain, runsAfter, lateness(max(at.Sub(e.Due), 0)), s.Tag, s.Name), note)
+	p.say(words(dim, clocks, e.Due.Local().Format(clockLayout), e.At.Local().Format(clockLayout)),
+		words(plain, runsAfter, lateness(e.At.Sub(e.Due)), s.Tag, s.Name), note)
 }
 
-func (n *narrator) ended(e event) {
+func (p *play) endedTask(e event) {
 	indent := words(plain, clocks+"%-8s  ", "", "", "")
 	switch {
 	case e.Error != "":
-		n.say(indent, words(red, "failed: %s; once more in %s", e.Error, span(mailBackoff)))
+		p.say(indent, words(red, "failed: %s; once more in %s", e.Error, span(mailBackoff)))
 	case sceneOf(e.Name).killed:
-		n.say(indent, words(green, "%s is done, by the second process", e.Name))
+		p.say(indent, words(green, "%s is done, by the second process", e.Name))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +19,8 @@ import (
 
 // order is what the demo tells its service, which stops when the demo ends.
 type order struct {
-	DSN    string
-	Prefix string
-	Save   bool // save the tasks of the script first
+	DSN  string
+	Save bool // save the tasks of the script first
 }
 
 // event is what the service tells.
@@ -56,11 +54,7 @@ func (a *app) workerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return child.Serve(cmd.Context(), a.stdin, a.stdout,
 				func(ctx context.Context, o order, n *child.Narrator) (err error) {
-					s, err := scheduler.Open(ctx, o.DSN, scheduler.Config{
-						Logger: a.logger(config.Log{Level: "error"}),
-						// The demo must not delete tasks of others.
-						Retention: scheduler.Retention{Completed: -1, Cancelled: -1, Failed: -1},
-					})
+					s, err := scheduler.Open(ctx, o.DSN, scheduler.Config{Logger: a.logger(config.Log{Level: "error"})})
 					if err != nil {
 						return err
 					}
@@ -78,14 +72,8 @@ type worker struct {
 
 // serve runs the tasks until ctx ends, which is when the demo closes the input.
 func (w *worker) serve(ctx context.Context) error {
-	registered := map[string]bool{}
-	for _, s := range script {
-		if registered[s.Tag] {
-			continue
-		}
-		registered[s.Tag] = true
-		err := w.Register(w.Prefix+s.Tag, processor.Func(w.process),
-			processor.RetryBackoff(processor.Constant(mailBackoff)))
+	for _, tag := range tags() {
+		err := w.Register(tag, processor.Func(w.process), processor.RetryBackoff(processor.Constant(mailBackoff)))
 		if err != nil {
 			return err
 		}
@@ -114,14 +102,14 @@ func (w *worker) save(ctx context.Context, s *scene) (id int64, err error) {
 	if s.every != 0 {
 		first := time.Duration(time.Now().Add(2*time.Second).Unix()) * time.Second
 		when := delaytask.Spec{Lines: []string{fmt.Sprintf("@every %v/%v", s.every, first%s.every)}}
-		_, err := w.SaveSchedule(ctx, w.Prefix+s.Name, when, w.Prefix+s.Tag, body, delaytask.WithMaxRuns(len(s.notes)))
+		_, err := w.SaveSchedule(ctx, s.Name, when, s.Tag, body, delaytask.WithMaxRuns(len(s.notes)))
 		return 0, err
 	}
 	options := []delaytask.Option{delaytask.WithKey(s.Name)}
 	if s.killed {
 		options = append(options, delaytask.WithTTR(reportLease))
 	}
-	return w.SaveDelayTask(ctx, w.Prefix+s.Tag, body, s.Delay, options...)
+	return w.SaveDelayTask(ctx, s.Tag, body, s.Delay, options...)
 }
 
 // process reads the clock first: the demo judges by it whether the task started in time.
@@ -134,10 +122,10 @@ func (w *worker) process(ctx context.Context, task *delaytask.Task) error {
 	e := event{Kind: eventStarted, Name: body.Name, ID: task.ID, Attempt: task.Attempt, Due: task.Due, At: at}
 	w.Tell(e)
 	var err error
-	switch tag := strings.TrimPrefix(task.Tag, w.Prefix); {
-	case tag == "mail.send" && task.Attempt <= 2:
+	switch {
+	case task.Tag == "mail.send" && task.Attempt <= 2:
 		err = errors.New("the mail server is busy")
-	case tag == "report.build" && !lifecycle.Sleep(ctx, reportTakes):
+	case task.Tag == "report.build" && !lifecycle.Sleep(ctx, reportTakes):
 		err = context.Cause(ctx)
 	}
 	e.Kind = eventEnded

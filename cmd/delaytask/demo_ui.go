@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/signin"
@@ -19,26 +17,20 @@ import (
 // demoGrace is how long the tasks of the demo may go on when it ends.
 const demoGrace = time.Second
 
-// demoPages serves the dashboard of a shop until ctx ends. The database is deleted then.
-func (a *app) demoPages(cmd *cobra.Command, port int) error {
+// demoPages serves the dashboard of a shop until ctx ends.
+func (a *app) demoPages(ctx context.Context, dsn string, port int) error {
 	switch {
-	case cmd.Flags().Changed("dsn"):
-		return misusedf("--ui makes up an hour of history, so it takes a database of its own: leave out --dsn")
 	case a.json:
 		return misusedf("--ui has no result that could be JSON: leave out --json")
 	case port < 0 || port > 65535:
 		return misusedf("--port %d: want 0, for a free one, to 65535", port)
 	}
-	dsn, _, cleanup, err := demoPlace(cmd)
-	if err != nil {
-		return err
-	}
-	ctx, end := context.WithCancel(cmd.Context())
+	ctx, end := context.WithCancel(ctx)
 	defer end()
 	c := config.Default()
 	c.DSN, c.Secret, c.Node.Name, c.StopGrace = dsn, rand.Text(), "service", demoGrace
 	c.Server.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	return errors.Join(a.serveDemo(ctx, end, c), cleanup())
+	return a.serveDemo(ctx, end, c)
 }
 
 // serveDemo returns when ctx has ended, or ends it when something fails.
