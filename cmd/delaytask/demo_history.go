@@ -35,7 +35,7 @@ const (
 type history struct {
 	now    time.Time
 	tasks  []pastTask
-	events map[row.Time][]pastEvent // by their minutes
+	counts map[row.Time]*rollup.Counts // by their minutes
 	number int64
 }
 
@@ -45,17 +45,9 @@ type pastTask struct {
 	end row.Change
 }
 
-// pastEvent is what a process would have counted: a start, or what became of an attempt.
-type pastEvent struct {
-	at   time.Time
-	tag  string
-	kind delaytask.EventKind
-	late time.Duration
-}
-
 // remember stores an hour in which the shop has worked, by the statements of saves, results and counts.
 func (s *shop) remember(ctx context.Context, dsn string) error {
-	h := &history{now: s.Now(), events: map[row.Time][]pastEvent{}}
+	h := &history{now: s.Now(), counts: map[row.Time]*rollup.Counts{}}
 	for at := h.now.Add(-remembered); at.Before(h.now); at = at.Add(time.Minute) {
 		for i := range works {
 			for range around(works[i].aMinute * tide(at)) {
@@ -64,87 +56,84 @@ func (s *shop) remember(ctx context.Context, dsn string) error {
 		}
 	}
 	for ago := pausedFor - time.Minute; ago > 0; ago -= time.Minute {
-		h.saved(pausedTag, `{"list":#}`, "", h.now.Add(-ago))
+		h.saved(pausedTag, `{"list":#}`, h.now.Add(-ago))
 	}
 	for ago := unservedFor; ago > 0; ago -= 40 * time.Second {
-		h.saved(unservedTag, `{"video":#}`, "", h.now.Add(-ago))
+		h.saved(unservedTag, `{"video":#}`, h.now.Add(-ago))
 	}
 	stored, ok := core.Of(s.Scheduler).Store().(*sqlstore.Store)
 	if !ok {
 		return errors.New("the demo needs a database")
 	}
-	h.count(ctx, stored)
+	h.write(ctx, stored)
 	return errors.Join(h.store(ctx, stored), backdate(ctx, dsn))
 }
 
 // saved adds a task that has not begun.
-func (h *history) saved(tag, body, key string, at time.Time) *pastTask {
+func (h *history) saved(tag, body string, at time.Time) *pastTask {
 	h.number++
 	h.tasks = append(h.tasks, pastTask{Row: row.Row{
-		Tag: tag, Key: numbered(key, h.number), Body: []byte(numbered(body, h.number)), MaxAttempts: shopAttempts,
-		TTR: 15 * time.Second, Expected: row.At(at), Due: row.At(at),
+		Tag: tag, Body: []byte(numbered(body, h.number)), MaxAttempts: shopAttempts, TTR: 15 * time.Second,
+		Expected: row.At(at), Due: row.At(at),
 	}})
 	return &h.tasks[len(h.tasks)-1]
 }
 
-// ran adds a task that has ended. One that would still run is left out.
+// ran adds a task that has ended, after a second attempt where the first failed. One that would still run is left out.
 func (h *history) ran(w *work, due time.Time) {
 	late := 150*time.Microsecond + time.Duration(rand.ExpFloat64()*float64(200*time.Microsecond))
 	if ago := h.now.Sub(due); ago > 31*time.Minute && ago < 35*time.Minute { // the database was slow
 		late *= 40
 	}
-	t := h.saved(w.tag, w.body, w.key, due)
+	took, err := w.try(h.number)
+	started := due.Add(late)
+	ended := started.Add(took)
 	end := row.Change{
-		From: row.Pending, To: row.Completed, Execution: row.At(due.Add(late)), Executor: "shop-1:1:history:1",
+		From: row.Pending, To: row.Completed, Attempt: 1, Execution: row.At(started), Executor: "shop-1:1:history:1",
 	}
-	events := []pastEvent{{at: due.Add(late), tag: w.tag, kind: delaytask.EventStarted, late: late}}
-	var errs []row.Attempt
-	for at, again := due, true; again; {
-		took, err := w.try(h.number)
-		started := at.Add(late)
-		ended, kind := started.Add(took), delaytask.EventCompleted
-		if !ended.Before(h.now) {
-			h.tasks = h.tasks[:len(h.tasks)-1]
-			return
-		}
-		end.Attempt++
-		end.Finish, end.Due = row.At(ended), row.At(ended)
-		_, final := errors.AsType[*processor.PermanentError](err)
-		if again = err != nil && !final && end.Attempt < shopAttempts; again {
-			kind = delaytask.EventRetried
-		} else if err != nil {
-			kind, end.To = delaytask.EventFailed, row.Failed
-		}
-		if err != nil {
-			end.ErrorStack = err.Error()
-			errs = append(errs, row.Attempt{
-				N: end.Attempt, Due: at, Started: started, Finished: ended, Executor: end.Executor, Error: err.Error(),
-			})
-		}
-		events = append(events, pastEvent{at: ended, tag: w.tag, kind: kind})
-		at = ended.Add(shopBackoff)
+	_, final := errors.AsType[*processor.PermanentError](err)
+	if err != nil {
+		end.ErrorStack = err.Error()
+		end.Errors, _ = json.Marshal([]row.Attempt{{ // of texts and times
+			N: 1, Due: due, Started: started, Finished: ended, Executor: end.Executor, Error: err.Error(),
+		}})
 	}
-	if errs != nil {
-		end.Errors, _ = json.Marshal(errs) // of texts and times
+	again := err != nil && !final
+	if again {
+		end.Attempt, ended = 2, ended.Add(shopBackoff+took)
 	}
-	t.end = end
-	for _, e := range events {
-		minute := row.SpanMinute.Begin(row.At(e.at))
-		h.events[minute] = append(h.events[minute], e)
+	if !ended.Before(h.now) {
+		return
 	}
+	kind := delaytask.EventCompleted
+	if final {
+		kind, end.To = delaytask.EventFailed, row.Failed
+	}
+	end.Finish, end.Due = row.At(ended), row.At(ended)
+	h.saved(w.tag, w.body, due).end = end
+	began := h.count(started)
+	began.Event(w.tag, delaytask.EventStarted)
+	began.Late(w.tag, late)
+	if again {
+		began.Event(w.tag, delaytask.EventRetried)
+	}
+	h.count(ended).Event(w.tag, kind)
 }
 
-// count stores the events of each minute as those of a process of its own.
-func (h *history) count(ctx context.Context, to *sqlstore.Store) {
+// count returns what a process would have counted in the minute.
+func (h *history) count(at time.Time) *rollup.Counts {
+	minute := row.SpanMinute.Begin(row.At(at))
+	if h.counts[minute] == nil {
+		h.counts[minute] = rollup.NewCounts()
+	}
+	return h.counts[minute]
+}
+
+// write stores each minute as that of a process of its own.
+func (h *history) write(ctx context.Context, to *sqlstore.Store) {
 	life := lifecycle.New(ctx, lifecycle.Config{Log: slog.New(slog.DiscardHandler)})
 	defer life.End()
-	for minute, events := range h.events {
-		counts := rollup.NewCounts()
-		for _, e := range events {
-			if counts.Event(e.tag, e.kind); e.kind == delaytask.EventStarted {
-				counts.Late(e.tag, e.late)
-			}
-		}
+	for minute, counts := range h.counts {
 		writer := rollup.NewWriter(rollup.Config{
 			Counts: counts, Store: to, Life: life, Node: fmt.Sprint("history-", int64(minute)),
 			Now: func() (row.Time, bool) { return minute, true },

@@ -26,12 +26,10 @@ type work struct {
 	aMinute float64       // how many tasks
 	takes   time.Duration // an attempt, at least
 	upTo    time.Duration // how much longer it may take
-	slots   int
 	mishaps []mishap
-	body    string // with # for a number, as key and errors are
-	key     string
-	called  bool // an address of the shop is called with them
-	ticks   bool // a schedule saves them
+	body    string // with # for a number, as errors are
+	called  bool   // an address of the shop is called with them
+	ticks   bool   // a schedule saves them
 }
 
 // mishap is how a part of the attempts end.
@@ -51,23 +49,20 @@ const longTerm = 4
 
 var works = []work{
 	{tag: "order.close", aMinute: 30, takes: 3 * time.Millisecond, upTo: 30 * time.Millisecond,
-		body: `{"order":#}`, key: "order-#"},
+		body: `{"order":#}`},
 	{tag: "mail.send", aMinute: 18, takes: 80 * time.Millisecond, upTo: 400 * time.Millisecond,
 		body: `{"to":"customer-#@example.com","template":"thanks"}`,
 		mishaps: []mishap{{share: 0.08, err: "451 mailbox busy, try again later"},
 			{share: 0.02, err: "550 5.1.1 no such user", final: true}}},
 	{tag: "payment.capture", aMinute: 12, takes: 200 * time.Millisecond, upTo: 900 * time.Millisecond,
-		body: `{"payment":#,"amount":"49.90","card_token":"tok_4242"}`, key: "payment-#",
+		body: `{"payment":#,"amount":"49.90","card_token":"tok_4242"}`,
 		mishaps: []mishap{{share: 0.05, err: "card declined: no funds", final: true},
 			{share: 0.03, err: "post https://pay.example/v2/captures/#: 504 Gateway Timeout", final: true}}},
 	{tag: "parcel.ship", aMinute: 6, takes: 50 * time.Millisecond, upTo: 300 * time.Millisecond, called: true,
 		body: `{"parcel":#}`},
-	{tag: "report.build", aMinute: 4, takes: 5 * time.Second, upTo: 9 * time.Second, slots: 4,
-		body: `{"report":"sales","shop":#}`},
+	{tag: "report.build", aMinute: 4, takes: 5 * time.Second, upTo: 9 * time.Second, body: `{"report":"sales","shop":#}`},
 	{tag: "stock.count", aMinute: 12, takes: 20 * time.Millisecond, upTo: 100 * time.Millisecond, ticks: true,
 		body: `{"warehouse":"north"}`},
-	{tag: "invoice.remind", takes: 20 * time.Millisecond, upTo: 100 * time.Millisecond, body: `{"invoice":#}`,
-		key: "invoice-#"},
 }
 
 // try returns how an attempt goes.
@@ -97,11 +92,7 @@ func (w *work) Process(ctx context.Context, task *delaytask.Task) error {
 
 // item is a task of the tag that is due after the delay.
 func (w *work) item(number int64, delay time.Duration) delaytask.Item {
-	item := delaytask.Item{Tag: w.tag, Body: numbered(w.body, number), Delay: delay}
-	if w.key != "" {
-		item.Options = append(item.Options, delaytask.WithKey(numbered(w.key, number)))
-	}
-	return item
+	return delaytask.Item{Tag: w.tag, Body: numbered(w.body, number), Delay: delay}
 }
 
 // numbered puts the number into a text that has a place for it.
@@ -152,7 +143,7 @@ func (s *shop) open(ctx context.Context, dsn string) error {
 	}
 	for i := range works {
 		if w := &works[i]; !w.called {
-			if err := s.Register(w.tag, w, processor.Concurrency(max(w.slots, 16))); err != nil {
+			if err := s.Register(w.tag, w, processor.Concurrency(16)); err != nil {
 				return err
 			}
 		}
@@ -189,7 +180,7 @@ func (s *shop) listen(ctx context.Context) error {
 	return errors.Join(err, s.receiver.Start(ctx))
 }
 
-// foresee saves what falls due: some now, much in the next hour, little in the next weeks.
+// foresee saves what falls due in the next hour.
 func (s *shop) foresee(ctx context.Context) error {
 	var items []delaytask.Item
 	for i := range works {
@@ -200,15 +191,6 @@ func (s *shop) foresee(ctx context.Context) error {
 			w := &works[rand.N(longTerm)]
 			items = append(items, w.item(s.next(), time.Duration(minute)*time.Minute+rand.N(time.Minute)))
 		}
-	}
-	for _, tag := range []string{unservedTag, pausedTag} {
-		for range 20 {
-			items = append(items, delaytask.Item{Tag: tag, Body: "{}", Delay: rand.N(time.Hour)})
-		}
-	}
-	for range 600 {
-		delay := time.Hour + time.Duration(rand.ExpFloat64()*float64(5*24*time.Hour))
-		items = append(items, works[len(works)-1].item(s.next(), delay))
 	}
 	_, err := s.SaveDelayTasks(ctx, items)
 	return err
