@@ -28,7 +28,6 @@ type work struct {
 	upTo    time.Duration // how much longer it may take
 	mishaps []mishap
 	body    string // with # for a number, as errors are
-	called  bool   // an address of the shop is called with them
 	ticks   bool   // a schedule saves them
 }
 
@@ -42,6 +41,7 @@ type mishap struct {
 const (
 	unservedTag = "video.encode"
 	pausedTag   = "newsletter.send"
+	calledTag   = "parcel.ship" // whose receiver is an address
 )
 
 // longTerm is how many works, the first ones, get tasks that are due within the hour.
@@ -58,7 +58,7 @@ var works = []work{
 		body: `{"payment":#,"amount":"49.90","card_token":"tok_4242"}`,
 		mishaps: []mishap{{share: 0.05, err: "card declined: no funds", final: true},
 			{share: 0.03, err: "post https://pay.example/v2/captures/#: 504 Gateway Timeout", final: true}}},
-	{tag: "parcel.ship", aMinute: 6, takes: 50 * time.Millisecond, upTo: 300 * time.Millisecond, called: true,
+	{tag: calledTag, aMinute: 6, takes: 50 * time.Millisecond, upTo: 300 * time.Millisecond,
 		body: `{"parcel":#}`},
 	{tag: "report.build", aMinute: 4, takes: 5 * time.Second, upTo: 9 * time.Second, body: `{"report":"sales","shop":#}`},
 	{tag: "stock.count", aMinute: 12, takes: 20 * time.Millisecond, upTo: 100 * time.Millisecond, ticks: true,
@@ -106,50 +106,66 @@ func tide(at time.Time) float64 {
 	return 1 + 0.4*math.Sin(minutes/4) + 0.2*math.Sin(minutes/1.7)
 }
 
-// shop is a program beside the service. It saves tasks and runs them; those of one tag it is called with.
+// shop is a program beside the service. It saves tasks and runs them, but those that the service calls an address with.
 type shop struct {
 	*scheduler.Scheduler
-
-	number   int64 // of the last order, payment and so on
-	calls    *client.Client
-	receiver *client.Receiver
-	server   *http.Server
-	served   chan error
+	number int64 // of the last order, payment and so on
 }
 
-// openShop logs nothing: the failures of its tasks are on the pages.
-func openShop(ctx context.Context, dsn, service string) (*shop, error) {
+// keepShop makes up what has happened, and works until ctx ends. It logs nothing: the failures of its tasks are on the
+// pages.
+func keepShop(ctx context.Context, dsn, service string, opened func()) (err error) {
 	log := slog.New(slog.DiscardHandler)
-	s := &shop{number: 10_000, served: make(chan error, 1)}
-	var err error
+	s := &shop{number: 10_000}
 	s.Scheduler, err = scheduler.Open(ctx, dsn, scheduler.Config{
 		Logger: log, NodeName: "shop-1", MaxAttempts: shopAttempts, StopGrace: demoGrace,
 		Backoff: processor.Exponential(shopBackoff, time.Minute, 0.2),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.calls, err = client.New(service, client.WithLogger(log))
-	if err != nil {
-		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
-	}
-	return s, nil
-}
-
-// open makes up what has happened, and begins to work.
-func (s *shop) open(ctx context.Context, dsn string) error {
+	defer func() {
+		if failed := s.Stop(context.WithoutCancel(ctx)); !errors.Is(failed, delaytask.ErrGraceEnded) {
+			err = errors.Join(err, failed)
+		}
+	}()
 	if err := s.remember(ctx, dsn); err != nil {
 		return fmt.Errorf("make up an hour of history: %w", err)
 	}
+	calls, err := client.New(service, client.WithLogger(log))
+	if err != nil {
+		return err
+	}
+	defer calls.Stop(context.WithoutCancel(ctx))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	warehouse, err := calls.Receiver("warehouse", "http://"+listener.Addr().String()+"/tasks")
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server := &http.Server{Handler: warehouse, ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	defer server.Close()
 	for i := range works {
-		if w := &works[i]; !w.called {
-			if err := s.Register(w.tag, w, processor.Concurrency(16)); err != nil {
-				return err
-			}
+		if w := &works[i]; w.tag == calledTag {
+			err = warehouse.Register(w.tag, w)
+		} else {
+			err = s.Register(w.tag, w, processor.Concurrency(16))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return errors.Join(s.Register(pausedTag, &works[0]), s.Pause(ctx, pausedTag), s.plan(ctx), s.Start(ctx),
-		s.listen(ctx), s.foresee(ctx))
+	err = errors.Join(s.Register(pausedTag, &works[0]), s.Pause(ctx, pausedTag), s.plan(ctx), s.Start(ctx),
+		warehouse.Start(ctx), s.foresee(ctx))
+	if err != nil {
+		return err
+	}
+	opened()
+	s.sell(ctx)
+	return warehouse.Stop(context.WithoutCancel(ctx))
 }
 
 // plan saves the schedules.
@@ -158,26 +174,6 @@ func (s *shop) plan(ctx context.Context) error {
 	_, also := s.SaveSchedule(ctx, "report.nightly", delaytask.Cron("30 2 * * *", "Europe/Berlin"), "report.build",
 		`{"report":"night"}`, delaytask.WithStartWithin(6*time.Hour))
 	return errors.Join(err, also)
-}
-
-// listen lets the service call an address of the shop.
-func (s *shop) listen(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.receiver, err = s.calls.Receiver("warehouse", "http://"+listener.Addr().String()+"/tasks")
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	s.server = &http.Server{Handler: s.receiver, ReadHeaderTimeout: time.Second}
-	go func() { s.served <- s.server.Serve(listener) }()
-	for i := range works {
-		if w := &works[i]; w.called {
-			err = errors.Join(err, s.receiver.Register(w.tag, w))
-		}
-	}
-	return errors.Join(err, s.receiver.Start(ctx))
 }
 
 // foresee saves what falls due in the next hour.
@@ -222,22 +218,4 @@ func (s *shop) sell(ctx context.Context) {
 		}
 		_, _ = s.SaveDelayTasks(ctx, items) // an error is logged, and another sale comes
 	}
-}
-
-// close ends what was begun.
-func (s *shop) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	var errs []error
-	if s.server != nil {
-		errs = append(errs, s.receiver.Stop(ctx), s.server.Shutdown(ctx))
-		if err := <-s.served; !errors.Is(err, http.ErrServerClosed) {
-			errs = append(errs, err)
-		}
-	}
-	errs = append(errs, s.calls.Stop(ctx))
-	if err := s.Stop(ctx); !errors.Is(err, delaytask.ErrGraceEnded) {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }

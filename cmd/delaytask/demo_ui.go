@@ -30,11 +30,6 @@ func (a *app) demoPages(ctx context.Context, dsn string, port int) error {
 	c := config.Default()
 	c.DSN, c.Secret, c.Node.Name, c.StopGrace = dsn, rand.Text(), "service", demoGrace
 	c.Server.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	return a.serveDemo(ctx, end, c)
-}
-
-// serveDemo returns when ctx has ended, or ends it when something fails.
-func (a *app) serveDemo(ctx context.Context, end context.CancelFunc, c config.Config) error {
 	service, err := server.Open(ctx, c, a.logger(config.Log{Level: "error"}))
 	if err != nil {
 		return err
@@ -44,14 +39,7 @@ func (a *app) serveDemo(ctx context.Context, end context.CancelFunc, c config.Co
 		defer end()
 		served <- service.Run(ctx)
 	}()
-	s, err := openShop(ctx, c.DSN, service.URL())
-	if err == nil {
-		if err = s.open(ctx, c.DSN); err == nil {
-			a.sayWhere(service.URL()+signin.Root, c.DSN)
-			s.sell(ctx)
-		}
-		err = errors.Join(err, s.close(context.WithoutCancel(ctx)))
-	}
+	err = keepShop(ctx, dsn, service.URL(), func() { a.sayWhere(service.URL()+signin.Root, dsn) })
 	end()
 	if errors.Is(err, context.Canceled) { // by a signal amid the start
 		err = nil
