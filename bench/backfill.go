@@ -59,7 +59,7 @@ type backfillEvent struct {
 // backfillChild runs tasks of a rate, and from the middle of the span on ticks of the past beside them.
 func backfillChild(ctx context.Context, o order, t *child.Narrator) error {
 	n := max(2, int(float64(o.Rate)*o.Span.Seconds()))
-	starts, ticks := lateness.NewStarts(n), &ticksSeen{}
+	starts, ticks := lateness.NewStarts(n), lateness.NewStarts(o.Count)
 	var e backfillEvent
 	var from, to time.Time
 	err := o.database().OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
@@ -75,7 +75,7 @@ func backfillChild(ctx context.Context, o order, t *child.Narrator) error {
 			return err
 		}
 		from = time.Now()
-		if err := errors.Join(backfill(ctx, s, o.Count), ticks.await(ctx, o.Count, bench.RunLimit)); err != nil {
+		if err := errors.Join(backfill(ctx, s, o.Count), ticks.Wait(ctx, midnightAfter+bench.RunLimit)); err != nil {
 			return err
 		}
 		to = time.Now()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -103,9 +102,11 @@ type ticksEvent struct {
 
 // ticksChild runs ticks for a span. Without a span it runs one tick of all its schedules, at one second.
 func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
-	seen := &ticksSeen{}
+	seen := lateness.NewStarts(o.Count)
+	var e ticksEvent
+	var from, until time.Time
 	cfg := scheduler.Config{ScheduleOwner: "bench", Revision: time.Now()}
-	return o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) error {
+	err := o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) (err error) {
 		begin := time.Now().Truncate(time.Second).Add(midnightAfter)
 		for i := range o.Count {
 			when, opts := o.spec(i, begin)
@@ -118,7 +119,7 @@ func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
 		if err := errors.Join(s.Register(scheduleTag, seen), s.Start(ctx), awaitStored(ctx, s, o.Count)); err != nil {
 			return err
 		}
-		e := ticksEvent{Declared: time.Since(began)}
+		e.Declared = time.Since(began)
 		rest := 2 * schedulePeriod // what is planted first may be late, because it was stored late
 		switch {
 		case o.Span == 0:
@@ -129,24 +130,30 @@ func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
 		if err := lateness.Pass(ctx, rest); err != nil {
 			return err
 		}
-		seen.reset()
-		var err error
+		from = time.Now()
 		e.idleEvent, err = using(func() error {
 			if o.Span > 0 {
 				return lateness.Pass(ctx, o.Span)
 			}
-			return seen.await(ctx, o.Count, bench.RunLimit)
+			return seen.Wait(ctx, midnightAfter+bench.RunLimit)
 		})
-		if err != nil {
-			return err
-		}
-		seen.tell(&e)
-		if o.Span > 0 && o.Count == schedulesMost {
-			e.Lost = max(0, int(e.Took/schedulePeriod)*o.Count-len(e.Starts))
-		}
-		t.Tell(e)
-		return nil
+		until = time.Now()
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	tasks, err := o.database().TasksOf(ctx, scheduleTag)
+	if err != nil {
+		return err
+	}
+	j := seen.Judge(dueBetween(tasks, from, until))
+	e.Starts, e.Early, e.Last = j.Starts, j.Early, lateness.Percentile(j.Starts, 100)
+	if o.Span > 0 && o.Count == schedulesMost {
+		e.Lost = max(0, int(e.Took/schedulePeriod)*o.Count-len(e.Starts))
+	}
+	t.Tell(e)
+	return nil
 }
 
 // midnightAfter is how long after the start 10,000 schedules are due that are to be stored first.
@@ -176,55 +183,5 @@ func awaitStored(ctx context.Context, s *scheduler.Scheduler, n int) error {
 		if err := lateness.Pass(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
-	}
-}
-
-// ticksSeen is a processor that notes how late ticks start.
-type ticksSeen struct {
-	mu   sync.Mutex
-	late []time.Duration
-}
-
-// Process implements [processor.Processor].
-func (s *ticksSeen) Process(_ context.Context, task *delaytask.Task) error {
-	late := time.Since(task.Expected)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.late = append(s.late, late)
-	return nil
-}
-
-func (s *ticksSeen) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.late = nil
-}
-
-func (s *ticksSeen) await(ctx context.Context, n int, most time.Duration) error {
-	for giveUp := time.Now().Add(midnightAfter + most); ; {
-		s.mu.Lock()
-		seen := len(s.late)
-		s.mu.Unlock()
-		if seen >= n {
-			return nil
-		}
-		if time.Now().After(giveUp) {
-			return fmt.Errorf("%d of %d schedules have started", seen, n)
-		}
-		if err := lateness.Pass(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-}
-
-func (s *ticksSeen) tell(e *ticksEvent) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, late := range s.late {
-		if late < 0 {
-			e.Early++
-		}
-		e.Last = max(e.Last, late)
-		e.Starts = append(e.Starts, late)
 	}
 }

@@ -47,55 +47,22 @@ var uiReads = slices.Concat(
 
 // uiSingleReads are those that have no next page.
 var uiSingleReads = []uiRead{
-	{"get", "a task by its id", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Get(ctx, delaytask.ID(uiTask))
-		return err
-	}},
-	{"get_key", "an unfinished task by its key", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Get(ctx, delaytask.Key(uiTag(7), uiKey))
-		return err
-	}},
-	{"explain", "why a task has not run", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Explain(ctx, delaytask.ID(uiTask))
-		return err
-	}},
-	{"stats", "the statistics of all tags", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Stats(ctx)
-		return err
-	}},
-	{"overview", "what needs attention, as the API has it", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Overview(ctx)
-		return err
-	}},
-	{"series", "results and lateness of a day", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Series(ctx, report.SeriesFilter{Since: 24 * time.Hour})
-		return err
-	}},
-	{"forecast", "what falls due within an hour", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Forecast(ctx, report.ForecastFilter{})
-		return err
-	}},
-	{"failures", "failed tasks by their errors", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Failures(ctx, "")
-		return err
-	}},
-	{"nodes", "the processes", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Nodes(ctx)
-		return err
-	}},
-	{"audit", "what people have changed", func(ctx context.Context, u *uiReader) error {
-		_, err := u.Audit(ctx, report.AuditFilter{})
-		return err
-	}},
-	{"dry_run", "a dry run of a cancel of everything", func(ctx context.Context, u *uiReader) error {
-		_, err := u.CancelAll(ctx, delaytask.Bulk{DryRun: true})
-		return err
-	}},
+	{"get", "a task by its id", askedFor((*uiReader).Get, delaytask.ID(uiTask))},
+	{"get_key", "an unfinished task by its key", askedFor((*uiReader).Get, delaytask.Key(uiTag(7), uiKey))},
+	{"explain", "why a task has not run", askedFor((*uiReader).Explain, delaytask.ID(uiTask))},
+	{"stats", "the statistics of all tags", asked((*uiReader).Stats)},
+	{"overview", "what needs attention, as the API has it", asked((*uiReader).Overview)},
+	{"series", "results and lateness of a day",
+		askedFor((*uiReader).Series, report.SeriesFilter{Since: 24 * time.Hour})},
+	{"forecast", "what falls due within an hour", askedFor((*uiReader).Forecast, report.ForecastFilter{})},
+	{"failures", "failed tasks by their errors", askedFor((*uiReader).Failures, "")},
+	{"nodes", "the processes", asked((*uiReader).Nodes)},
+	{"audit", "what people have changed", askedFor((*uiReader).Audit, report.AuditFilter{})},
+	{"dry_run", "a dry run of a cancel of everything",
+		askedFor((*uiReader).CancelAll, delaytask.Bulk{DryRun: true})},
 	{"page_overview", "the page with what needs attention", page("/")},
 	{"page_tasks", "the page of failed tasks", page("/tasks?status=failed")},
-	{"page_task", "the page of a task", func(ctx context.Context, u *uiReader) error {
-		return page(fmt.Sprintf("/tasks/%d", uiTask))(ctx, u)
-	}},
+	{"page_task", "the page of a task", page(fmt.Sprintf("/tasks/%d", uiTask))},
 	{"page_tags", "the page of all tags", page("/tags")},
 	{"page_tag", "the page of a tag", page("/tags/" + uiTag(7))},
 	{"page_load", "the page of what falls due within a day", page("/load?span=24h")},
@@ -106,6 +73,21 @@ var uiSingleReads = []uiRead{
 	{"page_receivers", "the page of receivers", page("/receivers")},
 	{"page_schedules", "the page of schedules", page("/schedules")},
 	{"page_audit", "the page of what people have changed", page("/audit")},
+}
+
+// asked returns the read of a method of the scheduler.
+func asked[T any](f func(*uiReader, context.Context) (T, error)) func(context.Context, *uiReader) error {
+	return func(ctx context.Context, u *uiReader) error {
+		_, err := f(u, ctx)
+		return err
+	}
+}
+
+// askedFor is asked for a method that takes an argument.
+func askedFor[A, T any](
+	f func(*uiReader, context.Context, A) (T, error), of A,
+) func(context.Context, *uiReader) error {
+	return asked(func(u *uiReader, ctx context.Context) (T, error) { return f(u, ctx, of) })
 }
 
 // uiReader is who reads: a program, and a person before the dashboard.

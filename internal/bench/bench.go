@@ -48,7 +48,10 @@ type Figure [2]string
 
 // Measurements of the raw database and of delaytask alternate.
 var Measurements = []Measurement{
-	rawInsertAlone, rawInsertSingle, Save, rawInsertBatch, saveBulk, rawClaims, rawSettles, Drain,
+	rawInserts("raw.insert_alone", "rows by single-row autocommit INSERTs on 1 connection", 1, 1),
+	rawInserts("raw.insert_single", "the same on 64 connections (SQLite: 1)", 64, 1), Save,
+	rawInserts("raw.insert_batch", "rows by 500-row INSERTs on 4 connections (SQLite: 1)", batchConns, batchRows),
+	saveBulk, rawClaims, rawSettles, Drain,
 	latenessAt(100), latenessAt(500), latenessAt(2000), latenessAt(5000),
 }
 

@@ -18,15 +18,6 @@ const (
 	updateConns = 2
 )
 
-var (
-	rawInsertAlone = rawInserts("raw.insert_alone", "rows by single-row autocommit INSERTs on 1 connection", 1, 1)
-
-	rawInsertSingle = rawInserts("raw.insert_single", "the same on 64 connections (SQLite: 1)", 64, 1)
-
-	rawInsertBatch = rawInserts("raw.insert_batch", "rows by 500-row INSERTs on 4 connections (SQLite: 1)", batchConns,
-		batchRows)
-)
-
 // rawInserts measures INSERTs. They are built before the clock starts: more of them than two cores can run. On a
 // machine that has run them sooner, the measurement is shorter.
 func rawInserts(name, about string, conns, rows int) Measurement {
