@@ -31,6 +31,9 @@ func (p *Patch) Add(line string) bool {
 // Changes reports whether the patch names lines and changes something.
 func (p *Patch) Changes() bool { return len(p.old) > 0 && !slices.Equal(p.old, p.new) }
 
+// Text is what the patch writes, the whole text of a file that is new.
+func (p *Patch) Text() string { return strings.Join(p.new, "\n") + "\n" }
+
 // Apply returns the lines with the patch, and how often it fits. More than once is a mistake of the patch.
 func (p *Patch) Apply(lines []string) (patched []string, fits int) {
 	for at := range lines {
