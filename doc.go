@@ -5,7 +5,7 @@
 //	…
 //	tasks.Register("order.close", processor.Typed(closeOrder))
 //	tasks.Start(ctx)
-//	defer tasks.Stop(context.WithoutCancel(ctx)) // ctx may be what a signal ends, and what runs shall still finish
+//	defer tasks.Stop(context.WithoutCancel(ctx)) // a signal may have ended ctx, and running tasks still finish
 //	…
 //	tasks.SaveDelayTask(ctx, "order.close", order, 30*time.Minute)
 //

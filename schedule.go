@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Overlap says what happens to a tick that falls due while as many runs of its schedule are open as may be. The service
+// Overlap says what happens to a tick that falls due while its schedule has as many open runs as it allows. The service
 // uses the same texts.
 type Overlap string
 

@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/dashboard"
 )
 
-// Each action is tried by every role on a tag of its own and on a foreign one. What is refused changes nothing.
+// Each action is tried by every role on a tag of its own and on a foreign one. A refused action changes nothing.
 func TestEveryActionAsksForItsRight(t *testing.T) {
 	t.Parallel()
 	s := open(t)

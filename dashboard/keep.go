@@ -63,7 +63,7 @@ func makeRoom[T any](all map[string]T, over func(T) bool) {
 	}
 }
 
-// kept returns the part that was read at most so long ago, or reads it. What it returns is never changed.
+// kept returns the part if it is younger than long, or reads it. The part is never changed.
 func kept[T any](v *view, key string, long time.Duration, read func(context.Context) (T, error)) (found T, err error) {
 	ctx := v.r.Context()
 	p := v.keep.part(key, long)

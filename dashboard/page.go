@@ -108,7 +108,7 @@ func answer(w http.ResponseWriter, status int, html []byte) {
 	_, _ = w.Write(html) // the reader may be gone
 }
 
-// broken answers when a template fails. What the reader sees of it is nothing.
+// broken answers when a template fails. The reader sees nothing of it.
 func (d *dashboard) broken(w http.ResponseWriter, v *view, err error) {
 	d.log.Error("dashboard: a page cannot be made", "path", v.Path, "err", err)
 	http.Error(w, v.T("error.page"), http.StatusInternalServerError)

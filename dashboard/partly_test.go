@@ -88,7 +88,7 @@ func TestAPageDoesWithoutTheTagsThatItOffers(t *testing.T) {
 	})
 }
 
-// What is old offers no change that would fail.
+// A page that is old offers no change that would fail.
 func TestTagsThatAreOldOfferNoChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
@@ -135,7 +135,7 @@ func TestASelectionThatEndsEarlySaysHowFarItCame(t *testing.T) {
 		`href="./../../tasks/`+form["id"][0]+`"`)
 }
 
-// What cannot be read of an address would be left out of a filter.
+// A filter would leave out the part of an address that cannot be read.
 func TestAnAddressThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t)

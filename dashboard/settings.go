@@ -21,7 +21,7 @@ type settings struct {
 
 const settingsCookie = "delaytask_view"
 
-// settingsOf reads the cookie. What it says wrong is as if it did not say it.
+// settingsOf reads the cookie. A wrong value counts as missing.
 func settingsOf(r *http.Request) settings {
 	lang := browser.Language(r.Header.Get("Accept-Language"), "en", "zh")
 	s := settings{Lang: lang, Theme: "auto", Zone: "UTC", Fresh: true, Keys: true}

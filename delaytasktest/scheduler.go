@@ -95,9 +95,9 @@ type Run struct {
 const maxRuns = 10_000
 
 // RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time,
-// in the calling goroutine: by due time, tasks that are ready together by priority. What falls due by that (retries,
-// snoozes, tasks that processors save) runs too, and so do the ticks of schedules. A moment in the past leaves the
-// clock where it is and runs what is due there.
+// in the calling goroutine: by due time, tasks that are ready together by priority. Tasks that fall due by that
+// (retries, snoozes, tasks that processors save) run too, and so do the ticks of schedules. A moment in the past leaves
+// the clock where it is and runs what is due there.
 //
 // It returns the attempts in the order of their runs. It fails the test when it is called by a processor, or when the
 // tasks never end.

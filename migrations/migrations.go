@@ -50,7 +50,7 @@ func UpEach(ctx context.Context, db *sql.DB, kind sqlstore.Kind, applied func())
 	return nil
 }
 
-// Down reverts the newest applied migration. What is stored in the tables that it drops is lost.
+// Down reverts the newest applied migration. The rows of the tables that it drops are lost.
 func Down(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	p, err := provider(db, kind, nil)
 	if err != nil {

@@ -77,7 +77,7 @@ type xmlCodec struct{}
 func (xmlCodec) Encode(body any) ([]byte, error)    { return xml.Marshal(body) }
 func (xmlCodec) Decode(data []byte, into any) error { return xml.Unmarshal(data, into) }
 
-// What is saved comes back, whatever the type, and as it is stored.
+// A body comes back as it was saved, whatever its type.
 func TestBodiesComeBack(t *testing.T) {
 	t.Parallel()
 	type order struct{ Number int }

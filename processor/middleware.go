@@ -31,7 +31,7 @@ func Logging(log *slog.Logger) Middleware {
 		log = slog.Default()
 	}
 	return func(next Processor) Processor {
-		next = Recovery()(next) // a panic shall be logged too
+		next = Recovery()(next) // a panic is logged too
 		return Func(func(ctx context.Context, task *delaytask.Task) error {
 			start := time.Now()
 			err := next.Process(ctx, task)

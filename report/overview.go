@@ -13,7 +13,7 @@ type Overview struct {
 	Age time.Duration // how long ago that was; over 5 s only where Stale says why
 	// Stale says why the last reading has failed, so that this one is older. "" when it has not.
 	Stale OverviewTrouble
-	// Missing has the parts that this reading lacks, in the order of [OverviewPart]s. What belongs to them is zero.
+	// Missing has the parts that this reading lacks, in the order of [OverviewPart]s. Their fields are zero.
 	Missing []MissingPart
 
 	Attention []Finding // the most urgent first; none means that nothing was found
@@ -77,7 +77,7 @@ type TagOverview struct {
 	Reason      string    // of the pause, "" where none was given
 	Nodes       []NodeRef // live processes that serve the tag
 
-	// What follows is of the last hour.
+	// The following fields tell of the last hour.
 	Started       int64         // first attempts; their lateness follows
 	P50, P99, Max time.Duration // how late they started; P50 and P99 are near the real ones
 	LastHour      []HourStep    // [OverviewSteps] of them, or none where the part is missing

@@ -17,8 +17,8 @@ type SeriesFilter struct {
 // OtherTags stands for the tags that a process does not count apart: those beyond the first 200 in an hour.
 const OtherTags = "(other)"
 
-// Series is what all processes have counted over time. Minutes are kept for 6 h and hours for 30 days. What began more
-// than 6 h ago, or is longer than that, is by hours.
+// Series is what all processes have counted over time. Minutes are kept for 6 h and hours for 30 days. A span that
+// began more than 6 h ago, or is longer, has a point an hour.
 type Series struct {
 	Span     time.Duration // of each point: a minute or an hour
 	From, To time.Time

@@ -47,8 +47,7 @@ type Compensate struct {
 	again   map[string]bool // running tags that a pass has met meanwhile
 }
 
-// Pass looks once for overdue rows. What it finds is handed over in the background; the context must live as long as
-// that.
+// Pass looks once for overdue rows. It hands rows over in the background; the context must live as long as that.
 func (c *Compensate) Pass(ctx context.Context) error {
 	c.once.Do(func() {
 		c.readers = make(chan struct{}, compensateReaders)

@@ -87,7 +87,7 @@ func TestSharesDivideEvenly(t *testing.T) {
 	}
 }
 
-// shareOf returns which of so many nodes takes a task as its own. It asks every node once.
+// shareOf returns which of total nodes takes a task as its own. It asks every node once.
 func shareOf(t *testing.T, total int, due row.Time) func(int64) int {
 	t.Helper()
 	nodes := make([]row.Node, total)

@@ -160,7 +160,7 @@ func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 	})
 }
 
-// A tag that gets half as much again as it can run, all the time. What was forgotten must have its turn all the same.
+// A tag that gets half as much again as it can run, all the time. Forgotten rows must have their turn all the same.
 func TestOverdueRowsHaveTheirTurnWhileTheBacklogIsFull(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.stream(4, 20*time.Millisecond, 150)

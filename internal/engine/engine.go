@@ -205,8 +205,8 @@ func (e *Engine) Registered() {
 	}
 }
 
-// Unregistered tells the engine that a tag has lost its processor. What waits of it is dropped, what runs goes on, and
-// what was claimed ahead of its time is released when that comes.
+// Unregistered tells the engine that a tag has lost its processor. Its waiting rows are dropped, running tasks go on,
+// and rows that were claimed ahead of their time are released at that time.
 func (e *Engine) Unregistered() {
 	if e.running() {
 		e.arm.Tags.Refresh()

@@ -125,7 +125,7 @@ func TestForwardedTaskThatNoReceiverTookIsTooLateByItsFirstTime(t *testing.T) {
 	})
 }
 
-// What an operator has put back is due anew.
+// A task that an operator has put back is due anew.
 func TestRetriedTaskIsNotTooLateByItsFirstTime(t *testing.T) {
 	boom := errors.New("boom")
 	inBubbles(t, map[string]error{

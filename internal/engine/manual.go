@@ -67,7 +67,7 @@ func (m *Manual) takeDeclared() (set plan.Set) {
 }
 
 // NextLook returns when, after this moment, the first schedule needs attention or the first lease is over, or zero.
-// Tick has to be called then. What needed it before, and about which nothing could be done, is left alone.
+// Tick has to be called then. It leaves out what already needed attention, and could not get it.
 func (m *Manual) NextLook(ctx context.Context) (row.Time, error) {
 	look, err := m.nextLease(ctx)
 	if err != nil {

@@ -232,7 +232,7 @@ func TestTagThatIsUnregisteredRunsNoMoreUntilItIsRegisteredAgain(t *testing.T) {
 	})
 }
 
-// What was claimed ahead of its time when the tag was unregistered goes back, and another node runs it.
+// A row that was claimed ahead of its time goes back when its tag is unregistered, and another node runs it.
 func TestTaskClaimedAheadOfATagThatIsUnregisteredGoesToAnotherNode(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing})

@@ -30,7 +30,7 @@ func TestTasksOnProbationThatAreRetriedExonerateNone(t *testing.T) {
 	})
 }
 
-// plantCrashed plants an overdue task that has lost so many executors.
+// plantCrashed plants an overdue task that has lost this many executors.
 func (w *world) plantCrashed(id int64, tag string, crashes int, ttr time.Duration) {
 	due := row.At(time.Now().Add(-time.Minute)) + row.Time(id)
 	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, CrashCount: crashes, TTR: ttr})

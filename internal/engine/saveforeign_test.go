@@ -89,7 +89,7 @@ func saveAtOnce(w *world, e *Engine, tasks []delaytask.Save) (saved []delaytask.
 	return saved
 }
 
-// takeID inserts a foreign row under the last of the ids of the first insert that brings so many.
+// takeID inserts a foreign row under the last id of the first insert of at least least rows.
 func takeID(store store.Store, least int, lost bool, foreign func(row.Row) row.Row) (store.Store, *atomic.Int64) {
 	stolen := new(atomic.Int64)
 	var calls atomic.Int64
@@ -149,7 +149,7 @@ func TestPlainInsertOfTheSameKeyThatTakesOurNextIDIsADuplicate(t *testing.T) {
 	}
 }
 
-// What becomes of a row before it is known to be stored does not make it another's.
+// A row stays the save's own, whatever becomes of it before it is known to be stored.
 func TestSaveWithALostReplyWhoseRowHasChangedIsStoredOnce(t *testing.T) {
 	inBubbles(t, map[string]func(*world, *Engine, int64) error{
 		"Rescheduled": func(w *world, _ *Engine, id int64) error {

@@ -387,7 +387,7 @@ func TestStartCatchesUpAtOnce(t *testing.T) {
 	})
 }
 
-// What became overdue while no process could look must not wait for the next turn of the scan.
+// Rows that became overdue while no process could look must not wait for the next turn of the scan.
 func TestOutageIsCaughtUpAsSoonAsItEnds(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var away atomic.Bool
@@ -418,7 +418,7 @@ func TestOutageIsCaughtUpAsSoonAsItEnds(t *testing.T) {
 	})
 }
 
-// More falls due at once than memory keeps once it is overdue. What was forgotten is read again while the rest runs.
+// More falls due at once than memory keeps once it is overdue. Forgotten rows are read again while the rest runs.
 func TestBurstIsRunWithoutAPause(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 8000

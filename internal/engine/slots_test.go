@@ -36,7 +36,8 @@ func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 	})
 }
 
-// Quick tasks are claimed many at a time, beyond the free slots; still no more of them run at once than shall.
+// Quick tasks are claimed many at a time, beyond the free slots; still no more of them run at once than the concurrency
+// allows.
 func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var claims, running, most atomic.Int64

@@ -63,7 +63,7 @@ func TestABulkSaveOfAProducerStartsOnTime(t *testing.T) {
 	})
 }
 
-// What is lost, doubled, late or forged changes when a task starts, within the bounds of the overdue poll.
+// Lost, doubled, late or forged datagrams change when a task starts, within the bounds of the overdue poll.
 func TestBadWakeUpsDoNoHarm(t *testing.T) {
 	fates := map[string]air.Fate{
 		"lost":    func([]wake.Notice) []time.Duration { return nil },

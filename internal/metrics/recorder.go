@@ -1,5 +1,5 @@
-// Package metrics says what a scheduler counts and measures. What does so is package metrics of the root, for
-// Prometheus, so that a program links that only when it uses it.
+// Package metrics says what a scheduler counts and measures. The root's package metrics does so, for Prometheus, so
+// that only a program that uses it links it.
 package metrics
 
 import "time"

@@ -27,7 +27,7 @@ type Rollup struct {
 	Mark Mark // of a row of SpanMark
 }
 
-// What stands for no single tag. No valid tag is like these.
+// They stand in the place of a tag. No valid tag is like these.
 const (
 	EveryTag  = ""        // all tags of a process together
 	OtherTags = "(other)" // those beyond the tags that a process counts apart

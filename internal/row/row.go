@@ -84,7 +84,7 @@ type Row struct {
 	TickOf      *TickOf // of the run of a schedule, else nil; only Insert writes it, and nothing changes it after that
 }
 
-// FirstStart reports whether Execution is the begin of the present lease, written by its claim because there was no
+// FirstStart reports whether Execution is the start of the present lease, written by its claim because there was no
 // start before. The executor knows when it has really handed the attempt over. After a renewal of the lease FirstStart
 // returns false.
 func (r *Row) FirstStart() bool {

@@ -11,7 +11,7 @@ import (
 
 func everyTimer(timer.Entry, string) bool { return true }
 
-// ms is a moment so many milliseconds after the beginning of time.
+// ms is the moment n milliseconds after the beginning of time.
 func ms(n int64) row.Time { return row.Time(0).Add(time.Duration(n) * time.Millisecond) }
 
 var ahead40 = Window{Near: 2 * time.Millisecond, First: 15 * time.Millisecond, Last: 40 * time.Millisecond}
@@ -67,7 +67,7 @@ func TestSlotOfARowThatHasBegunIsNotHeldAheadAnyMore(t *testing.T) {
 	}
 }
 
-// What is not due yet goes by due time: a high priority must not let it start late beside one that is due later.
+// Rows that are not due yet go by due time: one that is due later must not go first for its high priority.
 func TestPriorityCountsAmongWhatIsDueNow(t *testing.T) {
 	q := queueFor(2, 2, "a")
 	q.Arm(row.Due{ID: 1, Tag: "a", Due: ms(10)}, true)

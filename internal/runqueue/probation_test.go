@@ -7,7 +7,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// probationOf returns a queue with rows that have lost so many executors each, with ids from 1 on.
+// probationOf returns a queue with rows that have lost these numbers of executors, with ids from 1 on.
 func probationOf(concurrency int, crashes ...int) *Queue {
 	q := queueFor(concurrency, concurrency, "a")
 	for i, n := range crashes {

@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue/timer"
 )
 
-// queueFor returns a queue of so many slots. Every tag may use limit of them.
+// queueFor returns a queue with slots for concurrency tasks. Every tag may use limit of them.
 func queueFor(concurrency, limit int, tags ...string) *Queue {
 	q := New(concurrency, 5, Limits{Timers: 1000, Backlog: 1000})
 	for _, tag := range tags {

@@ -7,7 +7,7 @@ import (
 	"github.com/delaytask/delaytask"
 )
 
-// What the methods of a type show. None is required: GORM, bun, sqlc and ent hand out interfaces that show less.
+// Methods that a transaction may have. None is required: GORM, bun, sqlc and ent hand out interfaces that show less.
 type (
 	ender interface { // a transaction
 		Commit() error

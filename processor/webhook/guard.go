@@ -13,8 +13,8 @@ import (
 
 // GuardConfig says what may be called beside public addresses by https on ports 80, 443 and 8443.
 type GuardConfig struct {
-	// Allow lists host names ("hooks.example.internal"), addresses ("10.1.2.3") and ranges ("10.1.0.0/16"). What is on
-	// it may be called by http too, and on any port; a name on it may lead to any address. Default: nothing.
+	// Allow lists host names ("hooks.example.internal"), addresses ("10.1.2.3") and ranges ("10.1.0.0/16"). Its hosts
+	// may be called by http too, and on any port; a name on it may lead to any address. Default: nothing.
 	Allow []string
 	// AllowLoopback puts 127.0.0.0/8 and ::1 on the list. It is meant for a server that itself listens on loopback
 	// alone.

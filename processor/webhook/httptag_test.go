@@ -161,7 +161,7 @@ func TestHTTPTaskIsSentAndJudged(t *testing.T) {
 	}
 }
 
-// What is parsed can be sent: the URL and the headers pass the checks that come before a call.
+// A parsed request can be sent: the URL and the headers pass the checks that come before a call.
 func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"url":"https://h/a?x=1","method":"get","headers":{"A":"b"},` +
 		`"body":{"a":[1,{"b":null}]},"passrule":{"code":1}}`))

@@ -351,7 +351,7 @@ func TestABulkChangeLeavesWhatWasNotLateWhenItWasCounted(t *testing.T) {
 	}
 }
 
-// What a client cannot send: an empty body, and one that is no JSON.
+// A client cannot send an empty body, nor one that is no JSON.
 func TestABodyMayBeEmptiedAndNeedNotBeJSON(t *testing.T) {
 	t.Parallel()
 	s, _ := embedded(t, func(c *scheduler.Config) { c.BodyLimit = 10 })

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// What the deploy files set must be settings: an unknown variable stops the start.
+// The deploy files may set only settings: an unknown variable stops the start.
 func TestDeployFilesSetWhatIsThere(t *testing.T) {
 	t.Parallel()
 	settings := regexp.MustCompile(`(DELAYTASK_[A-Z_]+)(?:=|: )("[^"]*"|\S+)`)

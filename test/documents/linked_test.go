@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// What a service links by importing delaytask has to be looked after by its owners. SQLite, Prometheus and all that
+// The owners of a service have to look after what it links by importing delaytask. SQLite, Prometheus and all that
 // serves HTTP come with packages of their own.
 func TestMySQLProgramLinksFewModules(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// A commit of the walk stands on the ones before it. What it changes compiles, and the tests that it adds pass.
+// A commit of the walk stands on the ones before it. The packages that it changes compile, and the tests that it adds
+// pass.
 func TestEachCommitOfTheWalkPasses(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "docs/walk.md"))

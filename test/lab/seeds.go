@@ -36,8 +36,8 @@ func seeds(ctx context.Context, args []string, out io.Writer) error {
 	var opts seedOptions
 	flags := flag.NewFlagSet("seeds", flag.ContinueOnError)
 	flags.Uint64Var(&opts.first, "seed", 1, "the first seed")
-	flags.Uint64Var(&opts.seeds, "seeds", 1000, "play so many")
-	flags.Uint64Var(&opts.part, "part", 1000, "record them in parts of so many")
+	flags.Uint64Var(&opts.seeds, "seeds", 1000, "how many to play")
+	flags.Uint64Var(&opts.part, "part", 1000, "record them in parts of this size")
 	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -47,7 +47,7 @@ func walk(ctx context.Context, out io.Writer) error {
 }
 
 // walks finds the files that run a statement between a save and its armed timer, and between the timer and the stored
-// result. What runs in the background is not in all of many walks, and so not in what they share.
+// result. Background work is not in all of many walks, and so not in what they share.
 func walks(ctx context.Context) (all []walked, err error) {
 	folder, err := os.MkdirTemp("", "walk")
 	if err != nil {

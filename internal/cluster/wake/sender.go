@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// pause is between two datagrams to one process. What is told meanwhile travels together.
+	// pause is between two datagrams to one process. Notices of that time travel together.
 	pause = 2 * time.Millisecond
 	// firstRetry is how long a sender waits for an acknowledgement. Each further wait is twice as long.
 	firstRetry = 10 * time.Millisecond
 	// giveUpAfter is five waits. Then the process counts as unreachable.
 	giveUpAfter = 310 * time.Millisecond
-	// probePause is between two datagrams to a process that is unreachable. What was told is sent once.
+	// probePause is between two datagrams to a process that is unreachable. Notices are sent once.
 	probePause = 100 * time.Millisecond
 	// forgetAfter is how long a process that nothing is told to keeps its socket.
 	forgetAfter = time.Minute
@@ -183,8 +183,8 @@ func (s *sender) send(fresh bool) (wait time.Duration, over bool) {
 	}
 }
 
-// takeBack puts notices without an acknowledgement for so long among those that are to be sent, and reports whether
-// there were any. It returns in how long there are others, 0 for none. The caller locks.
+// takeBack puts notices that were not acknowledged in time back among the waiting ones, and reports whether there were
+// any. It returns in how long there are others, 0 for none. The caller locks.
 func (s *sender) takeBack(after time.Duration) (next time.Duration, late bool) {
 	for id, f := range s.flying {
 		age := time.Since(f.at)
@@ -259,7 +259,7 @@ func (s *sender) read(conn net.Conn) {
 	}
 }
 
-// heard takes an acknowledgement. What was told since that datagram stays. The caller locks.
+// heard takes an acknowledgement. Notices since that datagram stay. The caller locks.
 func (s *sender) heard(b []byte) {
 	id, ok := acknowledged(b, s.token, s.key, s.before)
 	f, known := s.flying[id]

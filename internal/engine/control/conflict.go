@@ -48,7 +48,7 @@ func (e *Control) rescheduleLocked(ctx context.Context, tx store.Tx, task *delay
 }
 
 // rescheduleTogether changes existing tasks in one statement, each by the mode of the save that has met it. It returns
-// the changes that it sent, and whether all of them are applied. What it leaves is changed task by task.
+// the changes that it sent, and whether all of them are applied. The others are changed task by task.
 func (e *Control) rescheduleTogether(
 	ctx context.Context, existing []int64, metBy func(id int64) *delaytask.Save,
 ) (sent []row.Change, applied bool) {

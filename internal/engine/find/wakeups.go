@@ -176,7 +176,7 @@ func (t *wakeups) turn() (turn heard, wait time.Duration) {
 	return turn, 0
 }
 
-// read arms the rows that this process was told of. What does not fit into so many pages is found later.
+// read arms the rows that this process was told of. The rows beyond its pages are found later.
 func (t *wakeups) read(ctx context.Context, turn heard) error {
 	w := row.Window{From: row.MaxTime, Limit: wakeRows}
 	byTag := map[string][]toRead{}

@@ -33,7 +33,7 @@ func New(finders context.Context, a *arm.Arm, p *run.Pool, q *runqueue.Queue, cf
 // LeaseOver lets go of a task whose lease a rescue has ended.
 func (l *Leases) LeaseOver(id, version int64) { l.holders.leaseOver(id, version) }
 
-// ClosePops sends callers away who wait for tasks. What was handed out stays with its holders.
+// ClosePops sends callers away who wait for tasks. Tasks that were handed out stay with their holders.
 func (l *Leases) ClosePops() { l.close() }
 
 // CloseQueues writes what is queued, and sends later calls away.

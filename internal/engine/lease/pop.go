@@ -256,8 +256,8 @@ func (p *pops) hasRoom(w *waiter, a *run.Attempt) bool {
 	return true
 }
 
-// close sends waiting callers away. What was handed out stays with its holders. Other nodes take it when its lease is
-// over.
+// close sends waiting callers away. Tasks that were handed out stay with their holders. Other nodes take them when the
+// lease is over.
 func (p *pops) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

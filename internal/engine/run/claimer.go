@@ -19,7 +19,7 @@ import (
 const (
 	timelyClaims    = 2 // in flight, of what is due now or soon
 	backlogClaims   = 1 // of what is overdue: large, and in the way of no other
-	contentionShare = 8 // one lost row in so many of a claim is no accident
+	contentionShare = 8 // one lost row in 8 of a claim is no accident
 )
 
 // claimer claims as many rows of the ready queues as there are slots, many in one guarded statement. Rows gather while
@@ -203,7 +203,7 @@ const (
 
 func (s *batchSize) rows() int { return runqueue.MaxClaim - int(s.less.Load()) }
 
-// took learns from a claim of so many rows.
+// took learns from a claim.
 func (s *batchSize) took(rows int, d, lease time.Duration) {
 	switch {
 	case d > lease/longPart:

@@ -52,8 +52,8 @@ type lateParts struct {
 	receiver time.Duration // until a receiver accepted it
 }
 
-// whyLate returns the one reason that explains most of the lateness. What kept all tasks from starting for at least
-// half of it goes before where the task waited meanwhile.
+// whyLate returns the one reason that explains most of the lateness. A reason that kept all tasks from starting, for at
+// least half of it, goes before the place where the task waited.
 func (r *runner) whyLate(it *runqueue.Item, parts lateParts) delaytask.LateReason {
 	now := time.Now()
 	wait := table.Span{From: now.Add(-parts.total), To: now}

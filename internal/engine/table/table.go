@@ -65,7 +65,7 @@ func IDsOf[T any](all []T, id func(T) int64) []int64 {
 	return ids
 }
 
-// ReadBack returns the rows as they are in the table. What a failure is called in the log is op.
+// ReadBack returns the rows as they are in the table. The log names a failure by op.
 func (t *Table) ReadBack(ctx context.Context, op string, ids []int64) (map[int64]row.State, error) {
 	states, err := t.Store.States(ctx, ids)
 	if err != nil {

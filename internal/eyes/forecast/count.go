@@ -38,7 +38,7 @@ func (r *reader) readRows(ctx context.Context, tags []string) error {
 	return err
 }
 
-// countParts counts tags, the smallest first, while there is more time left than is to be kept. It returns the others.
+// countParts counts tags, the smallest first, until only the time to keep is left. It returns the others.
 func (r *reader) countParts(
 	ctx context.Context, tags []string, of sizes, keep time.Duration,
 ) (left []string, err error) {
@@ -95,7 +95,7 @@ func (r *reader) take(counts []row.DueCount) {
 }
 
 // countCapped counts up to a bound of each cell: what is overdue, then every step, and then, tag by tag, the steps that
-// have more. What small cells leave of the bound in all goes to the large ones.
+// have more. Large cells get what small ones leave of the bound.
 func (r *reader) countCapped(ctx context.Context, tags []string) error {
 	for _, tag := range tags {
 		r.of(tag).mark(report.AtLeast)

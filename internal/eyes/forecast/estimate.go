@@ -52,7 +52,7 @@ func estimateFailed(err error) error {
 	return nil
 }
 
-// affordable divides the tags: the smallest ones that have so many rows together, and the rest.
+// affordable divides the tags: the smallest ones, up to most rows together, and the rest.
 func affordable(tags []string, most int64, rows func(tag string) int64) (small, large []string) {
 	tags = slices.SortedStableFunc(slices.Values(tags), func(a, b string) int { return cmp.Compare(rows(a), rows(b)) })
 	for i, tag := range tags {
@@ -100,7 +100,7 @@ func resolution(tags, steps, ranges int) (fine, fewer int) {
 	return max(ranges-tags*(fewer+1), 0) / (steps - fewer), fewer
 }
 
-// estimateIn estimates tags by so many steps. Tags that there is no time for are spread evenly.
+// estimateIn estimates tags step by step. Tags that there is no time for are spread evenly.
 func (r *reader) estimateIn(ctx context.Context, tags []string, steps int, of sizes) error {
 	for part := range slices.Chunk(tags, max(rangesAtOnce/(steps+1), 1)) {
 		g := r.grid

@@ -57,7 +57,7 @@ func pages(t *testing.T, s listing.Store, q listing.Query) (ids []int64, stopped
 
 var statuses = []row.Status{row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled}
 
-// What a list has, page by page, is what its query says in the simplest words.
+// The pages of a list together have what its query says in the simplest words.
 func TestPagesHaveWhatMatchesOnceAndInOrder(t *testing.T) {
 	synctest.Test(t, pagesHaveWhatMatches) // no time passes in it
 }

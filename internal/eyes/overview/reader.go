@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	freshFor  = 5 * time.Second         // from the begin of a reading to the next one's
+	freshFor  = 5 * time.Second         // from the start of a reading to the start of the next
 	readLimit = 1900 * time.Millisecond // for a whole reading; a page waits for 2 s
 )
 

@@ -35,8 +35,8 @@ func Merge(rows []row.Rollup) (merged []row.Rollup) {
 // sameMark is within what time several processes mark the same.
 const sameMark = time.Minute
 
-// Marks returns the marks that are about no tag or about this one, or all where tag is "". What several processes have
-// marked is there once.
+// Marks returns the marks that are about no tag or about this one, or all where tag is "". A mark of several processes
+// is there once.
 func Marks(rows []row.Rollup, tag string) (marks []row.Rollup) {
 	type about struct {
 		mark row.Mark

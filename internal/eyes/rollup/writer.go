@@ -205,7 +205,7 @@ func (w *Writer) putAs(span row.RollupSpan, tag string, r row.Rollup) {
 	w.put(r)
 }
 
-// Write writes what waits, marks for example. What the database does not take for now waits for the next minute.
+// Write writes what waits, marks for example. What the database does not take now waits for the next minute.
 func (w *Writer) Write(ctx context.Context) {
 	if !w.begin(ctx) {
 		return

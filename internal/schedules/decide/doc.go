@@ -7,7 +7,7 @@
 //
 //   - ticks.go: the ticks, their due times, and the jitter between them.
 //   - plan.go: the steps of a decision, and when to look again.
-//   - overlap.go: ticks that fell due while as many runs were open as may be.
+//   - overlap.go: ticks that fell due while the allowed number of runs was open.
 //   - missed.go: ticks that were not decided in time.
 //   - run.go: the task of a run, and the rows of the history.
 //   - standing.go: how many ticks wait, for the metrics.

@@ -55,8 +55,8 @@ func Resume(st State) (row.Decision, error) {
 	})
 }
 
-// Reset sets the cursor to the first tick that is not due yet, whatever was decided: for a clock that was wrong. What
-// the history says of ticks from there on is forgotten, or they could not be decided again.
+// Reset sets the cursor to the first tick that is not due yet, whatever was decided: for a clock that was wrong. The
+// history of ticks from there on is deleted, or they could not be decided again.
 func Reset(st State) (row.Decision, error) {
 	return operation(st, func(p *plan) error {
 		p.withdraw()

@@ -8,8 +8,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// overlapped returns the last of the ticks, from the cursor on, that fell due while as many runs were open as may be.
-// It returns zero when the first of them did not.
+// overlapped returns the last of the ticks, from the cursor on, that fell due while the allowed number of runs was
+// open. It returns zero when the first of them did not.
 //
 // The stored times alone decide, so the answer is the same whenever a node looks. A run that was planted after a tick
 // was due is not in that tick's way: both were missed, and the policy for missed ticks orders them.

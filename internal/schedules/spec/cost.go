@@ -11,7 +11,7 @@ const (
 	costOfTick = 1200          // twice the cost of 29 February in a zone with clock changes
 )
 
-// bounded returns a spec whose searches end after so many steps. It is for one caller.
+// bounded returns a spec whose searches end after this many steps. It is for one caller.
 func (s *Spec) bounded(steps int) *Spec {
 	b := *s
 	b.left = &steps

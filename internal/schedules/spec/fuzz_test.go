@@ -12,14 +12,14 @@ import (
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
-// FuzzParse has lines, a zone, a rule and a moment to ask at. What parses must answer soon, and keeps its laws.
+// FuzzParse has lines, a zone, a rule and a moment to ask at. A line that parses must answer soon, and keeps its laws.
 func FuzzParse(f *testing.F) {
 	apia := time.Date(2011, 12, 29, 0, 0, 0, 0, time.UTC).Unix()
 	for _, seed := range []struct {
 		lines, zone string
 		after       int64
 	}{
-		// What other parsers take, panic on, or search without end.
+		// Other parsers take these, panic on them, or search without end.
 		{"TZ=0", "", 0},
 		{"CRON_TZ=Europe/Berlin", "", 0},
 		{", * * * *", "", 0},

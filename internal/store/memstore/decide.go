@@ -225,7 +225,7 @@ func (t *transaction) undoRuns(schedule int64, runs []row.ScheduleRun) error {
 	return nil
 }
 
-// setRuns replaces the runs of a schedule. What it replaces is not changed.
+// setRuns replaces the runs of a schedule. It does not change the old slice.
 func (t *transaction) setRuns(schedule int64, runs []row.ScheduleRun) {
 	before := t.s.planned.runs[schedule]
 	t.undo = append(t.undo, func() { t.s.planned.runs[schedule] = before })

@@ -27,7 +27,7 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, _ time.Du
 	return counts, true, nil
 }
 
-// EstimateDue implements [store.Forecaster]. What is in memory is counted.
+// EstimateDue implements [store.Forecaster]. Rows in memory are counted exactly.
 func (s *Store) EstimateDue(context.Context, row.DueGrid) ([]row.DueCount, bool, error) {
 	return nil, false, nil
 }

@@ -102,7 +102,7 @@ type Transaction struct {
 }
 
 // OldestTransaction returns the server's transaction that is open for longest, or the zero Transaction. It needs the
-// privilege PROCESS. InnoDB notes the begin in the time zone of the server.
+// privilege PROCESS. InnoDB notes its start in the time zone of the server.
 func (i Inspector) OldestTransaction(ctx context.Context) (found Transaction, err error) {
 	const query = "SELECT trx_mysql_thread_id AS thread, trx_rows_locked AS locked, LEFT(trx_query, 80) AS query," +
 		" TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')) AS age" +

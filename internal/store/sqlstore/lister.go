@@ -51,8 +51,8 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	return found, nil
 }
 
-// places reads a span in ranges. Each range is a part of the index, in its order. As one range with OR, a page amid
-// 200,000 rows of the same due time would read them all.
+// places reads a span in ranges. Each range is a part of the index, in its order. One range with OR would read all of
+// 200,000 rows with the same due time for a page in their middle.
 func (d dialect) places(number int, s row.Span, limit int) []clause {
 	var branches []clause
 	add := func(order string, limits ...clause) {
@@ -210,7 +210,7 @@ func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error
 	return failures, classify("read errors", err)
 }
 
-// failures cuts the bytes of a text, amid a character too.
+// failures cuts the bytes of a text, within a character too.
 func (d dialect) failures(ids []int64) string {
 	cut := fmt.Sprintf("SUBSTR(CAST(error_stack AS %s), 1, %d)", d.bytes, row.FailureSize)
 	return d.rowsByID("id, "+d.text("tag")+", "+d.time("due_time")+", "+cut+" AS error_stack", ids)

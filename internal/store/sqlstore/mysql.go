@@ -15,7 +15,7 @@ var mysqlDialect = dialect{
 	server:   "CONCAT(@@hostname, ':', @@port, ':', @@server_id)",
 	greatest: "GREATEST",
 	add:      "(%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
-	// In this order: the begin is read from the due time, which the second assignment writes.
+	// In this order: the start is read from the due time, which the second assignment writes.
 	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
 
 	bindText: "CAST(? AS BINARY)",

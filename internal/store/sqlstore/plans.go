@@ -26,7 +26,7 @@ const (
 )
 
 // plannedStatements lists one statement of each form that the engine sends to read or write tasks, but for INSERTs,
-// which have no plan. What they name need not exist.
+// which have no plan. The rows that they name need not exist.
 func plannedStatements(d dialect) []planned {
 	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
 	one := []row.Ref{{ID: 7}}
@@ -39,7 +39,7 @@ func plannedStatements(d dialect) []planned {
 	for i := range many {
 		many[i] = fmt.Sprint("t", i)
 	}
-	crowd := make([]row.Ref, 300) // so many that a server would rather read all rows of a rare status
+	crowd := make([]row.Ref, 300) // enough that a server would rather read all rows of a rare status
 	for i := range crowd {
 		crowd[i].ID = int64(i) + 1
 	}

@@ -78,7 +78,7 @@ func (d dialect) updateReceiver(id int64, w row.Receiver, tags string) (string, 
 		[]any{tags, secretOrNull(w), ttl, ttl, id}
 }
 
-// inMillis is an expression for the time so many milliseconds from now.
+// inMillis is an expression for the time ms milliseconds from now.
 func (d dialect) inMillis(ms string) string { return fmt.Sprintf(d.add, d.now, ms) }
 
 func addressHash(w row.Receiver) string { return hexed(sha256.Sum256([]byte(w.Address))) }

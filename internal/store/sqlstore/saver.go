@@ -157,7 +157,7 @@ func put(t *text, c *column[row.Row], mark string, r *row.Row) {
 	}
 }
 
-// What a row without options needs in an INSERT.
+// The parts of an INSERT of a row without options.
 const (
 	insertBytes = 200
 	insertArgs  = 2

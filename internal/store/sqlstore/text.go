@@ -17,7 +17,7 @@ type text struct {
 	scratch [32]byte // of a number or a moment, no longer than 26 bytes
 }
 
-// grow makes room for so many bytes and parameters.
+// grow makes room for bytes and parameters.
 func (t *text) grow(bytes, args int) {
 	t.sql.Grow(bytes)
 	t.args = slices.Grow(t.args, args)

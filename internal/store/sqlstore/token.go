@@ -14,9 +14,9 @@ import (
 const tokenTable = "delay_task_token"
 
 var (
-	// ErrTokenExists is returned when a token is to be created under a name that another one has.
+	// ErrTokenExists is returned when another token has the name of a new one.
 	ErrTokenExists = errors.New("there is a token of this name already")
-	// ErrNotFound is returned when a token is to be deleted that is not there.
+	// ErrNotFound is returned when the token to delete is not there.
 	ErrNotFound = errors.New("there is no token of this name")
 )
 

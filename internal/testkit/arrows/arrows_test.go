@@ -146,7 +146,7 @@ var only = map[string]struct {
 	"go.opentelemetry.io/otel": {packages: []string{"scheduler", "internal/core", "cmd", "=internal/server",
 		"internal/server/api",
 		"internal/server/otlp", "internal/server/traces"}},
-	// What exports spans is the choice of a program, not of the library.
+	// A program chooses how spans are exported, not the library.
 	"go.opentelemetry.io/otel/sdk":       {packages: []string{"internal/server/otlp"}},
 	"go.opentelemetry.io/otel/exporters": {packages: []string{"internal/server/otlp"}},
 	"go.opentelemetry.io/proto":          {},

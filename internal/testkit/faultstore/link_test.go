@@ -25,7 +25,7 @@ func slow(there, back time.Duration) *faultstore.Link {
 }
 
 // TestFaultsOfALink inserts a row over a link that takes a second each way, with a deadline of three seconds. After a
-// while something happens to the link, until five seconds after the begin.
+// while something happens to the link, until five seconds after it began.
 func TestFaultsOfALink(t *testing.T) {
 	for _, c := range []struct {
 		name      string

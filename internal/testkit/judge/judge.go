@@ -108,7 +108,7 @@ type Verdict struct {
 // Total is the number of violations of either kind.
 func (v Verdict) Total() int { return len(v.Violations) + len(v.Unexplained) }
 
-// Show writes the violations with the events that show them, at most so many of each kind.
+// Show writes the violations with the events that show them, at most most of each kind.
 func (v Verdict) Show(w io.Writer, most int) error {
 	var errs []error
 	show := func(violation fmt.Stringer, events []journal.Event) {

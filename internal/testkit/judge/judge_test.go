@@ -251,7 +251,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// What a transaction has written is seen by others when it is committed, which a slow database does later.
+// Others see a transaction's writes when it is committed, which a slow database does later.
 func TestTransitionIsSeenWhenItIsCommitted(t *testing.T) {
 	t.Parallel()
 	s := tell().saveKey(0, 1, "a", "k").run(1, "a").call(4, "b", "k", 0).answer(5, "b", 1, journal.Duplicate)

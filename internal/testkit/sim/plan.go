@@ -12,7 +12,7 @@ import (
 // and together.
 type plan struct {
 	rng
-	slots  int           // processes that there shall be
+	slots  int           // processes of the cluster
 	faults time.Duration // length of the first phase
 	drain  time.Duration // of the second
 

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("sim.seeds", 0, "play so many seeds; 0: 200, or 20 with the race detector")
+	seeds = flag.Int("sim.seeds", 0, "how many seeds to play; 0: 200, or 20 with the race detector")
 	first = flag.Uint64("sim.seed", 1, "the first seed")
 	times = flag.Int("sim.times", 1, "play every seed so often")
 	asked = flag.Bool("sim.json", false, "print the totals as JSON")

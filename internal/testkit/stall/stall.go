@@ -33,8 +33,8 @@ func (w *Watch) Sleep(ctx context.Context) {
 	}
 }
 
-// Probe notes whenever what takes next to no time takes long, until the context ends. What the probe returns is not
-// looked at.
+// Probe notes whenever what takes next to no time takes long, until the context ends. The probe's result does not
+// matter.
 func (w *Watch) Probe(ctx context.Context, probe func(context.Context) error) {
 	for wait(ctx, pause) {
 		over := w.expect(quick)

@@ -100,7 +100,7 @@ var discardTests = []test{
 	}},
 }
 
-// discard wants so many of the rows discarded.
+// discard wants this many rows discarded.
 func (t *tester) discard(want int, broken ...row.Broken) {
 	t.Helper()
 	n, err := t.store.Discard(t.Context(), broken)

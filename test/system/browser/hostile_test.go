@@ -18,8 +18,8 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-// hostile lists texts that are markup or script where a page forgets that they are text. What they make has the class
-// hurt.
+// hostile lists texts that are markup or script where a page forgets that they are text. Elements that they make have
+// the class hurt.
 var hostile = []string{
 	`<script class=hurt>hurt()</script>`, `"><img class=hurt src=x onerror=hurt()>`, `' onfocus='hurt()' class='hurt`,
 	`</textarea></pre></title></svg><b class=hurt>`, `<svg/class=hurt onload=hurt()>`, `javascript:hurt()`, `{{hurt}}`,

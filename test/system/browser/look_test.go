@@ -275,7 +275,7 @@ var (
 	axeCode []byte
 )
 
-// What axe-core is to look for.
+// The rules that axe-core checks.
 const (
 	allRules   = `{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`
 	colorRules = `{type: "rule", values: ["color-contrast", "link-in-text-block"]}`

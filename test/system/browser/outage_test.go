@@ -46,7 +46,7 @@ func TestDatabaseThatGoesAndComesBack(t *testing.T) {
 		}
 		old.until("!document.getElementById('away').hidden")
 	}
-	// What was read last is shown, and is called old once it is.
+	// The last reading is shown, and is called old once it is.
 	kept := func(how string) {
 		t.Helper()
 		for name, path := range map[string]string{"overview": "", "tags": "tags"} {

@@ -126,7 +126,7 @@ func reset(c *net.TCPConn) {
 // Loss is what a trap loses.
 type Loss string
 
-// What can be lost of a statement. The connection is reset in both cases.
+// The parts of a statement that can be lost. The connection is reset in both cases.
 const (
 	Reply   Loss = "reply"   // the server has applied it, and the client is not told
 	Request Loss = "request" // the server has never seen it

@@ -103,12 +103,12 @@ func Latency(least, most time.Duration) Toxic {
 	}}
 }
 
-// Bandwidth lets so many KB a second through each connection.
+// Bandwidth lets rate KB a second through each connection.
 func Bandwidth(rate int64) Toxic {
 	return Toxic{Type: "bandwidth", Attributes: toxics.BandwidthToxic{Rate: rate}}
 }
 
-// Slices lets about so many bytes travel at once, and waits between them.
+// Slices cuts data into pieces of about size bytes, and waits between them.
 func Slices(size int, pause time.Duration) Toxic {
 	return Toxic{Type: "slicer", Attributes: toxics.SlicerToxic{
 		AverageSize: size, SizeVariation: size / 2, Delay: int(pause.Microseconds()),

@@ -17,7 +17,7 @@ const (
 // packet is one of the client-server protocol, with its head: three bytes of length and one of sequence.
 type packet []byte
 
-// readPacket reads the next one. What it returns is good until the next call with the same buffer.
+// readPacket reads the next one. The packet is good until the next call with the same buffer.
 func readPacket(from io.Reader, buffer *[]byte) (packet, error) {
 	var head [headSize]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
