@@ -165,7 +165,7 @@ func TestAReadOnlyDashboardHasNoActions(t *testing.T) {
 	if a := s.get(fmt.Sprintf("/tasks/%d", id)); strings.Contains(a.body, "/cancel") || a.status != http.StatusOK {
 		t.Error("it offers to cancel")
 	}
-	s.post(fmt.Sprintf("/tasks/%d/cancel", id), nil).has(t, http.StatusForbidden, "only shows")
+	s.post(fmt.Sprintf("/tasks/%d/cancel", id), nil).has(t, http.StatusForbidden, "is read-only")
 	s.post(fmt.Sprintf("/tasks/%d/show", id), nil).has(t, http.StatusOK, "4711")
 }
 

@@ -13,7 +13,7 @@ var (
 	errNoPage      = errors.New("there is no such page")
 	errMethod      = errors.New("this address does not take the method")
 	errForbidden   = errors.New("you may not do this")
-	errReadOnly    = errors.New("this dashboard only shows")
+	errReadOnly    = errors.New("this dashboard is read-only")
 	errCrossOrigin = errors.New("the request comes from a page of another site")
 	errNoUser      = errors.New("who you are cannot be told now")
 	errSlow        = errors.New("the database takes too long")

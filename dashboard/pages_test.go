@@ -274,13 +274,13 @@ func TestABulkChangeOfAnotherProcessIsShownAndStopped(t *testing.T) {
 		" ('2026-03-01 11:00:00.000000', '', 'bulk.cancel', '', NULL, 'late_by=1s', NULL)")
 	s.get("/changes").has(t, http.StatusOK, `href="bulk/1"`, "its process died", "bob",
 		"under way, or its process died")
-	s.get("/bulk/1").has(t, http.StatusOK, "was not seen at it for 30 s", "<dd>7</dd>", "tag=a", `action="1/stop"`)
+	s.get("/bulk/1").has(t, http.StatusOK, "it has not reported for 30 s", "<dd>7</dd>", "tag=a", `action="1/stop"`)
 	s.get("/audit").has(t, http.StatusOK, `href="./bulk/1"`, "its process died")
 	s.post("/bulk/1/stop", nil).has(t, http.StatusSeeOther)
 	if a := s.get("/bulk/1"); strings.Contains(a.body, `action="1/stop"`) {
 		t.Error("it can be stopped twice")
 	}
-	s.get("/bulk/2").has(t, http.StatusOK, "a process of an older version does not tell", "late_by=1s")
+	s.get("/bulk/2").has(t, http.StatusOK, "processes of older versions do not report", "late_by=1s")
 	s.post("/bulk/2/stop", nil).has(t, http.StatusConflict)
 	s.user = dashboard.User{Name: "eve", Role: dashboard.Operator, Tags: []string{"mail.*"}}
 	s.get("/changes").has(t, http.StatusOK, "There was no bulk change")

@@ -35,7 +35,7 @@ func TestWhatWasReadLastIsShownWhileTheDatabaseIsAway(t *testing.T) {
 				for _, page := range []string{"/", "/tags"} {
 					began := time.Now()
 					a := s.get(page)
-					a.has(t, http.StatusServiceUnavailable, "order.close", "What is shown was read")
+					a.has(t, http.StatusServiceUnavailable, "order.close", "This was read")
 					if took := time.Since(began); took > 3*time.Second {
 						t.Errorf("%v, %s: the page comes after %v", mode, page, took)
 					}
@@ -226,7 +226,7 @@ func TestAMaskIsNoBody(t *testing.T) {
 	s := openOn(t, d)
 	id := s.save("a")
 	path := fmt.Sprintf("/tasks/%d/", id)
-	s.post(path+"show", nil).has(t, http.StatusOK, "stands in the audit log", "number-4711")
+	s.post(path+"show", nil).has(t, http.StatusOK, "The audit log records that it was shown", "number-4711")
 	task, err := s.Get(t.Context(), delaytask.ID(id))
 	servertest.OK(t, err)
 	form := url.Values{"version": {strconv.FormatInt(task.Version, 10)}, "body": {"{\"key\":\"[delaytask-redacted]\"}"}}
@@ -236,7 +236,7 @@ func TestAMaskIsNoBody(t *testing.T) {
 	}
 	s = openOn(t, d, func(o *dashboard.Options) { o.NoAudit = true })
 	a := s.post(path+"show", nil)
-	if a.has(t, http.StatusOK, "number-4711"); strings.Contains(a.body, "stands in the audit log") {
+	if a.has(t, http.StatusOK, "number-4711"); strings.Contains(a.body, "The audit log records that it was shown") {
 		t.Error("it says that there is an entry")
 	}
 }
