@@ -251,9 +251,9 @@ type Schedule struct {
 
 	State       ScheduleState
 	Reason      string    // why it is paused, ended or retired
-	NextTick    time.Time // the first tick about which nothing is decided
+	NextTick    time.Time // the first tick that is not decided
 	NextDue     time.Time // when that tick is due: later by the jitter
-	LastTick    time.Time // the last tick about which something is decided
+	LastTick    time.Time // the last tick that was decided
 	RunID       int64     // the task of its newest run; 0: none
 	Runs        int64     // that count against MaxRuns
 	Skipped     int64     // ticks since the newest run that did not run

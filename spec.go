@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Spec says when a schedule runs. Its ticks are the instants that its lines name, each once, but for those that a line
-// with "!" leaves out. There are 1 to 16 lines, of at most 256 bytes each:
+// Spec says when a schedule runs. Its ticks are the instants that its lines name, each once, except for those that a
+// line with "!" leaves out. There are 1 to 16 lines, of at most 256 bytes each:
 //
 //	30 2 * * MON-FRI            cron: minute, hour, day of month, month, day of week
 //	*/15 30 2 * * *             cron with six fields: the second comes first

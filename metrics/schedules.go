@@ -14,7 +14,7 @@ type schedules struct {
 
 func (s *schedules) add(c *collector) {
 	gauge := func(name, help string) *prometheus.GaugeVec { return c.gaugeVec("schedule_"+name, help, "schedule") }
-	s.next = gauge("next_timestamp_seconds", "The first tick about which nothing is decided.")
+	s.next = gauge("next_timestamp_seconds", "The first tick that is not decided.")
 	s.success = gauge("last_success_timestamp_seconds",
 		"Tick of the last run that completed; before the first, the creation of the schedule.")
 	s.behind = gauge("behind_ticks", "Ticks that are due and not decided; at most 1000.")

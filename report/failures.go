@@ -9,7 +9,7 @@ type Failures struct {
 	More   bool           // there are older ones
 }
 
-// FailureGroup is failed tasks of a tag whose errors are the same but for numbers, addresses and quoted texts.
+// FailureGroup is failed tasks of a tag whose errors are the same except for numbers, addresses and quoted texts.
 type FailureGroup struct {
 	ID          string // Filter.Group of these tasks; it does not change
 	Tag         string

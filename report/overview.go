@@ -6,8 +6,8 @@ import (
 	"github.com/delaytask/delaytask"
 )
 
-// Overview says what needs attention now, and how every tag stands. All processes of a database see the same, but for
-// what only the process that reads can tell: its clock, and its processors that hang.
+// Overview says what needs attention now, and how every tag stands. All processes of a database see the same, except
+// for what only the process that reads can tell: its clock, and its processors that hang.
 type Overview struct {
 	At  time.Time     // when it was read, by the database's clock
 	Age time.Duration // how long ago that was; over 5 s only where Stale says why

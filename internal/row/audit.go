@@ -18,7 +18,7 @@ type AuditEntry struct {
 	AuditEnd
 }
 
-// AuditEnd is what became of an act. While the act is under way it is zero, but for the tasks of a bulk change. It
+// AuditEnd is what became of an act. While the act is under way it is zero, except for the tasks of a bulk change. It
 // stays so when its process dies.
 type AuditEnd struct {
 	Outcome report.AuditOutcome

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// Only the children run and plan. Each is killed amid runs, but for the last.
+// Only the children run and plan. Each is killed during runs, except for the last.
 func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		const ticks, atOnce = 300, 7

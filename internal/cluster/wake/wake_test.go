@@ -102,7 +102,7 @@ func TestManyNewsArriveInSeveralDatagrams(t *testing.T) {
 	}
 }
 
-// relay passes datagrams on between a sender and a listener, but for those that it drops.
+// relay passes datagrams on between a sender and a listener, except for those that it drops.
 func relay(t *testing.T, to string, drop func(n int) bool) string {
 	in, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// NewSchedule makes what is stored of a schedule that a caller wants, but for its spec.
+// NewSchedule makes what is stored of a schedule that a caller wants, except for its spec.
 func (e *Control) NewSchedule(save *request.ScheduleSave) row.Schedule {
 	run, set := e.saver.RunOf(&save.Task), &save.Settings
 	s := row.Schedule{

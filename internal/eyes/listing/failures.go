@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Group is failed tasks of a tag whose errors are the same but for numbers, addresses and quoted texts.
+// Group is failed tasks of a tag whose errors are the same except for numbers, addresses and quoted texts.
 type Group struct {
 	ID          string // of the tag and the error
 	Tag         string

@@ -49,7 +49,7 @@ type Query struct {
 	After    *row.Place // Next of the page before
 	Limit    int
 	Bodies   bool
-	MaxBytes int // of the tasks of a page, but for the first; 0: no bound
+	MaxBytes int // of the tasks of a page, except for the first; 0: no bound
 }
 
 // Page is a part of a list.

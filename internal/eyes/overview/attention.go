@@ -218,7 +218,7 @@ func (v *view) failureFindings() (found []finding) {
 		f := finding{Finding: report.Finding{
 			Code: report.FindingFailing, Tag: tag, Number: of.tasks, Since: of.first.Std(), AtLeast: of.more,
 		}}
-		if n := lately(tag).Failed; of.more && n > f.Number { // but for the last minute, so it stays a lower bound
+		if n := lately(tag).Failed; of.more && n > f.Number { // except for the last minute, so it stays a lower bound
 			f.Number = n
 		}
 		f.Advice = Advice{

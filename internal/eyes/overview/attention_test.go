@@ -39,7 +39,7 @@ func newSite(t *testing.T) *site {
 // see returns what a viewer sees of a new reading.
 func (s *site) see(f report.OverviewFilter) report.Overview {
 	s.Helper()
-	time.Sleep(keepForecast) // the longest that a part is kept, but for the last hour
+	time.Sleep(keepForecast) // the longest that a part is kept, except for the last hour
 	for _, token := range []string{"live", "other"} {
 		s.beat(token)
 	}

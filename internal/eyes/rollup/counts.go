@@ -14,7 +14,7 @@ import (
 // MaxTags is how many tags a process counts apart. The others share [row.OtherTags].
 const MaxTags = 200
 
-// Counts is what a process has counted since it was last taken. Counting takes no lock and no memory, but for the
+// Counts is what a process has counted since it was last taken. Counting takes no lock and no memory, except for the
 // first task of a tag.
 type Counts struct {
 	byTag atomic.Pointer[map[string]*counters] // replaced, never changed

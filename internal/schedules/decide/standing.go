@@ -5,8 +5,7 @@ import "github.com/delaytask/delaytask/internal/row"
 // mostStanding bounds how far what stands open is counted.
 const mostStanding = 1000
 
-// Behind returns how many ticks are due about which nothing is decided, up to 1,000. Those that wait for the run before
-// do not count.
+// Behind returns how many ticks are due and not decided, up to 1,000. Ticks that wait for the run before do not count.
 func Behind(st *State) int {
 	p := newPlan(*st)
 	if p.s.State != row.ScheduleActive || p.s.Next.IsZero() || len(st.Open) > 0 && p.s.Serial() {

@@ -55,9 +55,9 @@ var (
 	latest   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
 )
 
-// Next returns the first tick after the moment, or the zero time. It looks 41 years ahead, as long again for each
-// excluded date, and farther only for single times and intervals without excludes. It stops after some thousand days
-// that the excludes leave out whole.
+// Next returns the first tick after the moment, or the zero time. It looks 41 years ahead, 41 more for each excluded
+// date, and farther only for single times and intervals without excludes. It stops after some thousand days that the
+// excludes leave out whole.
 func (s *Spec) Next(after time.Time) time.Time {
 	s = s.bounded(leastCost)
 	return s.moment(s.next(after.Unix()+1, none))

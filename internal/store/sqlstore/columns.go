@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// tasks has the columns of delay_task_message. Reads and INSERTs have them in this order, but for what reading and
+// tasks has the columns of delay_task_message. Reads and INSERTs have them in this order, except for what reading and
 // saving say.
 var tasks = newTable(table,
 	integer("id", 1, math.MaxInt64, func(r *row.Row) *int64 { return &r.ID }).with(byAttempt, always),

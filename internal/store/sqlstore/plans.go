@@ -25,7 +25,7 @@ const (
 	primary   = "PRIMARY"
 )
 
-// plannedStatements lists one statement of each form that the engine sends to read or write tasks, but for INSERTs,
+// plannedStatements lists one statement of each form that the engine sends to read or write tasks, except for INSERTs,
 // which have no plan. The rows that they name need not exist.
 func plannedStatements(d dialect) []planned {
 	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))

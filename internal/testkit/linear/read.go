@@ -14,7 +14,7 @@ type op struct {
 	kind             journal.Kind
 	called, returned int64 // positions in the journal
 
-	guard state // what a write expects; of a renewal and a claim, but for the executor
+	guard state // what a write expects; the executor is left out for a renewal and a claim
 	after state // what a write makes of that, or what a read saw
 	sure  bool  // it was done: the guard held
 	open  bool  // it may be done at any time from the call on, or never

@@ -236,7 +236,7 @@ func (t *tester) names(f row.ScheduleFilter, want ...string) {
 	}
 }
 
-// hasSchedule wants that schedule stored, but for the times of the writes.
+// hasSchedule wants that schedule stored, except for the times of the writes.
 func (t *tester) hasSchedule(want row.Schedule) {
 	t.Helper()
 	found := t.schedules(row.ScheduleFilter{Names: []string{want.Name}})

@@ -264,7 +264,7 @@ func (t *tester) same(got, want row.Row) {
 	}
 }
 
-// written compares the stored row with want, but for the times of the writes.
+// written compares the stored row with want, except for the times of the writes.
 func (t *tester) written(want row.Row) {
 	t.Helper()
 	got := t.get(want.ID)

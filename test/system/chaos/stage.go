@@ -32,7 +32,7 @@ type stage struct {
 	begun    time.Time
 	source   record.Source
 	server   string        // with its version
-	cfg      *mysql.Config // how processes reach the run's database, but for the proxy between
+	cfg      *mysql.Config // how processes reach the run's database, except for the proxy between
 	addrs    []string      // of the server, or of the members of a cluster
 	members  []*sql.DB     // of a cluster
 	primary  atomic.Int64  // which of these is written, where one alone is

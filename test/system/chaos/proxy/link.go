@@ -63,7 +63,8 @@ func (l *link) send(statement string) bool {
 	return false
 }
 
-// replies carries what the server sends. The client gets all of it before it is reset, but for what a trap has caught.
+// replies carries what the server sends. The client gets all of it before it is reset, except for what a trap has
+// caught.
 func (l *link) replies() {
 	defer func() {
 		reset(l.server)

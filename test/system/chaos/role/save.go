@@ -69,7 +69,7 @@ func save(ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, o Order, 
 	return nil
 }
 
-// pool is as an application would have it, but for timeouts, because a Commit takes no context.
+// pool is as an application would have it, except for timeouts, because a Commit takes no context.
 func pool(dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
