@@ -36,14 +36,12 @@ func (v *view) shownBody(tag string, body []byte, recorded bool) shownBody {
 	return shown
 }
 
-// taskBody is the body of a task.
 type taskBody struct {
 	shownBody
 	Task delaytask.TaskRow
 	Edit bool // what is shown is what is stored, so it can be changed here
 }
 
-// showTaskBody shows the body of a task.
 func (v *view) showTaskBody(id int64) (result, error) {
 	task, recorded, err := v.operator.RevealBody(v.r.Context(), v.by(), delaytask.ID(id))
 	if err != nil {

@@ -58,7 +58,6 @@ var ErrSignIn = errors.New("sign in first")
 // ErrNoWho is returned by [New] where Options.Who is missing.
 var ErrNoWho = errors.New("dashboard: Options.Who is missing; without it everybody could do everything")
 
-// dashboard is the handler.
 type dashboard struct {
 	scheduler *scheduler.Scheduler
 	store     store.Store

@@ -18,7 +18,6 @@ type loadPage struct {
 	Tags  []tagLoad
 }
 
-// tagLoad is the load of one tag.
 type tagLoad struct {
 	report.TagForecast
 	Sum  report.DueTasks

@@ -134,14 +134,12 @@ func (v *view) receiverOf(w row.Receiver, now row.Time) (one receiver, sees bool
 	return one, sees
 }
 
-// receiverPage is one receiver.
 type receiverPage struct {
 	Receiver receiver
 	Breakers bool
 	Remove   bool // the user may
 }
 
-// receiver shows one.
 func (v *view) receiver() (any, error) {
 	w, err := v.findReceiver(v.r.Context())
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// schedulePage is one schedule.
 type schedulePage struct {
 	Schedule   delaytask.Schedule // without its body
 	Body       int                // bytes of it
@@ -55,7 +54,6 @@ func (v *view) nameOf() (string, error) {
 	return name, nil
 }
 
-// schedule shows one schedule.
 func (v *view) schedule() (any, error) {
 	name, err := v.nameOf()
 	if err != nil {

@@ -33,7 +33,6 @@ func (c seriesChart) JSON() (string, error) {
 	return string(b), err
 }
 
-// chartLine is a line of a chart.
 type chartLine struct {
 	name, color string
 	of          func(report.SeriesPoint) *float64

@@ -17,7 +17,6 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// tagPage is one tag.
 type tagPage struct {
 	Tag    string
 	Paused bool
@@ -44,7 +43,6 @@ type tagPage struct {
 	Did       string
 }
 
-// tagSchedule is a schedule of the tag.
 type tagSchedule struct {
 	Name, State, Reason string
 	When                []string
@@ -59,7 +57,6 @@ const (
 	newestLate    = 10_000
 )
 
-// tag shows one tag.
 func (v *view) tag() (any, error) {
 	tag, err := v.tagOf(access.Observe)
 	if err != nil {

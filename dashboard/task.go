@@ -15,7 +15,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// taskPage is one task.
 type taskPage struct {
 	Task     delaytask.TaskRow // without its body
 	Body     int               // bytes of it
@@ -61,7 +60,6 @@ func (v *view) idOf() (int64, error) {
 	return id, nil
 }
 
-// task shows one task.
 func (v *view) task() (any, error) {
 	id, err := v.idOf()
 	if err != nil {

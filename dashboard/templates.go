@@ -51,7 +51,6 @@ func newTemplates(f files) (templates, error) {
 	return all, nil
 }
 
-// part executes a part of a page.
 func (t templates) part(w io.Writer, page, name string, p part) error {
 	found := t[page]
 	if found == nil {

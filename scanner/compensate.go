@@ -328,5 +328,4 @@ func (s *shareFilter) next(more bool) (again bool, wait time.Duration) {
 	return more, 0
 }
 
-// forget resets the filter.
 func (s *shareFilter) forget() { *s = shareFilter{} }

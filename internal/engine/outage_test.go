@@ -83,7 +83,7 @@ func TestTasksThatFailedTogetherDoNotComeBackTogether(t *testing.T) {
 	}
 }
 
-// moments are when outages end, spread over the rhythms of the passes.
+// moments are when outages end, spread over the intervals of the passes.
 func moments() (all []time.Duration) {
 	for i := range 8 {
 		all = append(all, time.Duration(i)*317*time.Millisecond)

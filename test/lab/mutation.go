@@ -99,7 +99,6 @@ func readSources(root string) (all []source, err error) {
 	return all, err
 }
 
-// mutated is a source with a mutation.
 type mutated struct {
 	source
 	by []string // its lines with the mutation

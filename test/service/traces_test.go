@@ -59,7 +59,6 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named returns the spans of a name.
 func (c *collector) named(name string) (found []*tracepb.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,7 +46,6 @@ func (e *events) Woke(event string) {
 	e.next <- event
 }
 
-// await waits for an event.
 func (e *events) await(event string) {
 	for seen := range e.next {
 		if seen == event {

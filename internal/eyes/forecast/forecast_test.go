@@ -209,7 +209,6 @@ func TestEstimatesOfSeveralStepsAreSpreadByTheirLength(t *testing.T) {
 	})
 }
 
-// counting counts the statements.
 type counting struct {
 	*memstore.Store
 	statements int

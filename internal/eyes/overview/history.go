@@ -20,7 +20,6 @@ type history struct {
 	tags        map[string]*tagHistory
 }
 
-// tagHistory is the history of one tag.
 type tagHistory struct {
 	hour   row.Rollup
 	steps  []report.HourStep

@@ -24,7 +24,6 @@ type Counts struct {
 	mu sync.Mutex // taken to replace byTag; innermost
 }
 
-// counters are the counters of one tag.
 type counters struct {
 	completed, retried, failed, lost atomic.Int64
 

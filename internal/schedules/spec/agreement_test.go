@@ -99,7 +99,6 @@ func history(zone *time.Location) string {
 	return text.String()
 }
 
-// zones are the names of the zones of this machine.
 func zones(t *testing.T) (names []string) {
 	const dir = "/usr/share/zoneinfo"
 	mustOK(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// audit is the audit log.
 type audit struct {
 	entries []row.AuditEntry // ordered by id
 	last    int64            // id

@@ -55,7 +55,6 @@ func (b binary) start(ctx context.Context) (*server, error) {
 	return s.server, nil
 }
 
-// supervisor is a [supervise].
 func (b binary) supervisor(ctx context.Context, dir string, port int) (cmd *exec.Cmd, socket string, err error) {
 	if err := b.initialise(ctx, dir); err != nil {
 		return nil, "", err

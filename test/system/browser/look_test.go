@@ -19,7 +19,6 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-// look is a page.
 type look struct {
 	name, path string
 	button     string // that leads from there to the page

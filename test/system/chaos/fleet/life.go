@@ -19,7 +19,6 @@ import (
 // ChildCommand is the argument that makes this program a process of the fleet.
 const ChildCommand = "child"
 
-// life is one process.
 type life struct {
 	name  string
 	proc  *child.Process[role.State] // nil when it could not be started
