@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// cursorSize is that of a cursor: a due time, an id, and a sum over both and the list. A cursor of another list, or an
-// invented one, would skip tasks silently.
+// A cursor is a due time, an id, and a sum over both and the list. Without the sum, a cursor of another list or an
+// invented one would skip tasks silently.
 const cursorSize = 24
 
 // cursorOf returns the cursor of the list behind the place.

@@ -81,8 +81,8 @@ func CheckFilter(f delaytask.Filter) error {
 	return err
 }
 
-// bound returns the moment that a filter asks for, within what a database stores. Only the zero time is none: the Unix
-// epoch is not, which is row.Time's zero.
+// bound returns the moment that a filter asks for, within what a database stores. The zero time means no bound; the
+// Unix epoch, which is row.Time's zero, is a bound.
 func bound(t time.Time) row.Time {
 	switch {
 	case t.IsZero():

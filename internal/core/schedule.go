@@ -76,9 +76,9 @@ func (d *declared) check() error {
 	return nil
 }
 
-// take returns the set, which is that of no owner for a program of unknown revision. So it is for a program that
-// declares none, unless its owner was named: a web process must not retire the schedules of the worker that was built
-// from the same package.
+// take returns the set. It has no owner for a program of unknown revision, nor for a program that declares nothing,
+// unless its owner was named: a web process must not retire the schedules of the worker that was built from the same
+// package.
 func (d *declared) take() plan.Set {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -159,7 +159,7 @@ const (
 	processOperation = "process"
 )
 
-// Attributes beside those of the conventions, under the prefix that they leave to each system.
+// Attributes beyond the conventions, under the prefix that they leave to each system.
 const (
 	attemptKey   = attribute.Key("messaging.delaytask.attempt")
 	versionKey   = attribute.Key("messaging.delaytask.version")
