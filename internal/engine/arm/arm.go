@@ -176,7 +176,7 @@ func (a *Arm) PaceFactor() int {
 	return 1
 }
 
-// LongestSleep bounds a sleep of the timers, for a suspend of the machine ends no timer.
+// LongestSleep bounds a sleep of the timers, because a suspend of the machine ends no timer.
 const LongestSleep = time.Second
 
 // UnanchoredWait is how often the timers look whether the clock has an anchor again.

@@ -13,7 +13,7 @@ import (
 
 const (
 	pollFrom   = 100 * time.Millisecond // younger rows are being claimed
-	pollOthers = 200 * time.Millisecond // younger rows are left to the node whose they are
+	pollOthers = 200 * time.Millisecond // younger rows are left to their own node
 	pollBusy   = 100 * time.Millisecond
 	pollIdle   = 400 * time.Millisecond
 )

@@ -164,8 +164,8 @@ func (p *passes) ReleaseOrphans(ctx context.Context) error {
 }
 
 // rescueHeld reports whether leases that seem over may not be over or could not be renewed: another server's clock
-// judges them since a moment ago, or the database was away. It takes a new reading, for the last one may be older than
-// that.
+// judges them since a moment ago, or the database was away. It takes a new reading, because the last one may be older
+// than that.
 func (p *passes) rescueHeld() bool {
 	if p.cfg.AtOnce {
 		return false

@@ -177,7 +177,7 @@ func (q *Ends) Unclaim(ctx context.Context, id, version int64) error {
 		}})
 }
 
-// extendTries are made within about 200 ms, for a process that only asks whether the row is locked holds it for less.
+// extendTries are made within about 200 ms: a process that only asks whether the row is locked holds it for less.
 const extendTries = 5
 
 // Touch moves the end of a popped task's lease to now plus ttr.

@@ -24,7 +24,7 @@ func (q *Ends) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 	}
 	for _, e := range open {
 		if e.unsure {
-			continue // the same result must be sent, for the first may still be applied
+			continue // the same result must be sent, because the first may still be applied
 		}
 		reg, _ := q.cfg.Registry.Lookup(e.row.Tag)
 		e.result = e.decide(q.attemptOfRow(e.row), &reg, now)

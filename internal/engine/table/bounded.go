@@ -38,8 +38,8 @@ func (b Bounded) within(ctx context.Context, method string, call func(context.Co
 	return err
 }
 
-// adaptiveTimeout is how long a pass waits for an answer. The first wait is short, for the connection may be dead. Each
-// further wait is twice as long, for the database may be slow instead. Answers set it to twice what they took.
+// adaptiveTimeout is how long a pass waits for an answer. The first wait is short, because the connection may be dead.
+// Each further wait is twice as long, because the database may be slow instead. Answers set it to twice what they took.
 type adaptiveTimeout struct {
 	least, most time.Duration
 
