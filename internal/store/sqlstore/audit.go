@@ -79,9 +79,8 @@ func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (
 		if _, err := execute(ctx, conn, query, args); err != nil {
 			return err
 		}
-		return read(ctx, conn, s.own.stopAsked(id), nil, audits, func(f *found[row.AuditEntry]) error {
+		return read(ctx, conn, s.own.stopAsked(id), nil, audits, func(f *found[row.AuditEntry]) {
 			stop = f.row.Stop != 0 && f.row.Outcome == ""
-			return nil
 		})
 	})
 	return stop, err
@@ -117,7 +116,8 @@ func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row
 		return nil, nil
 	}
 	query, args := s.dialect.auditEntries(below, limit)
-	return s.readAudit(ctx, "read the audit log", query, args)
+	entries, _, err := readAll(ctx, s.db, query, args, audits)
+	return entries, classify("read the audit log", err)
 }
 
 // AuditEntriesOf implements [store.Auditor].
@@ -126,15 +126,8 @@ func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, 
 		return nil, nil
 	}
 	query, args := s.dialect.auditEntriesOf(action, below, limit)
-	return s.readAudit(ctx, "read the bulk changes of the audit log", query, args)
-}
-
-func (s *Store) readAudit(ctx context.Context, op, query string, args []any) (entries []row.AuditEntry, err error) {
-	err = read(ctx, s.db, query, args, audits, func(f *found[row.AuditEntry]) error {
-		entries = append(entries, f.row) // what cannot be read is zero: one broken row must not hide the others
-		return nil
-	})
-	return entries, classify(op, err)
+	entries, _, err := readAll(ctx, s.db, query, args, audits)
+	return entries, classify("read the bulk changes of the audit log", err)
 }
 
 func (d dialect) auditEntries(below int64, limit int) (string, []any) {
@@ -155,11 +148,10 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 	}
 	err = s.keep.do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
 		var ids []int64
-		err := read(ctx, conn, s.own.oldestAudit(limit), nil, audits, func(f *found[row.AuditEntry]) error {
+		err := read(ctx, conn, s.own.oldestAudit(limit), nil, audits, func(f *found[row.AuditEntry]) {
 			if f.row.ID > 0 && f.row.Begin < before {
 				ids = append(ids, f.row.ID)
 			}
-			return nil
 		})
 		if err != nil || len(ids) == 0 {
 			return err

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -100,7 +101,7 @@ var schema = map[string][]string{
 	runTable:      namesOf(scheduleRuns.columns),
 	rollupTable:   namesOf(rollups.columns),
 	auditTable:    namesOf(audits.columns),
-	requestTable:  {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
+	requestTable:  namesOf(requests.columns),
 	tokenTable:    namesOf(tokens.columns),
 	sessionTable:  namesOf(sessions.columns),
 	workerTable:   namesOf(receivers.columns),
@@ -134,21 +135,20 @@ func (s *Store) checkSchema(tables []string) check {
 
 func (s *Store) checkColumns(ctx context.Context, table string) error {
 	var there []string
-	err := scan(ctx, s.db, s.dialect.columns, []any{table}, func(r *struct {
-		Name     string `db:"name"`
-		Required bool   `db:"required"`
-	}) error {
-		there = append(there, r.Name)
-		if r.Required && !slices.Contains(schema[table], r.Name) {
-			return refuse("give the column a default, or let it be NULL",
-				"column %s.%s is not delaytask's and must be given", table, r.Name)
+	var foreign error
+	var name string
+	var required bool
+	err := scan(ctx, s.db, s.dialect.columns, []any{table}, func() {
+		there = append(there, name)
+		if required && !slices.Contains(schema[table], name) {
+			foreign = refuse("give the column a default, or let it be NULL",
+				"column %s.%s is not delaytask's and must be given", table, name)
 		}
-		return nil
-	})
+	}, &name, &required)
 	missing := slices.DeleteFunc(slices.Clone(schema[table]), func(c string) bool { return slices.Contains(there, c) })
 	switch {
-	case err != nil:
-		return err
+	case err != nil || foreign != nil:
+		return cmp.Or(err, foreign)
 	case len(there) == 0:
 		// A server hides a table from an account that has no privilege on it.
 		_, err := readTexts(ctx, s.db, "SELECT 1 AS one FROM "+table+" WHERE 1 = 0")
@@ -211,14 +211,10 @@ func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
 		return nil, err
 	}
 	query := "SELECT CAST(CAST(? AS " + s.dialect.timeType + ") AS CHAR) AS db_time, 'x' AS db_server"
-	var back row.Time
-	err = read(ctx, s.db, query, []any{before.Time}, noTable, func(f *found[none]) error {
-		back = f.reading.Time
-		return nil
-	})
-	if err == nil && back != before.Time {
+	_, back, err := readAll(ctx, s.db, query, []any{before.Time}, noTable)
+	if err == nil && back.Time != before.Time {
 		err = refuse("report this with the server's version and the DSN without its password",
-			"a moment does not survive the way to the database and back: sent %s, got %s", before.Time, back)
+			"a moment does not survive the way to the database and back: sent %s, got %s", before.Time, back.Time)
 	}
 	return nil, err
 }
@@ -242,27 +238,16 @@ func (s *Store) checkCollation(columns []string) check {
 		" AND CONCAT(table_name, '.', column_name) IN (" + quoted(columns) + ") ORDER BY table_name, column_name"
 	return func(ctx context.Context) ([]Warning, error) {
 		var wrong []error
-		err := scan(ctx, s.db, query, nil, func(c *struct {
-			Table     string  `db:"table_name"`
-			Name      string  `db:"name"`
-			Collation *string `db:"collation"` // NULL if it is no text
-			Mended    string  `db:"mended"`
-		}) error {
-			collation := "none"
-			if c.Collation != nil {
-				collation = *c.Collation
-			}
+		columns, err := readTexts(ctx, s.db, query)
+		for _, c := range columns {
+			table, name, collation := c["table_name"], c["name"], cmp.Or(c["collation"], "none") // of no text
 			if !strings.EqualFold(collation, exact) {
-				wrong = append(wrong, refuse("run: ALTER TABLE "+c.Table+" MODIFY "+c.Name+" "+c.Mended,
+				wrong = append(wrong, refuse("run: ALTER TABLE "+table+" MODIFY "+name+" "+c["mended"],
 					"column %s.%s has the collation %s instead of %s, so different values would count as equal",
-					c.Table, c.Name, collation, exact))
+					table, name, collation, exact))
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-		return nil, errors.Join(wrong...)
+		return nil, cmp.Or(err, errors.Join(wrong...))
 	}
 }
 

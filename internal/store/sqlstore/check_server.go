@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,33 +97,26 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 // checkCounter warns when the next plain INSERT gets an id that no process can name. It says nothing of a database that
 // does not show its counter.
 func (s *Store) checkCounter(ctx context.Context) ([]Warning, error) {
-	var warnings []Warning
-	_ = scan(ctx, s.db, s.dialect.counter, nil, func(c *counter) error {
-		if c.next() > ids.Last {
-			warnings = append(warnings, Warning{"counter", "each plain INSERT gets an id beyond the last one",
-				"it is late or refused", "run: " + s.dialect.countOn})
+	shown, _ := readTexts(ctx, s.db, s.dialect.counter)
+	for _, c := range shown {
+		if nextID(c) > ids.Last {
+			return []Warning{{"counter", "each plain INSERT gets an id beyond the last one", "it is late or refused",
+				"run: " + s.dialect.countOn}}, nil
 		}
-		return nil
-	})
-	return warnings, nil
-}
-
-// counter is what a database shows of the ids of plain INSERTs.
-type counter struct {
-	Table   string `db:"Table"`
-	Created string `db:"Create Table"` // the statement that makes the table as it is
-	Last    *int64 `db:"last_id"`
+	}
+	return nil, nil
 }
 
 // autoIncrement finds the option of a table. Options stand behind the columns and before the comment.
 var autoIncrement = regexp.MustCompile(`\n\)[^']* AUTO_INCREMENT=(\d+)`)
 
-// next returns the id of the next plain INSERT, 0 when it is not known.
-func (c *counter) next() uint64 {
-	if c.Last != nil {
-		return uint64(max(*c.Last, 0)) + 1
+// nextID returns the id of the next plain INSERT by what the database shows: the last id, or the statement that makes
+// the table as it is. It returns 0 when it is not known.
+func nextID(shown map[string]string) uint64 {
+	if last := shown["last_id"]; last != "" {
+		return uint64(max(decimal(last), 0)) + 1
 	}
-	option := autoIncrement.FindStringSubmatch(c.Created)
+	option := autoIncrement.FindStringSubmatch(shown["create table"])
 	if option == nil {
 		return 0
 	}
@@ -146,20 +140,14 @@ func (s *Store) checkEngine(tables []string) check {
 		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(tables) + ")"
 	return func(ctx context.Context) ([]Warning, error) {
 		var wrong []error
-		err := scan(ctx, s.db, query, nil, func(t *struct {
-			Name   string `db:"name"`
-			Engine string `db:"engine"`
-		}) error {
-			if !strings.EqualFold(t.Engine, "InnoDB") {
-				wrong = append(wrong, refuse("run: ALTER TABLE "+t.Name+" ENGINE=InnoDB",
-					"table %s has the engine %s, which knows no transactions", t.Name, t.Engine))
+		found, err := readTexts(ctx, s.db, query)
+		for _, t := range found {
+			if !strings.EqualFold(t["engine"], "InnoDB") {
+				wrong = append(wrong, refuse("run: ALTER TABLE "+t["name"]+" ENGINE=InnoDB",
+					"table %s has the engine %s, which knows no transactions", t["name"], t["engine"]))
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-		return nil, errors.Join(wrong...)
+		return nil, cmp.Or(err, errors.Join(wrong...))
 	}
 }
 

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -18,24 +19,23 @@ const maxBranches = 32
 // Due implements [store.Finder].
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	var due []row.Due
-	tags := slices.Compact(slices.Sorted(slices.Values(w.Tags)))
+	tags := distinct(w.Tags)
 	if w.Limit <= 0 || len(tags) == 0 {
 		return nil, nil
 	}
 	for group := range s.groups(w, tags) {
 		w.Tags = group
 		query, args := s.dialect.due(w)
-		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) error {
+		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) {
 			if f.row.ID > 0 { // Renumber gives the others an id first
 				due = append(due, f.row.Sighting()) // what cannot be read is zero: the claim reports the row as broken
 			}
-			return nil
 		})
 		if err != nil {
 			return nil, classify("find due tasks", err)
 		}
 	}
-	slices.SortFunc(due, compareDue)
+	slices.SortFunc(due, func(a, b row.Due) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) })
 	return due[:min(len(due), w.Limit)], nil
 }
 
@@ -46,13 +46,6 @@ func (s *Store) groups(w row.Window, tags []string) func(func([]string) bool) {
 		return slices.Chunk(tags, maxBranches)
 	}
 	return slices.Chunk(tags, max(maxBranches, len(tags)))
-}
-
-func compareDue(a, b row.Due) int {
-	if a.Due != b.Due {
-		return int(min(max(a.Due-b.Due, -1), 1))
-	}
-	return int(min(max(a.ID-b.ID, -1), 1))
 }
 
 func (d dialect) due(w row.Window) (string, []any) {
@@ -97,9 +90,7 @@ func (d dialect) dueBranch(tags string, args []any, order string, limit int, lim
 
 // Expired implements [store.Finder]. An executing row without a due time counts as one whose lease has ended.
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	var found page
-	err := read(ctx, s.db, s.dialect.expired(limit), nil, tasks, found.add)
-	return found.rows, found.broken, classify("find ended leases", err)
+	return readTasks(ctx, "find ended leases", s.db, s.dialect.expired(limit), nil)
 }
 
 func (d dialect) expired(limit int) string {
@@ -112,10 +103,7 @@ func (d dialect) expired(limit int) string {
 func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
 	var states []row.State
 	query, args := s.dialect.orphans(executorPrefix, limit)
-	err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) error {
-		states = append(states, f.row.State())
-		return nil
-	})
+	err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) { states = append(states, f.row.State()) })
 	return states, classify("find executing tasks", err)
 }
 
@@ -139,7 +127,7 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	if len(ids) == 0 || !s.dialect.rowLocks {
 		return nil, nil
 	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	ids = distinct(ids)
 	var locked []int64
 	err := s.lockCheck.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
 		v, err := s.serverVersion(ctx, conn)
@@ -177,7 +165,7 @@ func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, err
 // DELETE or INSERT. Only a read of committed rows sees the first, and only a read of uncommitted rows the second.
 func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
 	query := d.selectByID(ids)
-	committed, err := selectIDs(ctx, conn, query)
+	committed, err := firsts[int64](ctx, conn, query)
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +174,11 @@ func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int
 		return nil, err
 	}
 	defer tx.Rollback() // the locks end with it
-	existing, err := selectIDs(ctx, tx, query)
+	existing, err := firsts[int64](ctx, tx, query)
 	if err != nil {
 		return nil, err
 	}
-	free, err := selectIDs(ctx, tx, query+" FOR UPDATE SKIP LOCKED")
+	free, err := firsts[int64](ctx, tx, query+" FOR UPDATE SKIP LOCKED")
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +210,7 @@ func (d dialect) tryLock(ctx context.Context, conn *sql.Conn, ids []int64) error
 		return err
 	}
 	defer tx.Rollback() // the locks end with it
-	_, err = selectIDs(ctx, tx, d.selectByID(ids)+" FOR UPDATE NOWAIT")
+	_, err = firsts[int64](ctx, tx, d.selectByID(ids)+" FOR UPDATE NOWAIT")
 	return err
 }
 

@@ -28,17 +28,13 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, limit tim
 	if s.dialect.limits {
 		query = fmt.Sprintf(limitOnMariaDB, limit.Seconds()) + query
 	}
-	err = scan(timed, s.db, query, args, func(r *struct {
-		Tag  string `db:"tag"`
-		Cell int    `db:"cell"`
-		N    int64  `db:"n"`
-	}) error {
-		if r.N > 0 && g.Has(r.Cell) {
-			more := s.dialect.capsCells && r.N > int64(most)
-			counts = append(counts, row.DueCount{Tag: r.Tag, Cell: r.Cell, Rows: r.N, More: more})
+	var c row.DueCount
+	err = scan(timed, s.db, query, args, func() {
+		if c.Rows > 0 && g.Has(c.Cell) {
+			c.More = s.dialect.capsCells && c.Rows > int64(most)
+			counts = append(counts, c)
 		}
-		return nil
-	})
+	}, &c.Tag, &c.Cell, &c.Rows)
 	if err != nil && ctx.Err() == nil && (timed.Err() != nil || outOfTime(err)) {
 		return nil, false, nil
 	}
@@ -170,11 +166,10 @@ func (d dialect) estimateDue(g row.DueGrid) (string, []any) {
 // it.
 func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (cursors []row.Schedule, err error) {
 	query, args := s.dialect.upcoming(before, limit)
-	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) error {
+	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) {
 		if f.err == nil {
 			cursors = append(cursors, f.row)
 		}
-		return nil
 	})
 	return cursors, classify("read the cursors of schedules", err)
 }

@@ -257,10 +257,7 @@ func (i Inspector) SilentReceivers(ctx context.Context, limit int) (silent []row
 	d := i.s.dialect
 	query := "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t WHERE t.expire_time <= " + d.now +
 		" ORDER BY t.expire_time DESC, t.id LIMIT " + fmt.Sprint(limit)
-	err = read(ctx, i.s.db, query, nil, receivers, func(f *found[row.Receiver]) error {
-		silent = append(silent, f.row)
-		return nil
-	})
+	silent, _, err = readAll(ctx, i.s.db, query, nil, receivers)
 	return silent, classify("read receivers", err)
 }
 
@@ -269,32 +266,25 @@ func IsDenied(err error) bool { return err != nil && faultOf(err).hint == hintPr
 
 // readTexts returns the rows of a query as texts by the names of the columns in lower case. NULL is "".
 func readTexts(ctx context.Context, q queryer, query string, args ...any) (all []map[string]string, err error) {
-	ctx, cancel := withDeadline(ctx)
-	defer cancel()
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	names, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	values, fields := make([]sql.NullString, len(names)), make([]any, len(names))
-	for i := range values {
-		fields[i] = &values[i]
-	}
-	for rows.Next() {
-		if err := rows.Scan(fields...); err != nil {
-			return nil, err
+	var names []string
+	var values []sql.NullString
+	bind := func(columns []string) ([]any, error) {
+		names, values = columns, make([]sql.NullString, len(columns))
+		fields := make([]any, len(columns))
+		for i := range values {
+			fields[i] = &values[i]
 		}
+		return fields, nil
+	}
+	err = eachRow(ctx, q, query, args, bind, func() error {
 		texts := make(map[string]string, len(names))
 		for i, name := range names {
 			texts[strings.ToLower(name)] = values[i].String
 		}
 		all = append(all, texts)
-	}
-	return all, rows.Err()
+		return nil
+	})
+	return all, err
 }
 
 // decimal reads a number that a server has written. Anything else counts as 0.

@@ -12,9 +12,8 @@ import (
 
 // Oldest implements [store.Keeper].
 func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
-	err = read(ctx, s.db, s.dialect.oldest, []any{int64(status)}, tasks, func(f *found[row.Row]) error {
+	err = read(ctx, s.db, s.dialect.oldest, []any{int64(status)}, tasks, func(f *found[row.Row]) {
 		oldest = append(oldest, row.TagCount{Tag: f.row.Tag, Status: status, Oldest: f.row.Due})
-		return nil
 	})
 	return oldest, classify("read the oldest task of each tag", err)
 }
@@ -25,13 +24,12 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 	if perTag <= 0 {
 		return nil, nil
 	}
-	for group := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(tags))), maxBranches) {
+	for group := range slices.Chunk(distinct(tags), maxBranches) {
 		query, args := s.dialect.lateness(group, since, perTag)
-		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) error {
+		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) {
 			if !f.row.Execution.IsZero() && !f.row.Expected.IsZero() {
 				lateness = append(lateness, row.Lateness{Tag: f.row.Tag, Late: f.row.Execution.Sub(f.row.Expected)})
 			}
-			return nil
 		})
 		if err != nil {
 			return nil, classify("read lateness", err)
@@ -89,7 +87,7 @@ func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Tim
 			continue
 		}
 		query, args := s.dialect.purgeable(status, of.Tag, before, limit-len(ids))
-		found, err := selectIDs(ctx, s.db, query, args...)
+		found, err := firsts[int64](ctx, s.db, query, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +95,7 @@ func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Tim
 			break
 		}
 	}
-	return sortedIDs(ids, func(id int64) int64 { return id }), nil
+	return distinct(ids), nil
 }
 
 func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit int) (string, []any) {
@@ -116,13 +114,7 @@ func (s *Store) Renumber(
 	ctx context.Context, last int64, next func() int64, limit int,
 ) (moved int, mend string, err error) {
 	const op = "give tasks other ids"
-	var ids []string
-	err = scan(ctx, s.db, s.dialect.misnumbered(last, limit), nil, func(r *struct {
-		ID string `db:"id"`
-	}) error {
-		ids = append(ids, r.ID)
-		return nil
-	})
+	ids, err := firsts[string](ctx, s.db, s.dialect.misnumbered(last, limit))
 	if err != nil || len(ids) == 0 {
 		return 0, "", classify(op, err)
 	}

@@ -121,12 +121,12 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row.Claimed) error {
 	query, args := s.own.winners(c)
 	rows := page{rows: make([]row.Row, 0, len(c.Rows))}
-	err := read(ctx, from, query, args, tasks, func(f *found[row.Row]) error {
+	err := read(ctx, from, query, args, tasks, func(f *found[row.Row]) {
 		if !f.reading.Time.IsZero() {
 			won.Reading = f.reading
 		}
 		f.row.Status, f.row.Executor, f.row.IPAddress = row.Executing, c.Executor, c.IP
-		return rows.add(f)
+		rows.add(f)
 	})
 	if err != nil {
 		return err

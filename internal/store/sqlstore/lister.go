@@ -27,14 +27,12 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	}
 	for group := range slices.Chunk(branches, listBranches) {
 		all := unionAll(group)
-		err := scan(ctx, s.db, all.sql, all.args, func(r *struct {
-			ID   int64        `db:"id"`
-			Due  sql.RawBytes `db:"due_time"`
-			Span int          `db:"span"`
-		}) error {
-			found[r.Span] = append(found[r.Span], row.Place{Due: new(decoder).time("due_time", r.Due), ID: r.ID})
-			return nil
-		})
+		var id int64
+		var due sql.RawBytes
+		var span int
+		err := scan(ctx, s.db, all.sql, all.args, func() {
+			found[span] = append(found[span], row.Place{Due: new(decoder).time("due_time", due), ID: id})
+		}, &id, &due, &span)
 		if err != nil {
 			return nil, classify("list tasks", err)
 		}
@@ -117,7 +115,7 @@ var downwards = map[string]string{"id": "id DESC", byDueTime: table + ".due_time
 
 // Newest implements [store.Lister].
 func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
-	ids, err := selectIDs(ctx, s.db, s.dialect.newest(below, limit))
+	ids, err := firsts[int64](ctx, s.db, s.dialect.newest(below, limit))
 	return ids, classify("list the newest tasks", err)
 }
 
@@ -133,13 +131,11 @@ func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool
 	}
 	found := make([]row.Sized, 0, len(ids))
 	query, args := s.dialect.match(ids, m, bodies)
-	err := scan(ctx, s.db, query, args, func(r *struct {
-		ID    int64 `db:"id"`
-		Bytes int   `db:"bytes"`
-	}) error {
-		found = append(found, row.Sized{ID: r.ID, Bytes: r.Bytes + (&row.Row{}).Size()})
-		return nil
-	})
+	var r row.Sized
+	err := scan(ctx, s.db, query, args, func() {
+		r.Bytes += (&row.Row{}).Size()
+		found = append(found, r)
+	}, &r.ID, &r.Bytes)
 	return found, classify("filter tasks", err)
 }
 
@@ -192,9 +188,7 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
-	var found page
-	err := read(ctx, s.db, s.dialect.rowsByID(s.dialect.taskList(bodies), ids), nil, tasks, found.add)
-	return found.rows, found.broken, classify("read tasks", err)
+	return readTasks(ctx, "read tasks", s.db, s.dialect.rowsByID(s.dialect.taskList(bodies), ids), nil)
 }
 
 // Failures implements [store.Lister].
@@ -203,9 +197,8 @@ func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error
 		return nil, nil
 	}
 	failures := make([]row.Failure, 0, len(ids))
-	err := read(ctx, s.db, s.dialect.failures(ids), nil, tasks, func(f *found[row.Row]) error {
+	err := read(ctx, s.db, s.dialect.failures(ids), nil, tasks, func(f *found[row.Row]) {
 		failures = append(failures, row.Failure{ID: f.row.ID, Tag: f.row.Tag, At: f.row.Due, Error: f.row.ErrorStack})
-		return nil
 	})
 	return failures, classify("read errors", err)
 }
@@ -227,13 +220,9 @@ func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64,
 			branches[i] = s.dialect.count(next+i, p, most)
 		}
 		all := unionAll(branches)
-		err := scan(ctx, s.db, all.sql, all.args, func(r *struct {
-			Pair int   `db:"pair"`
-			N    int64 `db:"n"`
-		}) error {
-			counts[r.Pair] = r.N
-			return nil
-		})
+		var pair int
+		var n int64
+		err := scan(ctx, s.db, all.sql, all.args, func() { counts[pair] = n }, &pair, &n)
 		if err != nil {
 			return nil, classify("count tasks", err)
 		}

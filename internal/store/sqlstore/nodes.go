@@ -61,13 +61,7 @@ func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading,
 	d := s.dialect
 	query := "SELECT c.*, " + nodes.list(d, "") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
-	err = read(ctx, s.db, query, nil, nodes, func(f *found[row.Node]) error {
-		reading = f.reading
-		if f.there {
-			all = append(all, f.row)
-		}
-		return nil
-	})
+	all, reading, err = readAll(ctx, s.db, query, nil, nodes)
 	return all, reading, classify("read nodes", err)
 }
 
@@ -145,7 +139,7 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return nil
 	}
 	where := " WHERE token IN (" + marks(len(tokens), "?") + ")"
-	numbers, err := selectIDs(ctx, s.db, "SELECT number AS id FROM "+nodeTable+where, anys(tokens)...)
+	numbers, err := firsts[int64](ctx, s.db, "SELECT number AS id FROM "+nodeTable+where, anys(tokens)...)
 	if err != nil || len(numbers) == 0 {
 		return classify(op, err)
 	}

@@ -2,20 +2,19 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/jmoiron/sqlx/reflectx"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -34,11 +33,20 @@ func (s *Store) from(tx store.Tx) queryer {
 	return s.db
 }
 
-// scan runs a query and calls each for every row. The row, and what it points to, is valid only during that call.
-func scan[T any](ctx context.Context, q queryer, query string, args []any, each func(*T) error) error {
-	var dest T
-	return eachRow(ctx, q, query, args, func(columns []string) ([]any, error) { return fieldsOf(&dest, columns) },
-		func() error { return each(&dest) })
+// scan runs a query, reads each row into the fields, which stand in the order of the columns, and calls each.
+func scan(ctx context.Context, q queryer, query string, args []any, each func(), fields ...any) error {
+	bind := func([]string) ([]any, error) { return fields, nil }
+	return eachRow(ctx, q, query, args, bind, func() error {
+		each()
+		return nil
+	})
+}
+
+// firsts returns what the one column of a query holds.
+func firsts[T any](ctx context.Context, q queryer, query string, args ...any) (all []T, err error) {
+	var value T
+	err = scan(ctx, q, query, args, func() { all = append(all, value) }, &value)
+	return all, err
 }
 
 // found is a row, as far as the selected columns tell.
@@ -52,7 +60,7 @@ type found[T any] struct {
 // read runs a query of a table's columns and calls each for every row, which is valid only during that call. Values are
 // read as bytes, whatever the column's type, because one that was written by hand must not fail the whole page.
 func read[T any](ctx context.Context, q queryer, query string, args []any, of *tableOf[T],
-	each func(*found[T]) error) error {
+	each func(*found[T])) error {
 	var f found[T]
 	var d decoder
 	var values []sql.RawBytes
@@ -93,8 +101,22 @@ func read[T any](ctx context.Context, q queryer, query string, args []any, of *t
 				return err
 			}
 		}
-		return each(&f)
+		each(&f)
+		return nil
 	})
+}
+
+// readAll returns the rows of a query of a table's columns, and the clock where the query selects it. What cannot be
+// read of a row is zero: one broken row must not hide the others.
+func readAll[T any](ctx context.Context, q queryer, query string, args []any, of *tableOf[T]) (
+	all []T, reading row.Reading, err error) {
+	err = read(ctx, q, query, args, of, func(f *found[T]) {
+		reading = f.reading
+		if f.there {
+			all = append(all, f.row)
+		}
+	})
+	return all, reading, err
 }
 
 // eachRow runs a query, reads each row into what bind returns for its columns, and calls each. The settings of a pool
@@ -133,28 +155,13 @@ func eachRow(ctx context.Context, q queryer, query string, args []any, bind func
 	return rows.Err()
 }
 
-var mapper = reflectx.NewMapper("db")
-
-// fieldsOf returns pointers to the fields of a struct that the columns are read into.
-func fieldsOf(dest any, columns []string) ([]any, error) {
-	v := reflect.ValueOf(dest).Elem()
-	fields := make([]any, len(columns))
-	for i, path := range mapper.TraversalsByName(v.Type(), columns) {
-		if len(path) == 0 {
-			return nil, fmt.Errorf("no field for column %s in %s", columns[i], v.Type())
-		}
-		fields[i] = reflectx.FieldByIndexes(v, path).Addr().Interface()
-	}
-	return fields, nil
-}
-
 // page collects what a read of whole rows finds. Rows that cannot be decoded are in broken.
 type page struct {
 	rows   []row.Row
 	broken []row.Broken
 }
 
-func (p *page) add(f *found[row.Row]) error {
+func (p *page) add(f *found[row.Row]) {
 	if f.err != nil {
 		p.broken = append(p.broken, row.Broken{
 			Ref:    row.Ref{ID: f.row.ID, Version: f.row.Version},
@@ -162,19 +169,23 @@ func (p *page) add(f *found[row.Row]) error {
 			Reason: "the row cannot be decoded: " + f.err.Error(),
 			Read:   f.row,
 		})
-		return nil
+		return
 	}
 	p.rows = append(p.rows, f.row)
-	return nil
+}
+
+// readTasks returns whole rows, and those that cannot be decoded.
+func readTasks(ctx context.Context, op string, q queryer, query string, args []any) (
+	[]row.Row, []row.Broken, error) {
+	var p page
+	err := read(ctx, q, query, args, tasks, p.add)
+	return p.rows, p.broken, classify(op, err)
 }
 
 func statesOf(ctx context.Context, d dialect, q queryer, ids []int64) ([]row.State, error) {
 	var states []row.State
 	query := d.rowsByID(selectList(d, "", stateColumns), ids)
-	err := read(ctx, q, query, nil, tasks, func(f *found[row.Row]) error {
-		states = append(states, f.row.State())
-		return nil
-	})
+	err := read(ctx, q, query, nil, tasks, func(f *found[row.Row]) { states = append(states, f.row.State()) })
 	return states, err
 }
 
@@ -190,10 +201,7 @@ var noTable = newTable[none]("no table")
 type none struct{}
 
 func readClock(ctx context.Context, d dialect, q queryer) (reading row.Reading, err error) {
-	err = read(ctx, q, "SELECT "+d.reading(), nil, noTable, func(f *found[none]) error {
-		reading = f.reading
-		return nil
-	})
+	_, reading, err = readAll(ctx, q, "SELECT "+d.reading(), nil, noTable)
 	return reading, err
 }
 
@@ -203,13 +211,11 @@ func readingOf(clock, server []byte) (row.Reading, error) {
 	return reading, d.err
 }
 
-func sortedIDs[T any](items []T, id func(T) int64) []int64 {
-	ids := make([]int64, len(items))
-	for i, item := range items {
-		ids[i] = id(item)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+func sortedIDs[T any](items []T, id func(T) int64) []int64 { return distinct(idsOf(items, id)) }
+
+// distinct returns the values in ascending order, each once.
+func distinct[T cmp.Ordered](values []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
 
 // taskList selects whole tasks.
@@ -240,17 +246,6 @@ func (d dialect) reading() string {
 func (d dialect) text(name string) string { return fmt.Sprintf(d.readText, name) + " AS " + name }
 
 func (d dialect) time(name string) string { return "CAST(" + name + " AS CHAR) AS " + name }
-
-func selectIDs(ctx context.Context, q queryer, query string, args ...any) ([]int64, error) {
-	var ids []int64
-	err := scan(ctx, q, query, args, func(r *struct {
-		ID int64 `db:"id"`
-	}) error {
-		ids = append(ids, r.ID)
-		return nil
-	})
-	return ids, err
-}
 
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 

@@ -118,10 +118,7 @@ func (d dialect) deleteReceiver(id int64) (string, []any) {
 // Receiver returns one receiver, expired or not, and reports whether it is there.
 func (s *Store) Receiver(ctx context.Context, id int64) (w row.Receiver, there bool, err error) {
 	query, args := s.dialect.receiverByID(id)
-	err = read(ctx, s.db, query, args, receivers, func(f *found[row.Receiver]) error {
-		w, there = f.row, true
-		return nil
-	})
+	err = read(ctx, s.db, query, args, receivers, func(f *found[row.Receiver]) { w, there = f.row, true })
 	return w, there, classify("read a receiver", err)
 }
 
@@ -143,26 +140,13 @@ func (s *Store) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, err
 	d := s.dialect
 	query := "SELECT c.*, " + receivers.list(d, "t.") + " FROM (SELECT " + d.reading() + ") c" +
 		" LEFT JOIN " + workerTable + " AS t ON t.expire_time > " + d.now + " ORDER BY t.id"
-	var all []row.Receiver
-	var reading row.Reading
-	err := read(ctx, s.db, query, nil, receivers, func(f *found[row.Receiver]) error {
-		reading = f.reading
-		if f.there {
-			all = append(all, f.row)
-		}
-		return nil
-	})
+	all, reading, err := readAll(ctx, s.db, query, nil, receivers)
 	return all, reading, classify("read receivers", err)
 }
 
 // CountReceivers returns how many receivers are stored, those that have expired included.
 func (s *Store) CountReceivers(ctx context.Context) (n int, err error) {
-	err = scan(ctx, s.db, "SELECT COUNT(*) AS n FROM "+workerTable, nil, func(r *struct {
-		N int `db:"n"`
-	}) error {
-		n = r.N
-		return nil
-	})
+	err = scan(ctx, s.db, "SELECT COUNT(*) AS n FROM "+workerTable, nil, func() {}, &n)
 	return n, classify("count receivers", err)
 }
 
@@ -186,10 +170,7 @@ var receivers = newTable(workerTable,
 // readReceiver returns the receiver of the same application and address; without one the id is 0.
 func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (stored row.Receiver, err error) {
 	query, args := d.findReceiver(w)
-	err = read(ctx, q, query, args, receivers, func(f *found[row.Receiver]) error {
-		stored = f.row
-		return nil
-	})
+	err = read(ctx, q, query, args, receivers, func(f *found[row.Receiver]) { stored = f.row })
 	return stored, err
 }
 
@@ -203,14 +184,8 @@ func (d dialect) findReceiver(w row.Receiver) (string, []any) {
 // PurgeReceivers deletes receivers that expired over an hour ago by the database's clock, at most 500, and returns how
 // many.
 func (s *Store) PurgeReceivers(ctx context.Context) (int, error) {
-	const op = "purge receivers"
 	query, args := s.dialect.oldReceivers()
-	ids, err := selectIDs(ctx, s.db, query, args...)
-	if err != nil || len(ids) == 0 {
-		return 0, classify(op, err)
-	}
-	query, args = s.own.purgeReceivers(ids)
-	return s.keep.execute(ctx, op, query, args)
+	return purgeOld(ctx, s, "purge receivers", query, args, s.own.purgeReceivers)
 }
 
 func (d dialect) oldReceivers() (string, []any) {

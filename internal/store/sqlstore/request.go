@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
@@ -58,34 +59,33 @@ func (d dialect) reserve(r row.Request) (string, []any) {
 		[]any{hexed(r.Hash), hexed(r.Content), r.TaskID}
 }
 
-func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (row.Request, error) {
+func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (r row.Request, err error) {
 	query, args := d.findRequest(hash)
-	r, err := row.Request{Hash: hash}, errRequestGone
-	scanErr := scan(ctx, q, query, args, func(found *struct {
-		Content   string       `db:"content"`
-		TaskID    sql.RawBytes `db:"task_id"`
-		Saved     sql.RawBytes `db:"saved"`
-		Duplicate sql.RawBytes `db:"duplicate"`
-	}) error {
-		var d decoder
-		r.Content = d.hash("content", found.Content)
-		r.TaskID = d.int("task_id", found.TaskID, 1, math.MaxInt64)
-		r.Saved = d.int("saved", found.Saved, 0, math.MaxUint8) != 0
-		met := d.int("duplicate", found.Duplicate, 0, math.MaxUint8)
-		r.Duplicate, r.Rescheduled = met != 0, met == metAndRescheduled
-		err = d.err
-		return nil
-	})
-	if scanErr != nil {
-		return row.Request{}, scanErr
-	}
-	return r, err
+	decodeErr := errRequestGone
+	err = read(ctx, q, query, args, requests, func(f *found[row.Request]) { r, decodeErr = f.row, f.err })
+	r.Hash = hash
+	return r, cmp.Or(err, decodeErr)
 }
 
 func (d dialect) findRequest(hash [32]byte) (string, []any) {
-	return "SELECT HEX(content) AS content, task_id, saved, duplicate FROM " + requestTable +
+	return "SELECT " + requests.list(d, "", "content", "task_id", "saved", "duplicate") + " FROM " + requestTable +
 		" AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
 }
+
+var requests = newTable(requestTable,
+	column[row.Request]{name: "hash"},
+	hash("content", func(r *row.Request) *[32]byte { return &r.Content }),
+	integer("task_id", 1, math.MaxInt64, func(r *row.Request) *int64 { return &r.TaskID }),
+	flag("saved", math.MaxUint8, func(r *row.Request) *bool { return &r.Saved }),
+	column[row.Request]{
+		name: "duplicate", form: aNumber,
+		decode: func(d *decoder, r *row.Request, raw []byte) {
+			met := d.int("duplicate", raw, 0, math.MaxUint8)
+			r.Duplicate, r.Rescheduled = met != 0, met == metAndRescheduled
+		},
+	},
+	column[row.Request]{name: "create_time"},
+)
 
 // metAndRescheduled is the value of the column duplicate for a task that has got the time of the request. For one that
 // was left as it was it is 1.
@@ -118,19 +118,18 @@ func (d dialect) saveRequest(r row.Request) (string, []any) {
 // PurgeRequests deletes requests that came over 24 hours ago by the database's clock, the oldest first: at most limit,
 // and at most 2,000. It returns how many.
 func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
-	const op = "purge requests"
 	query, args := s.dialect.oldRequests(min(limit, maxInsert))
-	var old []string
-	err := scan(ctx, s.db, query, args, func(r *struct {
-		Hash string `db:"hash"`
-	}) error {
-		old = append(old, r.Hash)
-		return nil
-	})
-	if err != nil || len(old) == 0 {
+	return purgeOld(ctx, s, "purge requests", query, args, s.own.purgeRequests)
+}
+
+// purgeOld reads the keys of old rows, and deletes these rows, if they are still old. It returns how many.
+func purgeOld[K any](ctx context.Context, s *Store, op, query string, args []any,
+	purge func([]K) (string, []any)) (int, error) {
+	keys, err := firsts[K](ctx, s.db, query, args...)
+	if err != nil || len(keys) == 0 {
 		return 0, classify(op, err)
 	}
-	query, args = s.own.purgeRequests(old)
+	query, args = purge(keys)
 	return s.keep.execute(ctx, op, query, args)
 }
 

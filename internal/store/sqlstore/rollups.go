@@ -61,20 +61,18 @@ func (d dialect) putRollups(rows []row.Rollup) (string, []any) {
 // Rollups implements [store.Rollups].
 func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) (
 	rows []row.Rollup, err error) {
-	const op = "read rollups"
 	if from >= to || tags != nil && len(tags) == 0 {
 		return nil, nil
 	}
 	query, args := s.dialect.rollups(span, tags, from, to)
-	err = read(ctx, s.db, query, args, rollups, func(f *found[row.Rollup]) error {
-		if len(rows) == mostRollups {
-			return fmt.Errorf("there are more than %d rows: %w", mostRollups, context.DeadlineExceeded)
-		}
+	err = read(ctx, s.db, query, args, rollups, func(f *found[row.Rollup]) {
 		f.row.Span = span
 		rows = append(rows, f.row) // what cannot be read is zero
-		return nil
 	})
-	return rows, classify(op, err)
+	if err == nil && len(rows) > mostRollups {
+		err = fmt.Errorf("there are more than %d rows: %w", mostRollups, context.DeadlineExceeded)
+	}
+	return rows, classify("read rollups", err)
 }
 
 // mostRollups bounds what one read holds in memory. More would also take longer than a page waits.
@@ -104,7 +102,7 @@ func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) 
 		where, args = append(where, "t.bucket >= ? AND t.bucket < ?"), append(args, from, to)
 	}
 	if tags != nil {
-		tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+		tags = distinct(tags)
 		where, args = append(where, "t.tag IN ("+marks(len(tags), d.bindName)+")"), append(args, anys(tags)...)
 	}
 	return "SELECT " + selectList(d, "", rollups.columns[1:]) + " FROM " + rollupTable + " AS t" + d.byID + " WHERE " +
@@ -125,9 +123,8 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 	err = s.keep.do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
 		var buckets []row.Time
 		query, args := s.own.oldRollups(span, before, limit)
-		err := read(ctx, conn, query, args, rollups, func(f *found[row.Rollup]) error {
+		err := read(ctx, conn, query, args, rollups, func(f *found[row.Rollup]) {
 			buckets = append(buckets, f.row.Begin)
-			return nil
 		})
 		buckets = slices.Compact(buckets)
 		for _, bucket := range buckets[:min(len(buckets), trimBuckets)] {

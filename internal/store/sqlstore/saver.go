@@ -180,9 +180,7 @@ func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, [
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
-	var found page
-	err := read(ctx, s.from(tx), s.dialect.rowsByID(s.dialect.taskList(true), ids), nil, tasks, found.add)
-	return found.rows, found.broken, classify("read tasks", err)
+	return readTasks(ctx, "read tasks", s.from(tx), s.dialect.rowsByID(s.dialect.taskList(true), ids), nil)
 }
 
 // FindActive implements [store.Saver].
@@ -190,10 +188,9 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	var found page
 	query, args := s.dialect.findActive(keys)
-	err := read(ctx, s.from(tx), query, args, tasks, found.add)
-	return found.rows, classify("find tasks by key", err)
+	rows, _, err := readTasks(ctx, "find tasks by key", s.from(tx), query, args)
+	return rows, err
 }
 
 // LockActive implements [store.Saver]. The refused INSERT has locked the key for sharing. To lock it alone would be a
@@ -201,7 +198,7 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
 	const op = "lock the task with a key"
 	query, args := s.dialect.lockActive(key)
-	ids, err := selectIDs(ctx, tx, query, args...)
+	ids, err := firsts[int64](ctx, tx, query, args...)
 	if err != nil || len(ids) == 0 {
 		return nil, nil, classify(op, err)
 	}
@@ -209,9 +206,7 @@ func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]
 	if s.dialect.rowLocks {
 		query += " FOR UPDATE"
 	}
-	var found page
-	err = read(ctx, tx, query, nil, tasks, found.add)
-	return found.rows, found.broken, classify(op, err)
+	return readTasks(ctx, op, tx, query, nil)
 }
 
 func (d dialect) lockActive(key row.TagKey) (string, []any) {

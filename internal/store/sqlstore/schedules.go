@@ -35,13 +35,12 @@ func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Sche
 
 func (s *Store) readSchedules(ctx context.Context, op, query string, args []any) (
 	sound []row.Schedule, broken []row.Broken, err error) {
-	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) error {
+	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) {
 		if f.err != nil {
 			broken = append(broken, brokenSchedule(f.row, f.err))
-			return nil
+			return
 		}
 		sound = append(sound, f.row)
-		return nil
 	})
 	return sound, broken, classify(op, err)
 }
@@ -118,18 +117,14 @@ func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit
 	return s.readRuns(ctx, "read runs of a schedule", query, args)
 }
 
-func (s *Store) readRuns(ctx context.Context, op, query string, args []any) (runs []row.ScheduleRun, err error) {
-	err = read(ctx, s.db, query, args, scheduleRuns, func(f *found[row.ScheduleRun]) error {
-		runs = append(runs, f.row) // what cannot be read is zero: one broken row must not hide the others
-		return nil
-	})
+func (s *Store) readRuns(ctx context.Context, op, query string, args []any) ([]row.ScheduleRun, error) {
+	runs, _, err := readAll(ctx, s.db, query, args, scheduleRuns)
 	return runs, classify(op, err)
 }
 
 func (d dialect) openRuns(schedules []int64, limit int) (string, []any) {
-	schedules = slices.Compact(slices.Sorted(slices.Values(schedules)))
 	return "SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
-		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, idList(schedules)) +
+		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, idList(distinct(schedules))) +
 		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}
 }
 
@@ -186,22 +181,15 @@ func (d dialect) trimRuns(old []row.ScheduleRun) (string, []any) {
 
 // Tags implements [store.Nodes].
 func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
-	err = scan(ctx, s.db, s.dialect.tagsAndLook(), nil, func(r *struct {
-		Tag    *string `db:"tag"`    // NULL in the row of the schedules
-		Paused *string `db:"paused"` // any number by hand, which hides no other tag
-		Reason *string `db:"reason"` // NULL where Tag is
-		Look   *string `db:"look_time"`
-	}) error {
-		if r.Tag != nil {
-			paused := r.Paused != nil && *r.Paused != "0"
-			tags = append(tags, row.TagState{Tag: *r.Tag, Paused: paused, Reason: *r.Reason})
-			return nil
-		}
-		if r.Look != nil && look.Scan(*r.Look) != nil {
+	var tag, paused, reason, stored *string // tag is NULL in the row of the schedules; paused is any number by hand
+	err = scan(ctx, s.db, s.dialect.tagsAndLook(), nil, func() {
+		switch {
+		case tag != nil:
+			tags = append(tags, row.TagState{Tag: *tag, Paused: paused != nil && *paused != "0", Reason: *reason})
+		case stored != nil && look.Scan(*stored) != nil:
 			look = row.MinTime // garbage hides what comes after it, so the caller has to look
 		}
-		return nil
-	})
+	}, &tag, &paused, &reason, &stored)
 	slices.SortFunc(tags, func(a, b row.TagState) int { return strings.Compare(a.Tag, b.Tag) })
 	return tags, look, classify("read tags", err)
 }

@@ -36,12 +36,11 @@ func (d dialect) createSession(r row.Session, life time.Duration) (string, []any
 // the database's time if there is any.
 func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (known []row.Session, now row.Reading, err error) {
 	query, args := s.dialect.findSessions(hashes[:min(len(hashes), maxInsert)])
-	err = read(ctx, s.db, query, args, sessions, func(f *found[row.Session]) error {
+	err = read(ctx, s.db, query, args, sessions, func(f *found[row.Session]) {
 		now = f.reading
 		if f.err == nil && !f.row.Expires.IsZero() { // what cannot be read is no session
 			known = append(known, f.row)
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, row.Reading{}, classify("read sessions", err)
@@ -80,21 +79,9 @@ func (d dialect) deleteSession(hash [32]byte) (string, []any) {
 
 // PurgeSessions deletes sessions that are over, the oldest first: at most limit, and at most 2,000. It returns how
 // many.
-func (s *Store) PurgeSessions(ctx context.Context, limit int) (n int, err error) {
-	const op = "purge sessions"
+func (s *Store) PurgeSessions(ctx context.Context, limit int) (int, error) {
 	query, args := s.dialect.oldSessions(min(limit, maxInsert))
-	var old []string
-	err = scan(ctx, s.db, query, args, func(r *struct {
-		Hash string `db:"hash"`
-	}) error {
-		old = append(old, r.Hash)
-		return nil
-	})
-	if err == nil && len(old) > 0 {
-		query, args = s.own.purgeSessions(old)
-		n, err = s.keep.execute(ctx, op, query, args)
-	}
-	return n, classify(op, err)
+	return purgeOld(ctx, s, "purge sessions", query, args, s.own.purgeSessions)
 }
 
 func (d dialect) oldSessions(limit int) (string, []any) {

@@ -92,17 +92,10 @@ var tokens = newTable(tokenTable,
 	},
 )
 
-func (d dialect) readTokens(ctx context.Context, q queryer) (all []row.AccessToken, reading row.Reading, err error) {
+func (d dialect) readTokens(ctx context.Context, q queryer) ([]row.AccessToken, row.Reading, error) {
 	query := "SELECT c.*, " + tokens.list(d, "") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"
-	err = read(ctx, q, query, nil, tokens, func(f *found[row.AccessToken]) error {
-		reading = f.reading
-		if f.there {
-			all = append(all, f.row)
-		}
-		return nil
-	})
-	return all, reading, err
+	return readAll(ctx, q, query, nil, tokens)
 }
 
 // unhexed reads hexadecimal. It returns nil for NULL, which SQLite writes as an empty text.
