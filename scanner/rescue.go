@@ -89,7 +89,7 @@ func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, 
 	rescued, err := r.update(ctx, rows, now)
 	switch row.ClassOf(err) {
 	case row.ClassLocked:
-		locked, err := r.Leases.Locked(ctx, idsOf(rows))
+		locked, err := r.Leases.Locked(ctx, row.IDsOf(rows, rowID))
 		if err != nil {
 			return 0, err
 		}
@@ -147,14 +147,11 @@ func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int,
 // rescue for its own would start the task at its own due time. After a failover the new server's clock may reach that
 // time again.
 func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Change) ([]row.Row, []row.Change, error) {
-	states, err := r.Leases.States(ctx, idsOf(rows))
+	states, err := r.Leases.States(ctx, row.IDsOf(rows, rowID))
 	if err != nil {
 		return nil, nil, err
 	}
-	seen := make(map[int64]row.State, len(states))
-	for _, s := range states {
-		seen[s.ID] = s
-	}
+	seen := row.StatesByID(states)
 	var keptRows []row.Row
 	var kept []row.Change
 	for i, c := range changes {
@@ -200,7 +197,7 @@ func (r *Rescue) withoutLocked(ctx context.Context, rows []row.Row) ([]row.Row, 
 	if len(r.locked) == 0 || len(rows) == 0 {
 		return rows, nil
 	}
-	locked, err := r.Leases.Locked(ctx, idsOf(rows))
+	locked, err := r.Leases.Locked(ctx, row.IDsOf(rows, rowID))
 	if err != nil {
 		return rows, err
 	}
@@ -219,13 +216,7 @@ func (r *Rescue) without(rows []row.Row) []row.Row {
 	return rest
 }
 
-func idsOf(rows []row.Row) []int64 {
-	ids := make([]int64, len(rows))
-	for i := range rows {
-		ids[i] = rows[i].ID
-	}
-	return ids
-}
+func rowID(r row.Row) int64 { return r.ID }
 
 // Verdict decides what becomes of a row whose lease is over: it runs again at once, and a crash is counted instead of
 // an attempt. When its crashes reach the limit it is failed instead, because it probably ends its executors. A popped

@@ -10,7 +10,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/control"
-	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -98,7 +97,7 @@ func (w *world) lingering() renewHook {
 				unlock()
 			}
 		}
-		for _, id := range slices.Sorted(slices.Values(table.IDsOf(leases, func(l row.Lease) int64 { return l.ID }))) {
+		for _, id := range slices.Sorted(slices.Values(row.IDsOf(leases, func(l row.Lease) int64 { return l.ID }))) {
 			for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 				if locked, _ := w.store.Locked(ctx, []int64{id}); len(locked) == 0 {
 					break

@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // Pop waits until tasks of the tags are due, and hands out up to the maximum. It returns none when the wait has passed,
@@ -16,8 +16,7 @@ func (e *Engine) Pop(ctx context.Context, r lease.PopRequest) ([]*delaytask.Task
 	if !e.running() {
 		return nil, delaytask.ErrNotStarted
 	}
-	slices.Sort(r.Tags)
-	r.Tags = slices.Compact(r.Tags)
+	r.Tags = row.Distinct(r.Tags)
 	fresh, err := e.arm.Tags.Pop(r.Tags)
 	if err != nil {
 		return nil, err

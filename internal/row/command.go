@@ -89,14 +89,6 @@ type Window struct {
 	Limit   int
 }
 
-// Size is about how much memory the rows take.
-func Size(rows []Row) (bytes int) {
-	for i := range rows {
-		bytes += rows[i].Size()
-	}
-	return bytes
-}
-
 // Size is about how much memory the row takes.
 func (r *Row) Size() int {
 	const fixed = 1 << 9

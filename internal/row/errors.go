@@ -26,20 +26,7 @@ const (
 )
 
 func (c Class) String() string {
-	switch c {
-	case ClassNotApplied:
-		return "not_applied"
-	case ClassLocked:
-		return "locked"
-	case ClassDuplicate:
-		return "duplicate"
-	case ClassCaller:
-		return "caller"
-	case ClassOperator:
-		return "operator"
-	default:
-		return "unknown"
-	}
+	return nameOf(c, "unknown", "not_applied", "locked", "duplicate", "caller", "operator")
 }
 
 // Error is what every method of a store returns when it fails.

@@ -24,20 +24,15 @@ const (
 func (s Status) Final() bool { return s == Completed || s == Failed || s == Cancelled }
 
 func (s Status) String() string {
-	switch s {
-	case Pending:
-		return "pending"
-	case Completed:
-		return "completed"
-	case Failed:
-		return "failed"
-	case Executing:
-		return "executing"
-	case Cancelled:
-		return "cancelled"
-	default:
-		return "unknown"
+	return nameOf(s, "pending", "completed", "failed", "executing", "cancelled")
+}
+
+// nameOf returns the name of a number.
+func nameOf[N ~uint8](n N, names ...string) string {
+	if int(n) < len(names) {
+		return names[n]
 	}
+	return "unknown"
 }
 
 // ParseStatus returns the status with the name.

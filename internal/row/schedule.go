@@ -22,18 +22,7 @@ const (
 func (s ScheduleState) Retired() bool { return s == ScheduleRetired || s == ScheduleRetiredPaused }
 
 func (s ScheduleState) String() string {
-	switch s {
-	case ScheduleActive:
-		return "active"
-	case SchedulePaused:
-		return "paused"
-	case ScheduleEnded:
-		return "ended"
-	case ScheduleRetired, ScheduleRetiredPaused:
-		return "retired"
-	default:
-		return "unknown"
-	}
+	return nameOf(s, "active", "paused", "ended", "retired", "retired")
 }
 
 // Cause is why a run exists. The numbers are stored.
@@ -46,20 +35,7 @@ const (
 	CauseBackfill Cause = 3 // it belongs to a backfill
 )
 
-func (c Cause) String() string {
-	switch c {
-	case CauseTick:
-		return "tick"
-	case CauseLate:
-		return "late"
-	case CauseManual:
-		return "manual"
-	case CauseBackfill:
-		return "backfill"
-	default:
-		return "unknown"
-	}
-}
+func (c Cause) String() string { return nameOf(c, "tick", "late", "manual", "backfill") }
 
 // Outcome is what became of a tick. The numbers are stored. A run that ended has the number of its [Status].
 type Outcome uint8
@@ -75,11 +51,7 @@ const (
 )
 
 func (o Outcome) String() string {
-	names := [...]string{"open", "completed", "failed", "", "cancelled", "skipped", "missed", "unknown"}
-	if int(o) < len(names) {
-		return names[o]
-	}
-	return "unknown"
+	return nameOf(o, "open", "completed", "failed", "", "cancelled", "skipped", "missed", "unknown")
 }
 
 // Schedule is one row of delay_task_schedule.

@@ -120,7 +120,7 @@ func (c *Commits) look() bool {
 	}
 	ctx, cancel := c.Call()
 	defer cancel()
-	seen, _ := c.ReadBack(ctx, "looking for commits", table.IDsOf(turn, func(u uncommitted) int64 { return u.due.ID }))
+	seen, _ := c.ReadBack(ctx, "looking for commits", row.IDsOf(turn, func(u uncommitted) int64 { return u.due.ID }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

@@ -146,9 +146,7 @@ func (t *Tags) Set(ctx context.Context, to row.TagState) error {
 func (t *Tags) Served() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	served := slices.AppendSeq(t.cfg.Registry.Tags(), maps.Keys(t.popped))
-	slices.Sort(served)
-	return slices.Compact(served)
+	return row.Distinct(slices.AppendSeq(t.cfg.Registry.Tags(), maps.Keys(t.popped)))
 }
 
 // Pop notes that the tags are popped here, and reports whether one of them is new. It returns

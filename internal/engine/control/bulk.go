@@ -136,7 +136,7 @@ func tagsOf(rows []row.Row) []string {
 	for i := range rows {
 		tags[i] = rows[i].Tag
 	}
-	return table.Distinct(tags)
+	return row.Distinct(tags)
 }
 
 const bulkTries = 4 // within about 150 ms
@@ -148,7 +148,7 @@ func (e *Control) tellCancelled(ctx context.Context, rows []row.Row, changes []r
 	}
 	var states map[int64]row.State
 	if applied < len(rows) {
-		ids := table.IDsOf(rows, func(r row.Row) int64 { return r.ID })
+		ids := row.IDsOf(rows, func(r row.Row) int64 { return r.ID })
 		var err error
 		if states, err = e.ReadBack(ctx, "reading back what was cancelled", ids); err != nil {
 			return

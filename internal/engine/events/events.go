@@ -147,11 +147,11 @@ func (e *Events) DiscardBy(ctx context.Context, by discarder, broken []row.Broke
 	}
 	var states map[int64]row.State
 	if n < len(broken) {
-		found, err := by.States(ctx, table.IDsOf(broken, func(b row.Broken) int64 { return b.ID }))
+		found, err := by.States(ctx, row.IDsOf(broken, func(b row.Broken) int64 { return b.ID }))
 		if err != nil {
 			return err
 		}
-		states = table.StatesByID(found)
+		states = row.StatesByID(found)
 	}
 	for _, b := range broken {
 		if s := states[b.ID]; n == len(broken) || s.Version == b.Version+1 && s.Status == row.Failed {

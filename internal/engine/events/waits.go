@@ -171,7 +171,7 @@ func (w *waits) page() []int64 {
 	n := min(len(w.turn), waitPage)
 	page := slices.Clone(w.turn[:n])
 	w.turn = append(w.turn[n:], page...)
-	return table.IDsOf(page, (*awaited).task)
+	return row.IDsOf(page, (*awaited).task)
 }
 
 // takeLook returns the tasks whose rows are to be read. One that ends during the read is looked at again.
@@ -183,7 +183,7 @@ func (w *waits) takeLook() []int64 {
 	for _, a := range look {
 		a.looked = false
 	}
-	return table.IDsOf(look, (*awaited).task)
+	return row.IDsOf(look, (*awaited).task)
 }
 
 // waited leaves out the tasks that no caller waits for any more. A later wait for one of them has begun anew.

@@ -121,7 +121,7 @@ func (e *ending) rowID() int64 { return e.id }
 
 // readEnds finds out which of the rows the statement has ended.
 func (q *Ends) readEnds(ctx context.Context, open []*ending) (again []*ending) {
-	states, err := q.ReadBack(ctx, "reading back what holders ended", table.IDsOf(open, (*ending).rowID))
+	states, err := q.ReadBack(ctx, "reading back what holders ended", row.IDsOf(open, (*ending).rowID))
 	if err != nil {
 		return open
 	}

@@ -89,7 +89,7 @@ func (h *handover) write(all []*transfer) (again []*transfer) {
 			},
 		}.After(all, err)
 	}
-	byID := table.StatesByID(states)
+	byID := row.StatesByID(states)
 	for _, p := range all {
 		s, exists := byID[p.lease.ID]
 		held := exists && s.Version == p.lease.Version && s.Status == row.Executing

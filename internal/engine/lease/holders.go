@@ -72,7 +72,7 @@ func (o *holders) expire(ids []int64) {
 	ctx, cancel := o.Call()
 	defer cancel()
 	held := o.held(ids) // a task that is popped again meanwhile is handed anew
-	states, err := o.ReadBack(ctx, "looking at leases that ended", table.IDsOf(held, (*handed).id))
+	states, err := o.ReadBack(ctx, "looking at leases that ended", row.IDsOf(held, (*handed).id))
 	if err != nil {
 		o.againAll(held, time.Second)
 		return
@@ -164,7 +164,7 @@ func (o *holders) endFree(ctx context.Context, over []*handed, now row.Time, ask
 
 // readExpired finds out which leases were ended. Rows that another process has changed are read again in a moment.
 func (o *holders) readExpired(ctx context.Context, over []*handed, changes []row.Change) {
-	states, _ := o.ReadBack(ctx, "reading back leases that ended", table.IDsOf(over, (*handed).id))
+	states, _ := o.ReadBack(ctx, "reading back leases that ended", row.IDsOf(over, (*handed).id))
 	for i, h := range over {
 		c := changes[i]
 		s, exists := states[h.id()]
@@ -192,7 +192,7 @@ func (h *handed) id() int64 { return h.attempt.Row.ID }
 func (o *holders) held(ids []int64) (held []*handed) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, id := range table.Distinct(ids) { // a lease can be moved and end again while a batch is in flight
+	for _, id := range row.Distinct(ids) { // a lease can be moved and end again while a batch is in flight
 		if h := o.handed[id]; h != nil && !o.closed {
 			held = append(held, h)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -63,11 +62,11 @@ func (p *pops) lookFor(asked []*look) {
 			fresh = append(fresh, l.tags...)
 		}
 	}
-	unknown, wanted := p.runqueue.Pops.Unlooked(table.Distinct(waited))
+	unknown, wanted := p.runqueue.Pops.Unlooked(row.Distinct(waited))
 	ctx, cancel := p.CallIn(p.finders)
 	defer cancel()
 	rows = min(rows+wanted, lookRows)
-	page, err := p.lookAt(ctx, table.Distinct(append(tags, unknown...)), rows)
+	page, err := p.lookAt(ctx, row.Distinct(append(tags, unknown...)), rows)
 	if err == nil && len(page) < rows {
 		p.runqueue.Pops.Looked(unknown)
 	}
@@ -79,7 +78,7 @@ func (p *pops) lookFor(asked []*look) {
 		close(l.done)
 	}
 	if err == nil && len(fresh) > 0 {
-		if err := p.arm.ReadWindow(ctx, table.Distinct(fresh)); err != nil {
+		if err := p.arm.ReadWindow(ctx, row.Distinct(fresh)); err != nil {
 			p.Failed("looking ahead for a pop", err)
 		}
 	}

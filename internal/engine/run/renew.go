@@ -178,7 +178,7 @@ func (r *renewer) prolong(due []*Attempt) {
 		}
 		return
 	}
-	r.compare(due, table.StatesByID(states), func(a *Attempt) { a.renewed(sent) })
+	r.compare(due, row.StatesByID(states), func(a *Attempt) { a.renewed(sent) })
 }
 
 // unlocked returns the rows that no other transaction holds, or all of them with an error. It puts the others off for a
@@ -200,7 +200,7 @@ func (r *renewer) unlocked(due []*Attempt, timeout time.Duration) (rest []*Attem
 func (r *renewer) lookAt(held []*Attempt) {
 	ctx, cancel := context.WithTimeout(r.Life, watchEvery)
 	defer cancel()
-	if states, err := r.ReadBack(ctx, "looking at running tasks", table.IDsOf(held, (*Attempt).id)); err == nil {
+	if states, err := r.ReadBack(ctx, "looking at running tasks", row.IDsOf(held, (*Attempt).id)); err == nil {
 		r.compare(held, states, func(*Attempt) {})
 	}
 }

@@ -152,7 +152,7 @@ func (s *Settler) write(results []Settlement) (again []Settlement) {
 func (s *Settler) findStored(results []Settlement) (again []Settlement) {
 	ctx, cancel := s.Call()
 	defer cancel()
-	states, err := s.ReadBack(ctx, "reading back results", table.IDsOf(results, Settlement.id))
+	states, err := s.ReadBack(ctx, "reading back results", row.IDsOf(results, Settlement.id))
 	if err != nil {
 		return results
 	}

@@ -53,7 +53,7 @@ func EachAlone[T any](rows []T, send func([]T) (again []T)) (again []T) {
 
 // SplitLocked asks which of the rows other transactions hold. With an error all rows count as free.
 func SplitLocked[T any](ctx context.Context, t *Table, rows []T, id func(T) int64) (held, free []T, err error) {
-	found, err := t.Store.Locked(ctx, IDsOf(rows, id))
+	found, err := t.Store.Locked(ctx, row.IDsOf(rows, id))
 	if err != nil {
 		t.Failed("looking for locked rows", err)
 		return nil, rows, err

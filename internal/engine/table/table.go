@@ -8,10 +8,8 @@
 package table
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -56,31 +54,13 @@ func (p Policy[T]) After(rows []T, err error) (again []T) {
 	return next(rows)
 }
 
-// IDsOf returns the ids of all, in their order.
-func IDsOf[T any](all []T, id func(T) int64) []int64 {
-	ids := make([]int64, len(all))
-	for i, v := range all {
-		ids[i] = id(v)
-	}
-	return ids
-}
-
 // ReadBack returns the rows as they are in the table. The log names a failure by op.
 func (t *Table) ReadBack(ctx context.Context, op string, ids []int64) (map[int64]row.State, error) {
 	states, err := t.Store.States(ctx, ids)
 	if err != nil {
 		t.Failed(op, err)
 	}
-	return StatesByID(states), err
-}
-
-// StatesByID orders what a store says of rows by their ids.
-func StatesByID(states []row.State) map[int64]row.State {
-	byID := make(map[int64]row.State, len(states))
-	for _, s := range states {
-		byID[s.ID] = s
-	}
-	return byID
+	return row.StatesByID(states), err
 }
 
 // Update writes changes of operators, of holders of lease tokens, and those at the end of their leases. They share
@@ -315,12 +295,6 @@ func AfterChange(r *row.Row, c row.Change) row.Due {
 	return row.Due{
 		ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount,
 	}
-}
-
-// Distinct sorts all, and leaves out what is there twice.
-func Distinct[T cmp.Ordered](all []T) []T {
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // Signal leaves a message in a channel of capacity one; a message that is already there says the same.

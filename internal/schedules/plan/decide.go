@@ -44,11 +44,7 @@ func (p *Planner) decide(ctx context.Context, due []row.Schedule) {
 func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]decide.State, error) {
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	ids := make([]int64, len(of))
-	for i := range of {
-		ids[i] = of[i].ID
-	}
-	runs, err := p.openRuns(ctx, ids)
+	runs, err := p.openRuns(ctx, row.IDsOf(of, func(s row.Schedule) int64 { return s.ID }))
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +112,7 @@ func (p *Planner) tasks(ctx context.Context, runs []row.ScheduleRun) (map[int64]
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	ids := make([]int64, len(runs))
-	for i, run := range runs {
-		ids[i] = run.TaskID
-	}
-	rows, broken, err := p.Store.Get(ctx, nil, ids)
+	rows, broken, err := p.Store.Get(ctx, nil, row.IDsOf(runs, func(r row.ScheduleRun) int64 { return r.TaskID }))
 	if err != nil {
 		return nil, err
 	}

@@ -33,11 +33,7 @@ func (s *Store) Decide(ctx context.Context, decisions []row.Decision) (applied b
 		}
 		changes, tasks = append(changes, d.Changes...), append(tasks, d.Insert...)
 	}
-	ids := make([]int64, len(changes))
-	for i, c := range changes {
-		ids[i] = c.ID
-	}
-	if err := s.enterRows(ctx, op, ids); err != nil {
+	if err := s.enterRows(ctx, op, row.IDsOf(changes, changeID)); err != nil {
 		return false, err
 	}
 	defer s.mu.Unlock()
@@ -74,32 +70,11 @@ func (t *transaction) rollBack() {
 
 // apply goes in the order of the statements of the SQL store, so that it meets the same guard first.
 func (t *transaction) apply(decisions []row.Decision, changes []row.Change, tasks []row.Row) error {
-	for _, d := range decisions {
-		if err := t.write(d.Write, d.Schedule); err != nil {
-			return err
-		}
-	}
-	for _, d := range decisions {
-		t.forget(d.Schedule.ID, d.Forget)
-	}
-	for _, d := range decisions {
-		if err := t.undoRuns(d.Schedule.ID, d.Undone); err != nil {
-			return err
-		}
-	}
-	for _, d := range decisions {
-		if err := t.plant(d.Schedule.ID, d.New); err != nil {
-			return err
-		}
-	}
-	for _, d := range decisions {
-		if err := t.end(d.Schedule.ID, d.Ended); err != nil {
-			return err
-		}
-	}
-	for _, d := range decisions {
-		if d.Write == row.WriteDelete {
-			t.setRuns(d.Schedule.ID, nil)
+	for _, step := range []func(row.Decision) error{t.write, t.forget, t.undoRuns, t.plant, t.end, t.deleteRuns} {
+		for _, d := range decisions {
+			if err := step(d); err != nil {
+				return err
+			}
 		}
 	}
 	for _, c := range changes {
@@ -122,7 +97,8 @@ func (t *transaction) apply(decisions []row.Decision, changes []row.Change, task
 }
 
 // write changes the row of a schedule.
-func (t *transaction) write(write row.ScheduleWrite, to row.Schedule) error {
+func (t *transaction) write(d row.Decision) error {
+	write, to := d.Write, d.Schedule
 	rows, names := t.s.planned.rows, t.s.planned.names
 	before, there := rows[to.ID]
 	if write == row.WriteNew {
@@ -174,8 +150,9 @@ func stored(s row.Schedule) row.Schedule {
 }
 
 // plant inserts runs.
-func (t *transaction) plant(schedule int64, runs []row.ScheduleRun) error {
-	for _, r := range runs {
+func (t *transaction) plant(d row.Decision) error {
+	schedule := d.Schedule.ID
+	for _, r := range d.New {
 		r.ScheduleID, r.Until, r.Ticks = schedule, cmp.Or(r.Until, r.Tick), cmp.Or(r.Ticks, 1)
 		of := t.s.planned.runs[schedule]
 		at, taken := findRun(of, r)
@@ -188,39 +165,47 @@ func (t *transaction) plant(schedule int64, runs []row.ScheduleRun) error {
 }
 
 // end gives open runs their outcome.
-func (t *transaction) end(schedule int64, runs []row.ScheduleRun) error {
+func (t *transaction) end(d row.Decision) error {
+	return t.eachOpen(d, d.Ended, func(of []row.ScheduleRun, at int, r row.ScheduleRun) []row.ScheduleRun {
+		of[at].Outcome, of[at].Note, of[at].Start, of[at].Finish = r.Outcome, r.Note, r.Start, r.Finish
+		return of
+	})
+}
+
+// undoRuns deletes open runs.
+func (t *transaction) undoRuns(d row.Decision) error {
+	return t.eachOpen(d, d.Undone, func(of []row.ScheduleRun, at int, _ row.ScheduleRun) []row.ScheduleRun {
+		return slices.Delete(of, at, at+1)
+	})
+}
+
+// eachOpen changes the runs of the schedule for each of some open ones.
+func (t *transaction) eachOpen(d row.Decision, runs []row.ScheduleRun,
+	change func(of []row.ScheduleRun, at int, r row.ScheduleRun) []row.ScheduleRun) error {
 	for _, r := range runs {
-		of := slices.Clone(t.s.planned.runs[schedule])
+		of := slices.Clone(t.s.planned.runs[d.Schedule.ID])
 		at, there := findRun(of, r)
 		if !there || of[at].Outcome != row.OutcomeOpen {
 			return errNotMatched
 		}
-		of[at].Outcome, of[at].Note, of[at].Start, of[at].Finish = r.Outcome, r.Note, r.Start, r.Finish
-		t.setRuns(schedule, of)
+		t.setRuns(d.Schedule.ID, change(of, at, r))
 	}
 	return nil
 }
 
 // forget deletes the runs from a tick on.
-func (t *transaction) forget(schedule int64, from row.Time) {
-	if from.IsZero() {
-		return
+func (t *transaction) forget(d row.Decision) error {
+	if !d.Forget.IsZero() {
+		kept := slices.Clone(t.s.planned.runs[d.Schedule.ID])
+		t.setRuns(d.Schedule.ID, slices.DeleteFunc(kept, func(r row.ScheduleRun) bool { return r.Tick >= d.Forget }))
 	}
-	kept := slices.DeleteFunc(slices.Clone(t.s.planned.runs[schedule]), func(r row.ScheduleRun) bool {
-		return r.Tick >= from
-	})
-	t.setRuns(schedule, kept)
+	return nil
 }
 
-// undoRuns deletes open runs.
-func (t *transaction) undoRuns(schedule int64, runs []row.ScheduleRun) error {
-	for _, r := range runs {
-		of := slices.Clone(t.s.planned.runs[schedule])
-		at, there := findRun(of, r)
-		if !there || of[at].Outcome != row.OutcomeOpen {
-			return errNotMatched
-		}
-		t.setRuns(schedule, slices.Delete(of, at, at+1))
+// deleteRuns deletes the runs of a schedule that is deleted.
+func (t *transaction) deleteRuns(d row.Decision) error {
+	if d.Write == row.WriteDelete {
+		t.setRuns(d.Schedule.ID, nil)
 	}
 	return nil
 }

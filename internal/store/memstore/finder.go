@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/delaytask/delaytask"
@@ -18,7 +17,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	}
 	defer s.mu.Unlock()
 	var found []entry
-	for _, tag := range slices.Compact(slices.Sorted(slices.Values(w.Tags))) {
+	for _, tag := range row.Distinct(w.Tags) {
 		q := s.tasks.queue(row.Pending, tag)
 		found = append(found, q.between(entry{w.From, w.AfterID}, w.To, w.Limit)...)
 	}
@@ -39,7 +38,7 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 	defer s.mu.Unlock()
 	var page page
 	for _, e := range s.tasks.dueBefore(row.Executing, s.now(), limit) {
-		page.addWithoutBody(s.tasks.rows[e.id])
+		page.add(s.tasks.rows[e.id], false)
 	}
 	return page.rows, page.broken, nil
 }
@@ -75,10 +74,8 @@ func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
 
 func (s *Store) states(ids []int64) []row.State {
 	var found []row.State
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if r, ok := s.tasks.rows[id]; ok {
-			found = append(found, r.State())
-		}
+	for _, r := range s.tasks.of(ids) {
+		found = append(found, r.State())
 	}
 	return found
 }
@@ -100,7 +97,10 @@ type page struct {
 	broken []row.Broken
 }
 
-func (p *page) add(r row.Row) {
+func (p *page) add(r row.Row, body bool) {
+	if !body {
+		r.Body = nil
+	}
 	if err := decodable(r); err != nil {
 		ref := row.Ref{ID: r.ID, Version: r.Version}
 		p.broken = append(p.broken, row.Broken{Ref: ref, Status: r.Status, Reason: err.Error(), Read: clone(r)})
@@ -108,12 +108,6 @@ func (p *page) add(r row.Row) {
 	}
 	r.TTR = max(r.TTR, row.MinTTR)
 	p.rows = append(p.rows, clone(r))
-}
-
-// addWithoutBody is add for reads without bodies.
-func (p *page) addWithoutBody(r row.Row) {
-	r.Body = nil
-	p.add(r)
 }
 
 func decodable(r row.Row) error {

@@ -12,7 +12,7 @@ import (
 
 // Claim implements [store.Leaser].
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
-	if err := s.enterRows(ctx, "claim tasks", idsOf(c.Rows)); err != nil {
+	if err := s.enterRows(ctx, "claim tasks", row.IDsOf(c.Rows, refID)); err != nil {
 		return row.Claimed{}, err
 	}
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first one did.
 		if r.Status == row.Executing && r.Executor == c.Executor {
 			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
-			won.add(r)
+			won.add(r, true)
 		}
 	}
 	return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}, nil
@@ -48,10 +48,7 @@ func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
 
 // Renew implements [store.Leaser].
 func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-	ids := make([]int64, len(leases))
-	for i, l := range leases {
-		ids[i] = l.ID
-	}
+	ids := row.IDsOf(leases, func(l row.Lease) int64 { return l.ID })
 	if err := s.enterRows(ctx, "renew leases", ids); err != nil {
 		return nil, err
 	}
@@ -77,7 +74,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 
 // Adopt implements [store.Leaser].
 func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
-	if err := s.enterRows(ctx, "adopt tasks", idsOf(rows)); err != nil {
+	if err := s.enterRows(ctx, "adopt tasks", row.IDsOf(rows, refID)); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -95,10 +92,7 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 
 // Discard implements [store.Leaser].
 func (s *Store) Discard(ctx context.Context, broken []row.Broken) (discarded int, err error) {
-	ids := make([]int64, len(broken))
-	for i, b := range broken {
-		ids[i] = b.ID
-	}
+	ids := row.IDsOf(broken, func(b row.Broken) int64 { return b.ID })
 	if err := s.enterRows(ctx, "discard tasks", ids); err != nil {
 		return 0, err
 	}
@@ -124,11 +118,7 @@ func (s *Store) Update(ctx context.Context, tx delaytask.Tx, changes []row.Chang
 	if tx != nil {
 		return 0, refusedTo(op, errTx)
 	}
-	ids := make([]int64, len(changes))
-	for i, c := range changes {
-		ids[i] = c.ID
-	}
-	if err := s.enterRows(ctx, op, ids); err != nil {
+	if err := s.enterRows(ctx, op, row.IDsOf(changes, changeID)); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()
@@ -194,13 +184,9 @@ func (s *Store) at(ref row.Ref, status row.Status) (row.Row, bool) {
 	return r, ok && r.Version == ref.Version && r.Status == status
 }
 
-func idsOf(refs []row.Ref) []int64 {
-	ids := make([]int64, len(refs))
-	for i, ref := range refs {
-		ids[i] = ref.ID
-	}
-	return ids
-}
+func refID(r row.Ref) int64 { return r.ID }
+
+func changeID(c row.Change) int64 { return c.ID }
 
 func sortedByID(refs []row.Ref) []row.Ref {
 	return slices.SortedFunc(slices.Values(refs), func(a, b row.Ref) int { return cmp.Compare(a.ID, b.ID) })

@@ -3,7 +3,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -107,7 +106,7 @@ func (s *Store) matches(r row.Row, m row.Match) bool {
 
 // of returns the rows that exist, in the order of their ids.
 func (t *table) of(ids []int64) (rows []row.Row) {
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+	for _, id := range row.Distinct(ids) {
 		if r, ok := t.rows[id]; ok {
 			rows = append(rows, r)
 		}
@@ -123,11 +122,7 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 	defer s.mu.Unlock()
 	var found page
 	for _, r := range s.tasks.of(ids) {
-		if bodies {
-			found.add(r)
-		} else {
-			found.addWithoutBody(r)
-		}
+		found.add(r, bodies)
 	}
 	return found.rows, found.broken, nil
 }

@@ -45,13 +45,7 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	var held []int64
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if s.isLocked(id) {
-			held = append(held, id)
-		}
-	}
-	return held, nil
+	return slices.DeleteFunc(row.Distinct(ids), func(id int64) bool { return !s.isLocked(id) }), nil
 }
 
 func (s *Store) isLocked(id int64) bool { return s.locked[id] > 0 }

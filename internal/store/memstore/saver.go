@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -65,10 +64,8 @@ func (s *Store) Get(ctx context.Context, tx delaytask.Tx, ids []int64) ([]row.Ro
 	}
 	defer s.mu.Unlock()
 	var page page
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if r, ok := s.tasks.rows[id]; ok {
-			page.add(r)
-		}
+	for _, r := range s.tasks.of(ids) {
+		page.add(r, true)
 	}
 	return page.rows, page.broken, nil
 }
@@ -86,8 +83,8 @@ func (s *Store) FindActive(ctx context.Context, tx delaytask.Tx, keys []row.TagK
 		}
 	}
 	var page page
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		page.add(s.tasks.rows[id])
+	for _, r := range s.tasks.of(ids) {
+		page.add(r, true)
 	}
 	return page.rows, nil
 }

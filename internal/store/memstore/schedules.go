@@ -104,7 +104,7 @@ func (s *Store) OpenRuns(ctx context.Context, schedules []int64, limit int) (ope
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(schedules))) {
+	for _, id := range row.Distinct(schedules) {
 		for _, r := range s.planned.runs[id] {
 			if r.Outcome == row.OutcomeOpen && len(open) < limit {
 				open = append(open, r)

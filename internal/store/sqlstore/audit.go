@@ -35,10 +35,12 @@ var audits = newTable(auditTable,
 
 // BeginAudit implements [store.Auditor]. Of what may have been stored nothing is repeated: an act has one entry.
 func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error) {
-	query, args := s.own.beginAudit(e)
+	d := s.own
+	query := "INSERT INTO " + auditTable + " (create_time, who, via, action, target, tag, detail) VALUES (" + d.now +
+		", " + marks(6, d.bindText) + ")"
 	for range repeats {
 		err = s.save.do(ctx, "begin an entry of the audit log", func(ctx context.Context, conn *sql.Conn) error {
-			result, err := conn.ExecContext(ctx, query, args...)
+			result, err := conn.ExecContext(ctx, query, e.Who, e.Via, e.Action, e.Target, e.Tag, e.Detail)
 			if err == nil {
 				id, err = result.LastInsertId()
 			}
@@ -49,12 +51,6 @@ func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err
 		}
 	}
 	return id, err
-}
-
-func (d dialect) beginAudit(e row.AuditEntry) (string, []any) {
-	return "INSERT INTO " + auditTable + " (create_time, who, via, action, target, tag, detail) VALUES (" + d.now +
-			", " + marks(6, d.bindText) + ")",
-		[]any{e.Who, e.Via, e.Action, e.Target, e.Tag, e.Detail}
 }
 
 // EndAudit implements [store.Auditor].

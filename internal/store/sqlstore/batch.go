@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // batch builds one UPDATE of many rows of delay_task_message, entered by the primary key. What is the same for all rows
@@ -22,8 +24,18 @@ type derived struct {
 	values     []any
 }
 
-// newBatch takes the ids in ascending order: all writers lock rows in the same order.
-func newBatch(d dialect, ids []int64) *batch { return &batch{dialect: d, ids: ids} }
+// batchOf begins a batch of the items, and returns what lists a value of each. It sorts them by id: all writers lock
+// rows in the same order.
+func batchOf[T any](d dialect, items []T, id func(T) int64) (*batch, func(of func(*T) any) []any) {
+	items = sortedByID(items, id)
+	return &batch{dialect: d, ids: row.IDsOf(items, id)}, func(of func(*T) any) []any {
+		values := make([]any, len(items))
+		for i := range items {
+			values[i] = of(&items[i])
+		}
+		return values
+	}
+}
 
 // each returns an expression for the values, one per row.
 func (b *batch) each(name, bind string, values []any) clause {

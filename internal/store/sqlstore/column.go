@@ -227,7 +227,7 @@ func flag[T any](name string, most int64, at func(*T) *bool) column[T] {
 
 // moment is NULL for a time that is not set.
 func moment[T any](name string, at func(*T) *row.Time) column[T] {
-	c := field(name, aMoment, at, momentOrNull,
+	c := field(name, aMoment, at, orNull[row.Time],
 		func(d *decoder, r *T, raw []byte) { *at(r) = d.time(name, raw) })
 	c.write = func(t *text, r *T) { t.moment(*at(r)) }
 	return c

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,9 +55,12 @@ func ParseDSN(dsn string) (Target, error) {
 		return parseURL(dsn)
 	case strings.HasPrefix(rest, "//"):
 		return Target{}, fmt.Errorf("%w: only sqlite: and mysql:// are known schemes", ErrInvalidDSN)
-	default:
-		return parseMySQL(dsn)
 	}
+	cfg, err := driverConfig(dsn)
+	if err != nil {
+		return Target{}, err
+	}
+	return mysqlTarget(cfg)
 }
 
 // Kind returns which SQL dialect the database speaks.
@@ -145,14 +150,6 @@ func parseURL(dsn string) (Target, error) {
 	return mysqlTarget(cfg)
 }
 
-func parseMySQL(dsn string) (Target, error) {
-	cfg, err := driverConfig(dsn)
-	if err != nil {
-		return Target{}, err
-	}
-	return mysqlTarget(cfg)
-}
-
 func mysqlTarget(cfg *mysql.Config) (Target, error) {
 	if cfg.DBName == "" {
 		return Target{}, fmt.Errorf("%w: it names no database, as in /delaytask at its end", ErrInvalidDSN)
@@ -222,7 +219,7 @@ func Connect(
 	if err != nil {
 		return nil, 0, err
 	}
-	db, err := target.open(through...)
+	db, err := target.open(through)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -291,23 +288,23 @@ func (t Target) Prepared(ctx context.Context) (bool, error) {
 	return tables > 0, classify("read "+t.Redacted(), err)
 }
 
-func (t Target) open(through ...func(driver.Connector) driver.Connector) (*sqlx.DB, error) {
-	if t.kind == SQLite {
-		return t.openSQLite(through)
-	}
-	connector, err := mysql.NewConnector(t.cfg)
+func (t Target) open(through []func(driver.Connector) driver.Connector) (*sqlx.DB, error) {
+	connector, err := t.connector()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+		return nil, err
 	}
 	for _, wrap := range through {
 		connector = wrap(connector)
 	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(maxConns)
-	db.SetConnMaxLifetime(maxLifetime)
-	db.SetConnMaxIdleTime(maxIdleTime)
-	return sqlx.NewDb(db, "mysql"), nil
+	db, conns := sql.OpenDB(connector), maxSQLiteConns
+	if t.kind == MySQL {
+		conns = maxConns
+		db.SetConnMaxLifetime(maxLifetime)
+		db.SetConnMaxIdleTime(maxIdleTime)
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return sqlx.NewDb(db, t.kind.String()), nil
 }
 
 // creating is held while this process makes the file of an embedded database. Closing a file ends all locks that the
@@ -325,7 +322,14 @@ func (t Target) createPrivate() {
 	}
 }
 
-func (t Target) openSQLite(through []func(driver.Connector) driver.Connector) (*sqlx.DB, error) {
+func (t Target) connector() (driver.Connector, error) {
+	if t.kind == MySQL {
+		connector, err := mysql.NewConnector(t.cfg)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+		}
+		return connector, nil
+	}
 	params := url.Values{
 		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
 		"_pragma": {
@@ -336,17 +340,10 @@ func (t Target) openSQLite(through []func(driver.Connector) driver.Connector) (*
 		},
 	}
 	connector, err := t.sqlite(params)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t.createPrivate()
 	}
-	t.createPrivate()
-	for _, wrap := range through {
-		connector = wrap(connector)
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(maxSQLiteConns)
-	db.SetMaxIdleConns(maxSQLiteConns)
-	return sqlx.NewDb(db, "sqlite"), nil
+	return connector, err
 }
 
 // newSQLite makes connections to a SQLite file. Package sqlite of the root sets it: a program that does not import that
@@ -398,9 +395,9 @@ func ownSession(cfg *mysql.Config) error {
 	// Ask the server for its limit. A packet beyond it would cost the connection, with the outcome unknown.
 	cfg.MaxAllowedPacket = 0
 	cfg.Logger = &mysql.NopLogger{} // what it would print is also returned as an error
-	setDefault(&cfg.Timeout, dialTimeout)
-	setDefault(&cfg.ReadTimeout, readTimeout)
-	setDefault(&cfg.WriteTimeout, writeTimeout)
+	cfg.Timeout = cmp.Or(max(cfg.Timeout, 0), dialTimeout)
+	cfg.ReadTimeout = cmp.Or(max(cfg.ReadTimeout, 0), readTimeout)
+	cfg.WriteTimeout = cmp.Or(max(cfg.WriteTimeout, 0), writeTimeout)
 
 	params := map[string]string{
 		"autocommit":               "1",
@@ -409,7 +406,7 @@ func ownSession(cfg *mysql.Config) error {
 		"time_zone":                "'+00:00'",
 	}
 	for name, value := range cfg.Params {
-		if name = strings.ToLower(name); !harmful[name] && params[name] == "" {
+		if name = strings.ToLower(name); !slices.Contains(harmful, name) && params[name] == "" {
 			params[name] = value
 		}
 	}
@@ -419,23 +416,8 @@ func ownSession(cfg *mysql.Config) error {
 
 // harmful lists session variables that are not taken from a DSN, besides those that ownSession sets. Each would change
 // what is stored, found or committed.
-var harmful = map[string]bool{
-	"character_set_client":     true,
-	"character_set_connection": true,
-	"character_set_results":    true,
-	"collation_connection":     true,
-	"completion_type":          true,
-	"insert_id":                true,
-	"sql_auto_is_null":         true,
-	"sql_safe_updates":         true,
-	"sql_select_limit":         true,
-	"timestamp":                true,
-	"transaction_read_only":    true,
-	"tx_read_only":             true,
-}
-
-func setDefault(d *time.Duration, to time.Duration) {
-	if *d <= 0 {
-		*d = to
-	}
+var harmful = []string{
+	"character_set_client", "character_set_connection", "character_set_results", "collation_connection",
+	"completion_type", "insert_id", "sql_auto_is_null", "sql_safe_updates", "sql_select_limit", "timestamp",
+	"transaction_read_only", "tx_read_only",
 }

@@ -130,7 +130,7 @@ func FuzzParseDSN(f *testing.F) {
 				t.Fatalf("%q: the password shows", dsn)
 			}
 		}
-		db, err := target.open() // connects to nothing yet
+		db, err := target.open(nil) // connects to nothing yet
 		if err != nil {
 			if !errors.Is(err, ErrInvalidDSN) {
 				t.Fatalf("%q: %v is not ErrInvalidDSN", dsn, err)

@@ -195,9 +195,9 @@ func (d dialect) endRun(r row.ScheduleRun) (string, []any) {
 	t.write(fmt.Sprintf("UPDATE %s AS t%s SET outcome = %d, note = ", runTable, d.byID, r.Outcome))
 	t.value(d.bindText, orNull(r.Note))
 	t.write(", start_time = ")
-	t.value("", momentOrNull(r.Start))
+	t.value("", orNull(r.Start))
 	t.write(", finish_time = ")
-	t.value("", momentOrNull(r.Finish))
+	t.value("", orNull(r.Finish))
 	t.write(fmt.Sprintf(" WHERE %s AND t.outcome = %d", isRun(r), row.OutcomeOpen))
 	return t.sql.String(), t.args
 }

@@ -127,6 +127,7 @@ const (
 	hintSecure    = "the server takes only encrypted connections: add tls=true to the DSN"
 	hintGroup     = "a replication group takes only InnoDB tables with a primary key," +
 		" and no transaction that is SERIALIZABLE"
+	hintNoDatabase = "the file is not a SQLite database: correct the path in the DSN"
 	hintUserObject = "a trigger, view or routine on the table is broken"
 )
 
@@ -233,10 +234,9 @@ var mysqlFaults = map[uint16]fault{
 	1195: {row.ClassOperator, hintCorrupt},
 	1877: {row.ClassOperator, hintCorrupt},
 	1932: {row.ClassOperator, hintCorrupt}, // table unknown to the engine
-	// Too many prepared statements.
-	1461: {row.ClassOperator, "raise the server's max_prepared_stmt_count"},
-	// No next id.
-	1467: {row.ClassOperator, "the AUTO_INCREMENT of the table is used up: set it lower"},
+
+	1461: {row.ClassOperator, "raise the server's max_prepared_stmt_count"},               // too many statements
+	1467: {row.ClassOperator, "the AUTO_INCREMENT of the table is used up: set it lower"}, // no next id
 }
 
 // collisions lists the faults of statements that lost against another one. None of them was applied.
@@ -252,17 +252,8 @@ var collisions = []uint16{
 // keptFaults lists faults that a session repeats after an operator has mended their cause. A session keeps the
 // privileges and the server that it got at its login.
 var keptFaults = []uint16{
-	1044, // no access to the database
-	1045, // access denied
-	1046, // no database
-	1142, // no privilege on the table
-	1143, // on a column
-	1227, // an administrative privilege
-	1370, // on a routine
-	1820, // password must be changed
-	1290, // --read-only
-	1792, // read-only transaction
-	1836, // read-only mode
+	1044, 1045, 1046, 1142, 1143, 1227, 1370, 1820, // privileges, account and database
+	1290, 1792, 1836, // a server that is read-only
 }
 
 // sqliteError is an error of the driver of SQLite. Its code is SQLite's result code.
@@ -273,49 +264,30 @@ type sqliteError interface {
 
 // sqliteFaults is keyed by result code. An extended code that is missing means what its primary code means.
 var sqliteFaults = map[int]fault{
-	// SQLITE_BUSY: another process writes
-	5: {row.ClassNotApplied, ""},
-	// SQLITE_LOCKED
-	6: {row.ClassNotApplied, ""},
-	// SQLITE_PROTOCOL: a race for the file's locks
-	15: {row.ClassNotApplied, ""},
-	// SQLITE_SCHEMA: the schema changed
-	17: {row.ClassNotApplied, ""},
+	5:  {row.ClassNotApplied, ""}, // SQLITE_BUSY: another process writes
+	6:  {row.ClassNotApplied, ""}, // SQLITE_LOCKED
+	15: {row.ClassNotApplied, ""}, // SQLITE_PROTOCOL: a race for the file's locks
+	17: {row.ClassNotApplied, ""}, // SQLITE_SCHEMA: the schema changed
 
 	// A failed write or sync can have reached the disk, and then the next process to open the file finds it committed.
-	// SQLITE_IOERR
-	10: {row.ClassUnknown, hintDiskFault},
+	10: {row.ClassUnknown, hintDiskFault}, // SQLITE_IOERR
 
-	// SQLITE_CONSTRAINT_PRIMARYKEY
-	1555: {row.ClassDuplicate, ""},
-	// SQLITE_CONSTRAINT_ROWID
-	2579: {row.ClassDuplicate, ""},
-	// SQLITE_CONSTRAINT_UNIQUE
-	2067: {row.ClassDuplicate, ""},
+	1555: {row.ClassDuplicate, ""}, // SQLITE_CONSTRAINT_PRIMARYKEY
+	2579: {row.ClassDuplicate, ""}, // SQLITE_CONSTRAINT_ROWID
+	2067: {row.ClassDuplicate, ""}, // SQLITE_CONSTRAINT_UNIQUE
 
-	// SQLITE_CONSTRAINT: CHECK, NOT NULL, a trigger
-	19: {row.ClassCaller, ""},
-	// SQLITE_MISMATCH
-	20: {row.ClassCaller, ""},
-	// SQLITE_TOOBIG
-	18: {row.ClassCaller, ""},
+	19: {row.ClassCaller, ""}, // SQLITE_CONSTRAINT: CHECK, NOT NULL, a trigger
+	20: {row.ClassCaller, ""}, // SQLITE_MISMATCH
+	18: {row.ClassCaller, ""}, // SQLITE_TOOBIG
 
-	// SQLITE_ERROR: a table or column is missing
-	1: {row.ClassOperator, hintMigrate},
-	// SQLITE_CANTOPEN
-	14: {row.ClassOperator, hintFile},
-	// SQLITE_PERM
-	3: {row.ClassOperator, hintFile},
-	// SQLITE_READONLY
-	8: {row.ClassOperator, hintFile},
-	// SQLITE_FULL
-	13: {row.ClassOperator, hintDisk},
-	// SQLITE_NOMEM
-	7: {row.ClassOperator, hintMemory},
-	// SQLITE_CORRUPT
-	11: {row.ClassOperator, hintCorrupt},
-	// SQLITE_NOTADB
-	26: {row.ClassOperator, "the file is not a SQLite database: correct the path in the DSN"},
+	1:  {row.ClassOperator, hintMigrate},    // SQLITE_ERROR: a table or column is missing
+	14: {row.ClassOperator, hintFile},       // SQLITE_CANTOPEN
+	3:  {row.ClassOperator, hintFile},       // SQLITE_PERM
+	8:  {row.ClassOperator, hintFile},       // SQLITE_READONLY
+	13: {row.ClassOperator, hintDisk},       // SQLITE_FULL
+	7:  {row.ClassOperator, hintMemory},     // SQLITE_NOMEM
+	11: {row.ClassOperator, hintCorrupt},    // SQLITE_CORRUPT
+	26: {row.ClassOperator, hintNoDatabase}, // SQLITE_NOTADB
 }
 
 func sqliteFault(code int) fault {

@@ -19,7 +19,7 @@ const maxBranches = 32
 // Due implements [store.Finder].
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	var due []row.Due
-	tags := distinct(w.Tags)
+	tags := row.Distinct(w.Tags)
 	if w.Limit <= 0 || len(tags) == 0 {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	if len(ids) == 0 || !s.dialect.rowLocks {
 		return nil, nil
 	}
-	ids = distinct(ids)
+	ids = row.Distinct(ids)
 	var locked []int64
 	err := s.lockCheck.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
 		v, err := s.serverVersion(ctx, conn)

@@ -24,7 +24,7 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 	if perTag <= 0 {
 		return nil, nil
 	}
-	for group := range slices.Chunk(distinct(tags), maxBranches) {
+	for group := range slices.Chunk(row.Distinct(tags), maxBranches) {
 		query, args := s.dialect.lateness(group, since, perTag)
 		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) {
 			if !f.row.Execution.IsZero() && !f.row.Expected.IsZero() {
@@ -95,7 +95,7 @@ func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Tim
 			break
 		}
 	}
-	return distinct(ids), nil
+	return row.Distinct(ids), nil
 }
 
 func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit int) (string, []any) {

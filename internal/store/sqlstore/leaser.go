@@ -100,8 +100,7 @@ func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error 
 }
 
 func (d dialect) claim(c row.Claim) (string, []any) {
-	refs := sortedByID(c.Rows, refID)
-	b := newBatch(d, idsOf(refs, refID))
+	b, values := batchOf(d, c.Rows, refID)
 	b.sets = append(b.sets,
 		clause{sql: fmt.Sprintf("status = %d, version = version + 1", row.Executing)},
 		// Garbage must not fail the statement, and with it the other rows.
@@ -112,7 +111,7 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 			fmt.Sprintf("%s(ttr, %d)", d.greatest, row.MinTTR.Milliseconds()))},
 	)
 	b.setNow("update_time")
-	b.guard("version = %s", b.each("version", "?", valuesOf(refs)(refVersion)))
+	b.guard("version = %s", b.each("version", "?", values(refVersion)))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Pending)})
 	return b.statement()
 }
@@ -152,25 +151,6 @@ func sortedByID[T any](items []T, id func(T) int64) []T {
 	return slices.SortedFunc(slices.Values(items), func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 }
 
-func idsOf[T any](items []T, id func(T) int64) []int64 {
-	ids := make([]int64, len(items))
-	for i, item := range items {
-		ids[i] = id(item)
-	}
-	return ids
-}
-
-// valuesOf returns a function that lists what it is given of each item.
-func valuesOf[T any](items []T) func(of func(*T) any) []any {
-	return func(of func(*T) any) []any {
-		values := make([]any, len(items))
-		for i := range items {
-			values[i] = of(&items[i])
-		}
-		return values
-	}
-}
-
 // Renew implements [store.Leaser].
 func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 	if len(leases) == 0 {
@@ -191,9 +171,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 }
 
 func (d dialect) renew(leases []row.Lease) (string, []any) {
-	leases = sortedByID(leases, leaseID)
-	values := valuesOf(leases)
-	b := newBatch(d, idsOf(leases, leaseID))
+	b, values := batchOf(d, leases, leaseID)
 	ttr := b.each("ttr", "?", values(func(l *row.Lease) any { return max(l.TTR, row.MinTTR).Milliseconds() }))
 	until := clause{fmt.Sprintf(d.add, d.now, ttr.sql), ttr.args}
 	if slices.ContainsFunc(leases, func(l row.Lease) bool { return l.Least }) {
@@ -205,7 +183,7 @@ func (d dialect) renew(leases []row.Lease) (string, []any) {
 	b.set("due_time", "%s", until)
 	b.setNow("update_time")
 	b.setGiven("executor", d.bindText, values(func(l *row.Lease) any { return orNull(l.Executor) }))
-	b.setGiven("execution_time", "?", values(func(l *row.Lease) any { return momentOrNull(l.Execution) }))
+	b.setGiven("execution_time", "?", values(func(l *row.Lease) any { return orNull(l.Execution) }))
 	b.setGiven("late_reason", "?", values(func(l *row.Lease) any { return orNull(lateReasons.of(l.Late)) }))
 	b.guard("version = %s", b.each("version", "?", values(func(l *row.Lease) any { return l.Version })))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Executing)})
@@ -232,17 +210,14 @@ func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 }
 
 func (d dialect) update(changes []row.Change) (string, []any) {
-	changeID := func(c row.Change) int64 { return c.ID }
-	changes = sortedByID(changes, changeID)
-	values := valuesOf(changes)
-	b := newBatch(d, idsOf(changes, changeID))
+	b, values := batchOf(d, changes, func(c row.Change) int64 { return c.ID })
 	b.setEach("status", "?", values(func(c *row.Change) any { return int64(c.To) }))
 	b.sets = append(b.sets, clause{sql: "version = version + 1"})
-	b.setEach("due_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Due) }))
+	b.setEach("due_time", "?", values(func(c *row.Change) any { return orNull(c.Due) }))
 	b.setEach("attempt", "?", values(func(c *row.Change) any { return int64(c.Attempt) }))
 	b.setEach("crash_count", "?", values(func(c *row.Change) any { return int64(c.CrashCount) }))
-	b.setEach("execution_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Execution) }))
-	b.setEach("finish_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Finish) }))
+	b.setEach("execution_time", "?", values(func(c *row.Change) any { return orNull(c.Execution) }))
+	b.setEach("finish_time", "?", values(func(c *row.Change) any { return orNull(c.Finish) }))
 	b.setEach("error_stack", d.bindText, values(func(c *row.Change) any { return orNull(c.ErrorStack) }))
 	b.setEach("errors", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Errors) }))
 	if slices.ContainsFunc(changes, func(c row.Change) bool { return !c.SameExecutor }) {
@@ -255,7 +230,7 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 		}
 		return orNull(lateReasons.of(c.Late))
 	}))
-	b.setGiven("expected_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Expected) }))
+	b.setGiven("expected_time", "?", values(func(c *row.Change) any { return orNull(c.Expected) }))
 	b.setGiven("delay_time", "?", values(func(c *row.Change) any {
 		if c.Expected.IsZero() {
 			return nil
@@ -271,7 +246,7 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 		b.guard("(%s = 0 OR due_time IS NULL OR due_time < "+d.now+")", b.each("lease_over", "?", leaseOver))
 	}
 	if slices.ContainsFunc(changes, func(c row.Change) bool { return !c.LeaseBy.IsZero() }) {
-		leaseBy := values(func(c *row.Change) any { return momentOrNull(c.LeaseBy) })
+		leaseBy := values(func(c *row.Change) any { return orNull(c.LeaseBy) })
 		b.guard("COALESCE(due_time <= CAST(%s AS "+d.timeType+"), 1)", b.each("lease_by", "?", leaseBy))
 	}
 	return b.statement()
@@ -296,14 +271,13 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 }
 
 func (d dialect) adopt(rows []row.Ref) (string, []any) {
-	refs := sortedByID(rows, refID)
 	earliest := row.MinTime.String()
-	b := newBatch(d, idsOf(refs, refID))
+	b, values := batchOf(d, rows, refID)
 	b.sets = append(b.sets, clause{
 		"due_time = CASE WHEN expected_time >= ? THEN expected_time ELSE " + d.now + " END", []any{earliest},
 	})
 	b.setNow("update_time")
-	b.guard("version = %s", b.each("version", "?", valuesOf(refs)(refVersion)))
+	b.guard("version = %s", b.each("version", "?", values(refVersion)))
 	b.guards = append(b.guards,
 		clause{sql: fmt.Sprintf("status = %d", row.Pending)},
 		clause{"(due_time IS NULL OR due_time < ?)", []any{earliest}},
@@ -322,10 +296,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
 
 // discard replaces a version that is used up. Otherwise the row would stay unreadable.
 func (d dialect) discard(broken []row.Broken) (string, []any) {
-	brokenID := func(b row.Broken) int64 { return b.ID }
-	broken = sortedByID(broken, brokenID)
-	values := valuesOf(broken)
-	b := newBatch(d, idsOf(broken, brokenID))
+	b, values := batchOf(d, broken, func(b row.Broken) int64 { return b.ID })
 	const set = "status = %d, version = CASE WHEN version < %d THEN version + 1 ELSE %d END"
 	b.sets = append(b.sets, clause{sql: fmt.Sprintf(set, row.Failed, usedUp, usedUp/2)})
 	b.setEach("error_stack", d.bindText, values(func(b *row.Broken) any { return b.Reason }))

@@ -29,11 +29,8 @@ var sorts = map[string]bool{
 
 // plannedServiceStatements lists the statements on tables that may be large. They name rows of the large tables below.
 // Tokens and live receivers are few, and read whole.
-func plannedServiceStatements(d dialect) []planned {
-	var all []planned
-	add := func(key, name string) func(query string, args []any) {
-		return func(query string, args []any) { all = append(all, planned{name, query, args, key}) }
-	}
+func plannedServiceStatements(d dialect) (all plan) {
+	add := all.add
 	hash := func(i int) [32]byte { return sha256.Sum256([]byte(strconv.Itoa(i))) }
 	many := make([]string, 300)
 	for i := range many {

@@ -19,6 +19,25 @@ type planned struct {
 	key   string
 }
 
+// plan lists statements. What they name need not exist.
+type plan []planned
+
+func (p *plan) add(key, name string) func(query string, args []any) {
+	return func(query string, args []any) { *p = append(*p, planned{name, query, args, key}) }
+}
+
+// The moment and the tags that listed statements name.
+var (
+	plannedTime = row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	plannedTags = func() []string {
+		tags := make([]string, 300)
+		for i := range tags {
+			tags[i] = fmt.Sprint("t", i)
+		}
+		return tags
+	}()
+)
+
 const (
 	dueKey    = "delay_task_message_due"
 	activeKey = "delay_task_message_active_key"
@@ -27,17 +46,13 @@ const (
 
 // plannedStatements lists one statement of each form that the engine sends to read or write tasks, except for INSERTs,
 // which have no plan. The rows that they name need not exist.
-func plannedStatements(d dialect) []planned {
-	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+func plannedStatements(d dialect) (all plan) {
+	now, add := plannedTime, all.add
 	one := []row.Ref{{ID: 7}}
 	mixed := []row.Ref{{ID: 7}, {ID: 8, Version: 3}, {ID: 9}}
 	change := func(id int64, to row.Status, text string) row.Change {
 		return row.Change{ID: id, Version: 1, From: row.Executing, To: to, Due: now.Add(time.Duration(id)),
 			ErrorStack: text, Executor: "e"}
-	}
-	many := make([]string, 300)
-	for i := range many {
-		many[i] = fmt.Sprint("t", i)
 	}
 	crowd := make([]row.Ref, 300) // enough that a server would rather read all rows of a rare status
 	for i := range crowd {
@@ -48,40 +63,37 @@ func plannedStatements(d dialect) []planned {
 		completions[i] = change(int64(i)+1, row.Completed, "")
 		completions[i].Execution = now.Add(time.Duration(i) * time.Millisecond)
 	}
-	var all []planned
-	add := func(key, name string) func(query string, args []any) {
-		return func(query string, args []any) { all = append(all, planned{name, query, args, key}) }
-	}
-	add("PRIMARY", "claim of one")(d.claim(row.Claim{Rows: one, Executor: "e"}))
-	add("PRIMARY", "claim of many")(d.claim(row.Claim{Rows: crowd, Executor: "e"}))
-	add("PRIMARY", "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
-	add("PRIMARY", "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
-	add("PRIMARY", "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
-	add("PRIMARY", "hand-over")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
+	add(primary, "claim of one")(d.claim(row.Claim{Rows: one, Executor: "e"}))
+	add(primary, "claim of many")(d.claim(row.Claim{Rows: crowd, Executor: "e"}))
+	add(primary, "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
+	add(primary, "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
+	add(primary, "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
+	add(primary, "hand-over")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
 		{Ref: mixed[1], TTR: time.Minute}}))
-	add("PRIMARY", "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
-	add("PRIMARY", "settle of completions")(d.update(completions))
-	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{
+	add(primary, "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
+	add(primary, "settle of completions")(d.update(completions))
+	add(primary, "settle of all kinds")(d.update([]row.Change{
 		change(7, row.Completed, ""), change(8, row.Failed, "boom"),
 		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now},
 		{ID: 10, From: row.Executing, LeaseBy: now, Due: now}}))
-	add("PRIMARY", "new body")(d.update([]row.Change{
+	add(primary, "new body")(d.update([]row.Change{
 		{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
-	add("PRIMARY", "adoption")(d.adopt(mixed))
-	add("PRIMARY", "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
-	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
-	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
-	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
-	add("PRIMARY", "tasks by id")(d.rowsByID(d.taskList(true), sortedIDs(crowd, refID)), nil)
-	add("PRIMARY", "states by id")(d.rowsByID(selectList(d, "", stateColumns), sortedIDs(crowd, refID)), nil)
+	add(primary, "adoption")(d.adopt(mixed))
+	add(primary, "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
+	add(primary, "misnumbered")(d.misnumbered(1<<62, 10), nil)
+	add(primary, "renumber")(d.renumber("9223372036854775808", 7), nil)
+	add(primary, "purge")(d.purge(row.Completed, now, []int64{7, 8}))
+	add(primary, "tasks by id")(d.rowsByID(d.taskList(true), sortedIDs(crowd, refID)), nil)
+	add(primary, "states by id")(d.rowsByID(selectList(d, "", stateColumns), sortedIDs(crowd, refID)), nil)
 	if d.rowLocks {
-		add("PRIMARY", "check for locks")(d.selectByID(sortedIDs(crowd, refID))+" FOR UPDATE NOWAIT", nil)
+		add(primary, "check for locks")(d.selectByID(sortedIDs(crowd, refID))+" FOR UPDATE NOWAIT", nil)
 	}
 
 	add(dueKey, "window")(d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "next page")(d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
 		Limit: 10}))
-	add(dueKey, "window of many tags")(d.due(row.Window{Tags: many, From: now, To: now.Add(time.Second), Limit: 10}))
+	add(dueKey, "window of many tags")(d.due(row.Window{
+		Tags: plannedTags, From: now, To: now.Add(time.Second), Limit: 10}))
 	add(dueKey, "backlog")(d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "backlog, next page")(d.due(row.Window{
 		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
@@ -101,16 +113,16 @@ func plannedStatements(d dialect) []planned {
 	if d.estimates {
 		add(dueKey, "estimate of what is due")(d.estimateDue(grid))
 	}
-	grid.Tags, grid.Steps = many, 0
+	grid.Tags, grid.Steps = plannedTags, 0
 	add(dueKey, "overdue")(d.countDue(d, grid, 100, time.Second))
 	add(activeKey, "lock by key")(d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
 	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
-	return append(all, plannedLists(d, now)...)
+	return append(all, plannedLists(d)...)
 }
 
 // plannedLists is plannedStatements for what people ask.
-func plannedLists(d dialect, now row.Time) (all []planned) {
-	add := func(key, name, query string, args []any) { all = append(all, planned{name, query, args, key}) }
+func plannedLists(d dialect) (all plan) {
+	now, add := plannedTime, all.add
 	for name, span := range map[string]row.Span{
 		"places":           {Status: row.Pending},
 		"places of a span": {Status: row.Completed, From: now, To: now.Add(time.Hour)},
@@ -125,7 +137,7 @@ func plannedLists(d dialect, now row.Time) (all []planned) {
 				name += ", downwards"
 			}
 			for i, branch := range d.places(0, span, 101) {
-				add(dueKey, fmt.Sprint(name, ", range ", i+1), branch.sql, branch.args)
+				add(dueKey, fmt.Sprint(name, ", range ", i+1))(branch.sql, branch.args)
 			}
 		}
 	}
@@ -134,28 +146,23 @@ func plannedLists(d dialect, now row.Time) (all []planned) {
 		ids[i] = int64(i) + 1
 	}
 	union := unionAll(append(d.places(0, row.Span{Tag: "a"}, 10), d.places(1, row.Span{Tag: "big"}, 10)...))
-	add(dueKey, "places of several tags", union.sql, union.args)
-	add(primary, "newest", d.newest(1<<62, 100), nil)
-	matching, args := d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
-		LateBy: time.Second, LateAt: now, Error: "refused", CreatedBy: now}, true)
-	add(primary, "match", matching, args)
-	add(primary, "failures", d.failures(ids), nil)
+	add(dueKey, "places of several tags")(union.sql, union.args)
+	add(primary, "newest")(d.newest(1<<62, 100), nil)
+	add(primary, "match")(d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
+		LateBy: time.Second, LateAt: now, Error: "refused", CreatedBy: now}, true))
+	add(primary, "failures")(d.failures(ids), nil)
 	counts := unionAll([]clause{d.count(0, row.Pair{Tag: "a"}, 1000), d.count(1, row.Pair{Tag: "big"}, 1000)})
-	add(dueKey, "counts", counts.sql, counts.args)
+	add(dueKey, "counts")(counts.sql, counts.args)
 	slices.SortFunc(all, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
 // plannedScheduleStatements is plannedStatements for schedules and their runs.
-func plannedScheduleStatements(d dialect) []planned {
-	at := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+func plannedScheduleStatements(d dialect) (all plan) {
+	at, add := plannedTime, all.add
 	s := &row.Schedule{ID: 7, Version: 3, Name: "s7", Next: at, Look: at}
 	run := func(tick row.Time) row.ScheduleRun {
 		return row.ScheduleRun{ScheduleID: 7, Tick: tick, Outcome: row.OutcomeFailed}
-	}
-	var all []planned
-	add := func(key, name string) func(query string, args []any) {
-		return func(query string, args []any) { all = append(all, planned{name, query, args, key}) }
 	}
 	add(primary, "progress of a schedule")(d.updateSchedule(row.WriteProgress, s))
 	add(primary, "definition of a schedule")(d.updateSchedule(row.WriteDefinition, s))
@@ -181,42 +188,29 @@ func plannedScheduleStatements(d dialect) []planned {
 }
 
 // plannedRollupStatements is plannedStatements for lateness and results over time.
-func plannedRollupStatements(d dialect) []planned {
-	at := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-	many := make([]string, 300)
-	for i := range many {
-		many[i] = fmt.Sprint("t", i)
-	}
-	var all []planned
-	add := func(name string) func(query string, args []any) {
-		return func(query string, args []any) { all = append(all, planned{name, query, args, primary}) }
-	}
-	add("series of all tags")(d.rollups(row.SpanMinute, []string{row.EveryTag}, at, at.Add(time.Hour)))
-	add("series of a tag")(d.rollups(row.SpanHour, []string{"t7"}, at, at.Add(720*time.Hour)))
-	add("series of each tag")(d.rollups(row.SpanMinute, nil, at, at.Add(time.Hour)))
-	add("series of many tags")(d.rollups(row.SpanMinute, many, at, at.Add(time.Hour)))
-	add("marks")(d.rollups(row.SpanMark, nil, at, at.Add(time.Hour)))
-	add("old rollups")(d.oldRollups(row.SpanMinute, at.Add(time.Hour), 10))
-	add("delete of old rollups")(d.deleteRollups(row.SpanMinute, at))
+func plannedRollupStatements(d dialect) (all plan) {
+	at, add := plannedTime, all.add
+	add(primary, "series of all tags")(d.rollups(row.SpanMinute, []string{row.EveryTag}, at, at.Add(time.Hour)))
+	add(primary, "series of a tag")(d.rollups(row.SpanHour, []string{"t7"}, at, at.Add(720*time.Hour)))
+	add(primary, "series of each tag")(d.rollups(row.SpanMinute, nil, at, at.Add(time.Hour)))
+	add(primary, "series of many tags")(d.rollups(row.SpanMinute, plannedTags, at, at.Add(time.Hour)))
+	add(primary, "marks")(d.rollups(row.SpanMark, nil, at, at.Add(time.Hour)))
+	add(primary, "old rollups")(d.oldRollups(row.SpanMinute, at.Add(time.Hour), 10))
+	add(primary, "delete of old rollups")(d.deleteRollups(row.SpanMinute, at))
 	return all
 }
 
 // plannedAuditStatements is plannedStatements for the audit log.
-func plannedAuditStatements(d dialect) []planned {
-	at := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-	var all []planned
-	add := func(name string) func(query string, args []any) {
-		return func(query string, args []any) { all = append(all, planned{name, query, args, primary}) }
-	}
-	bulks, args := d.auditEntriesOf("bulk.cancel", 7, 10)
-	all = append(all, planned{"bulk changes", bulks, args, actionKey})
-	add("progress of a bulk change")(d.reportAudit(7, 500, "{}"))
-	add("stop of a bulk change")(d.stopAudit(7), nil)
-	add("whether a bulk change is to stop")(d.stopAsked(7), nil)
-	add("end of an act")(d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
-	add("entries of the audit log")(d.auditEntries(7, 10))
-	add("old entries of the audit log")(d.oldestAudit(10), nil)
-	add("delete of old entries of the audit log")(d.purgeAudit([]int64{7, 8}, at))
+func plannedAuditStatements(d dialect) (all plan) {
+	at, add := plannedTime, all.add
+	add(actionKey, "bulk changes")(d.auditEntriesOf("bulk.cancel", 7, 10))
+	add(primary, "progress of a bulk change")(d.reportAudit(7, 500, "{}"))
+	add(primary, "stop of a bulk change")(d.stopAudit(7), nil)
+	add(primary, "whether a bulk change is to stop")(d.stopAsked(7), nil)
+	add(primary, "end of an act")(d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
+	add(primary, "entries of the audit log")(d.auditEntries(7, 10))
+	add(primary, "old entries of the audit log")(d.oldestAudit(10), nil)
+	add(primary, "delete of old entries of the audit log")(d.purgeAudit([]int64{7, 8}, at))
 	return all
 }
 

@@ -2,14 +2,12 @@ package sqlstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -211,12 +209,7 @@ func readingOf(clock, server []byte) (row.Reading, error) {
 	return reading, d.err
 }
 
-func sortedIDs[T any](items []T, id func(T) int64) []int64 { return distinct(idsOf(items, id)) }
-
-// distinct returns the values in ascending order, each once.
-func distinct[T cmp.Ordered](values []T) []T {
-	return slices.Compact(slices.Sorted(slices.Values(values)))
-}
+func sortedIDs[T any](items []T, id func(T) int64) []int64 { return row.Distinct(row.IDsOf(items, id)) }
 
 // taskList selects whole tasks.
 func (d dialect) taskList(bodies bool) string { return withBodies(d, wholeColumns, bodies) }

@@ -28,11 +28,12 @@ var errRequestGone = errors.New("the request that was in the way is gone: try ag
 func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error) {
 	const op = "remember a request"
 	r.Saved, r.Duplicate, r.Rescheduled = false, false, false
-	query, args := s.own.reserve(r)
+	query := "INSERT INTO " + requestTable + " (hash, content, task_id, create_time)" +
+		" VALUES (UNHEX(?), UNHEX(?), ?, " + s.own.now + ")"
 	var there row.Request
 	err := repeat(ctx, func() error {
 		return s.saveKeyed.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-			_, err := conn.ExecContext(ctx, query, args...)
+			_, err := conn.ExecContext(ctx, query, hexed(r.Hash), hexed(r.Content), r.TaskID)
 			if err == nil {
 				there = r
 				return nil
@@ -51,12 +52,6 @@ func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request,
 		return row.Request{}, false, err
 	}
 	return there, there == r, nil
-}
-
-func (d dialect) reserve(r row.Request) (string, []any) {
-	return "INSERT INTO " + requestTable + " (hash, content, task_id, create_time)" +
-			" VALUES (UNHEX(?), UNHEX(?), ?, " + d.now + ")",
-		[]any{hexed(r.Hash), hexed(r.Content), r.TaskID}
 }
 
 func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (r row.Request, err error) {

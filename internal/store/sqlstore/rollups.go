@@ -102,7 +102,7 @@ func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) 
 		where, args = append(where, "t.bucket >= ? AND t.bucket < ?"), append(args, from, to)
 	}
 	if tags != nil {
-		tags = distinct(tags)
+		tags = row.Distinct(tags)
 		where, args = append(where, "t.tag IN ("+marks(len(tags), d.bindName)+")"), append(args, anys(tags)...)
 	}
 	return "SELECT " + selectList(d, "", rollups.columns[1:]) + " FROM " + rollupTable + " AS t" + d.byID + " WHERE " +

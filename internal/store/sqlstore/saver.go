@@ -26,22 +26,26 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	case tx != nil:
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
-		return classify(op, insertIn(ctx, tx, s.dialect, rows))
+		for some := range slices.Chunk(rows, maxInsert) {
+			query, args := s.dialect.insert(some)
+			if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+				return classify(op, err)
+			}
+		}
+		return nil
 	case len(rows) <= maxInsert:
 		query, args := s.own.insert(rows)
 		_, err := via.execute(ctx, op, query, args)
 		return err
 	default:
+		var steps []step
+		for some := range slices.Chunk(rows, maxInsert) {
+			query, args := s.own.insert(some)
+			steps = append(steps, step{query, args, anyRows})
+		}
 		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-			tx, err := conn.BeginTx(ctx, nil)
-			if err != nil {
-				return err
-			}
-			defer tx.Rollback() // does nothing after the commit
-			if err := insertIn(ctx, tx, s.own, rows); err != nil {
-				return err
-			}
-			return tx.Commit()
+			_, err := s.own.transact(ctx, conn, op, steps)
+			return err
 		})
 	}
 }
@@ -53,18 +57,6 @@ func (s *Store) saveLane(rows []row.Row) *lane {
 		return s.saveKeyed
 	}
 	return s.save
-}
-
-func insertIn(ctx context.Context, to execer, d dialect, rows []row.Row) error {
-	for len(rows) > 0 {
-		n := min(len(rows), maxInsert)
-		query, args := d.insert(rows[:n])
-		if _, err := to.ExecContext(ctx, query, args...); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
 }
 
 // insertColumns leaves out columns that no row sets. Where the dialect selects from the values, once has what serves

@@ -123,8 +123,9 @@ func (s *Store) readRuns(ctx context.Context, op, query string, args []any) ([]r
 }
 
 func (d dialect) openRuns(schedules []int64, limit int) (string, []any) {
+	ids := idList(row.Distinct(schedules))
 	return "SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
-		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, idList(distinct(schedules))) +
+		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, ids) +
 		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}
 }
 

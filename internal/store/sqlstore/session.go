@@ -14,22 +14,18 @@ const sessionTable = "delay_task_session"
 
 // CreateSession stores a session that is over after so long by the database's clock.
 func (s *Store) CreateSession(ctx context.Context, r row.Session, life time.Duration) error {
-	query, args := s.own.createSession(r, life)
+	d := s.own
+	query := "INSERT INTO " + sessionTable + " (hash, token, token_hash, create_time, expire_time)" +
+		" VALUES (UNHEX(?), " + d.bindText + ", UNHEX(?), " + d.now + ", " + d.inMillis("?") + ")"
 	return repeat(ctx, func() error {
 		return s.keep.do(ctx, "store a session", func(ctx context.Context, conn *sql.Conn) error {
-			_, err := conn.ExecContext(ctx, query, args...)
+			_, err := conn.ExecContext(ctx, query, hexed(r.Hash), r.Token, hexed(r.TokenHash), life.Milliseconds())
 			if isDuplicate(err) { // an insert whose reply was lost: the hash is of random bytes
 				return nil
 			}
 			return err
 		})
 	})
-}
-
-func (d dialect) createSession(r row.Session, life time.Duration) (string, []any) {
-	return "INSERT INTO " + sessionTable + " (hash, token, token_hash, create_time, expire_time)" +
-			" VALUES (UNHEX(?), " + d.bindText + ", UNHEX(?), " + d.now + ", " + d.inMillis("?") + ")",
-		[]any{hexed(r.Hash), r.Token, hexed(r.TokenHash), life.Milliseconds()}
 }
 
 // Sessions returns those that are stored under the hashes of their cookies, at most 2,000, also ones that are over, and

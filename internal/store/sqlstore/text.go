@@ -73,9 +73,6 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// momentOrNull returns nil for a time that is not set.
-func momentOrNull(t row.Time) any { return orNull(t) }
-
 func textOrNull(b []byte) any {
 	if b == nil {
 		return nil

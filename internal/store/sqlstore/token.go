@@ -24,13 +24,17 @@ var (
 // twice.
 func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 	op := "create the token " + t.Name
-	query, args, err := s.own.createToken(t)
-	if err != nil {
+	tags, tagsErr := bindList(t.Tags)
+	verbs, verbsErr := bindList(t.Verbs)
+	if err := errors.Join(tagsErr, verbsErr); err != nil {
 		return refusedTo(op, err)
 	}
+	d := s.own
+	query := "INSERT INTO " + tokenTable + " (name, hash, tags, verbs, create_time, expire_time)" +
+		" VALUES (" + d.bindText + ", UNHEX(?), " + d.bindText + ", " + d.bindText + ", " + d.now + ", ?)"
 	return repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-			_, err := conn.ExecContext(ctx, query, args...)
+			_, err := conn.ExecContext(ctx, query, t.Name, hexed(t.Hash), tags, verbs, t.Expires)
 			if !isDuplicate(err) {
 				return err
 			}
@@ -42,14 +46,6 @@ func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 			return refusedTo(op, ErrTokenExists)
 		})
 	})
-}
-
-func (d dialect) createToken(t row.AccessToken) (string, []any, error) {
-	tags, tagsErr := bindList(t.Tags)
-	verbs, verbsErr := bindList(t.Verbs)
-	return "INSERT INTO " + tokenTable + " (name, hash, tags, verbs, create_time, expire_time)" +
-			" VALUES (" + d.bindText + ", UNHEX(?), " + d.bindText + ", " + d.bindText + ", " + d.now + ", ?)",
-		[]any{t.Name, hexed(t.Hash), tags, verbs, t.Expires}, errors.Join(tagsErr, verbsErr)
 }
 
 // DeleteToken deletes a token. It returns [ErrNotFound] when no token has the name.
