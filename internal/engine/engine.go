@@ -62,9 +62,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life := newLife(ctx, &cfg)
 	c := table.NewClock(life, cfg.TTR)
 	t := table.New(c, cfg.Store)
-	if err := t.Anchor(ctx); err != nil {
+	if err := c.TakeReadings(ctx, cfg.Store, table.ReadingsInARow); err != nil {
 		life.End()
-		return nil, err
+		return nil, fmt.Errorf("reading the database's clock: %w", err)
 	}
 	process := cluster.NewProcess()
 	if cfg.NodeName != "" {

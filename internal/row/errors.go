@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Class says what an error of a store means for its statement, and so what the caller may do next.
@@ -54,6 +55,9 @@ func ClassOf(err error) Class {
 	}
 	return ClassUnknown
 }
+
+// IsOneOf reports whether the class of an error is one of these.
+func IsOneOf(err error, classes ...Class) bool { return slices.Contains(classes, ClassOf(err)) }
 
 // Ended reports whether err says only that the caller's context ended.
 func Ended(err error) bool {

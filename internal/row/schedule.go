@@ -105,6 +105,13 @@ type Schedule struct {
 // Serial reports whether no two runs of the schedule may be open together.
 func (s *Schedule) Serial() bool { return s.Overlap != delaytask.OverlapAllow }
 
+// SetProgress gives the schedule the progress of another one.
+func (s *Schedule) SetProgress(of *Schedule) {
+	s.State, s.Reason, s.ZoneData = of.State, of.Reason, of.ZoneData
+	s.Next, s.Look, s.Last, s.RunID = of.Next, of.Look, of.Last, of.RunID
+	s.Runs, s.MissedTicks, s.Failures, s.Success = of.Runs, of.MissedTicks, of.Failures, of.Success
+}
+
 // ScheduleRun is one row of delay_task_schedule_run: what became of a tick, or of several in a row.
 type ScheduleRun struct {
 	ScheduleID int64

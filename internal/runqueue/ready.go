@@ -168,10 +168,10 @@ func (r *ready) pick(most int, backlog bool) []*Item {
 	}
 	n = min(most, share)
 	if backlog {
-		return r.pickBacklog(nil, n)
+		return r.pickBacklog(n)
 	}
 	onProbation := r.pickProbation(nil, r.probationShare(n))
-	picked := append(r.pickTimely(nil, n-len(onProbation)), onProbation...)
+	picked := append(r.pickTimely(n-len(onProbation)), onProbation...)
 	return r.pickProbation(picked, n-len(picked))
 }
 
@@ -197,44 +197,29 @@ func (r *ready) hasTakeable(backlog bool) bool {
 	})
 }
 
-// pickTimely takes what is due now, and then what soon will be.
-func (r *ready) pickTimely(picked []*Item, n int) []*Item {
-	before := len(picked)
-	picked = r.pickNow(picked, n)
-	return r.pickUpcoming(picked, n-(len(picked)-before))
+// pickTimely takes what is due now, and then what soon will be, as far as that may take places.
+func (r *ready) pickTimely(n int) []*Item {
+	now := func(tag *tagQueue) *itemHeap { return &tag.now }
+	upcoming := func(tag *tagQueue) *itemHeap { return &tag.upcoming }
+	picked := r.pickBest(nil, n, now, r.claims.hasTaker, byPriority)
+	return r.pickBest(picked, n-len(picked), upcoming, r.claims.mayClaimAhead, byDue)
 }
 
-// pickNow takes the best of what is due now, of all tags.
-func (r *ready) pickNow(picked []*Item, n int) []*Item {
+// pickBest takes the best rows that wait in one heap of each tag, of the tags that may have one.
+func (r *ready) pickBest(
+	picked []*Item, n int, of func(*tagQueue) *itemHeap, may func(*tagQueue) bool, before func(a, b *Item) bool,
+) []*Item {
 	for ; n > 0; n-- {
 		best := r.tags.best(func(tag *tagQueue) *Item {
-			if tag.now.Len() == 0 || !r.claims.hasTaker(tag) {
+			if of(tag).Len() == 0 || !may(tag) {
 				return nil
 			}
-			return tag.now.head()
-		}, byPriority)
+			return of(tag).head()
+		}, before)
 		if best == nil {
 			break
 		}
-		best.tag.now.remove(best)
-		picked = append(picked, r.take(best))
-	}
-	return picked
-}
-
-// pickUpcoming takes rows that are not due yet by their due times, as far as they may take places.
-func (r *ready) pickUpcoming(picked []*Item, n int) []*Item {
-	for ; n > 0; n-- {
-		best := r.tags.best(func(tag *tagQueue) *Item {
-			if tag.upcoming.Len() == 0 || !r.claims.mayClaimAhead(tag) {
-				return nil
-			}
-			return tag.upcoming.head()
-		}, byDue)
-		if best == nil {
-			break
-		}
-		best.tag.upcoming.remove(best)
+		best.in.remove(best)
 		picked = append(picked, r.take(best))
 	}
 	return picked
@@ -253,7 +238,7 @@ func (r *ready) pickProbation(picked []*Item, n int) []*Item {
 }
 
 // pickBacklog goes round the tags, one row each.
-func (r *ready) pickBacklog(picked []*Item, n int) []*Item {
+func (r *ready) pickBacklog(n int) (picked []*Item) {
 	for idle := 0; n > 0 && idle < len(r.tags.active); {
 		tag := r.tags.inTurn()
 		if len(tag.backlog) == 0 || !r.claims.hasTaker(tag) {

@@ -16,17 +16,8 @@ import (
 
 func (s *Saver) flush(requests []*request) {
 	s.Metrics.Batch("save", countRows(requests))
-	s.store(s.answerDuplicates(markSent(requests)))
-}
-
-// markSent marks the requests as sent and leaves out those whose callers have left.
-func markSent(requests []*request) (rest []*request) {
-	for _, r := range requests {
-		if r.send() {
-			rest = append(rest, r)
-		}
-	}
-	return rest
+	wanted, _ := batch.Split(requests, (*request).send) // the callers of the others have left
+	s.store(s.answerDuplicates(wanted))
 }
 
 // lookFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
@@ -237,11 +228,7 @@ func (s *Saver) stored(requests []*request) {
 
 // stillWanted drops requests that are surely not stored and whose callers have left.
 func stillWanted(requests []*request) (rest []*request) {
-	for _, r := range requests {
-		if r.unsure || !r.isAbandoned() {
-			rest = append(rest, r)
-		}
-	}
+	rest, _ = batch.Split(requests, func(r *request) bool { return r.unsure || !r.isAbandoned() })
 	return rest
 }
 

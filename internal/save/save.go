@@ -268,18 +268,7 @@ func (s *Saver) setDefaults(r *row.Row, unlimited bool) {
 // AtMost returns a moment that the database's clock has not passed yet. It waits while that clock is not known. It
 // returns the cause of ctx, or [delaytask.ErrClosed] when the life ends.
 func (s *Saver) AtMost(ctx context.Context) (row.Time, error) {
-	for {
-		if now, ok := s.Clock.AtMost(); ok {
-			return now, nil
-		}
-		select {
-		case <-s.Clock.Anchored():
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-s.Life.Done():
-			return 0, delaytask.ErrClosed
-		}
-	}
+	return s.Clock.Await(ctx, s.Life, s.Clock.AtMost)
 }
 
 // RoundUp rounds a delay up to whole milliseconds, the unit of its column. The longest [time.Duration] of 292 years,

@@ -125,9 +125,7 @@ func (t *wakeups) loop(ctx context.Context) {
 		if wait > 0 {
 			later.Reset(wait)
 		}
-		select {
-		case <-time.After(wakePause):
-		case <-ctx.Done():
+		if !lifecycle.Sleep(ctx, wakePause) {
 			return
 		}
 	}

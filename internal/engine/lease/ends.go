@@ -25,7 +25,10 @@ type Ends struct {
 
 func newEnds(c *deps, holders *holders) *Ends {
 	q := &Ends{deps: c, holders: holders}
-	q.queue = q.newQueue()
+	// What a statement does not settle its caller tries again alone, so a locked or refused row holds up no other.
+	q.queue = batch.New(batch.Config[*endCall]{
+		Flush: q.endBatch, Panicked: q.endPanicked, Flushers: 2, MaxItems: run.SettleRows, Count: (*endCall).count,
+	})
 	return q
 }
 
@@ -48,14 +51,6 @@ type endCall struct {
 }
 
 func (c *endCall) count() int { return len(c.ends) }
-
-// newQueue brings ends that are asked for at the same time into one statement. An end that the statement does not
-// settle is tried again alone by its caller, so a locked or refused row holds up no other.
-func (q *Ends) newQueue() *batch.Coalescer[*endCall] {
-	return batch.New(batch.Config[*endCall]{
-		Flush: q.endBatch, Panicked: q.endPanicked, Flushers: 2, MaxItems: run.SettleRows, Count: (*endCall).count,
-	})
-}
 
 func (q *Ends) endBatch(calls []*endCall) {
 	var all []*ending

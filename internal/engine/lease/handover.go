@@ -40,21 +40,17 @@ func newHandover(c *deps, holders *holders) *handover {
 // give it the length of the processor's.
 func (h *handover) HandOn(a *run.Attempt, asked *processor.HandOverError) {
 	h.runqueue.Yield(a.Item, runqueue.Slot)
-	t := h.newTransfer(a, asked)
+	a.HandOver()
+	start, late := a.FirstStart()
+	t := &transfer{attempt: a, lease: row.Lease{
+		Ref: row.Ref{ID: a.Row.ID, Version: a.Row.Version}, TTR: cmp.Or(asked.TTR, a.Row.TTR), Least: asked.TTR == 0,
+		Executor: row.PopMark + a.Row.Executor, Execution: start, Late: late,
+	}}
 	if h.cfg.AtOnce {
 		h.flush([]*transfer{t})
 		return
 	}
 	_ = h.queue.Add(t) // refused when the engine has ended; then a rescue ends the attempt
-}
-
-func (h *handover) newTransfer(a *run.Attempt, asked *processor.HandOverError) *transfer {
-	a.HandOver()
-	start, late := a.FirstStart()
-	return &transfer{attempt: a, lease: row.Lease{
-		Ref: row.Ref{ID: a.Row.ID, Version: a.Row.Version}, TTR: cmp.Or(asked.TTR, a.Row.TTR), Least: asked.TTR == 0,
-		Executor: row.PopMark + a.Row.Executor, Execution: start, Late: late,
-	}}
 }
 
 // flush writes until every row is handed over or belongs to another process. It waits for renewals in flight first,

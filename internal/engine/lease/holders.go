@@ -34,7 +34,8 @@ var errNotFinished = errors.New("handed out and not finished within its lease")
 
 func newHolders(c *deps) *holders {
 	o := &holders{deps: c, handed: map[int64]*handed{}}
-	o.expiries = o.newExpiries()
+	// One batch is in flight at a time, because it may wait for a lock, and the next one has to know of that lock.
+	o.expiries = batch.New(batch.Config[int64]{Flush: o.expire, Panicked: o.expirePanicked, MaxItems: expiryPage})
 	return o
 }
 
@@ -48,13 +49,9 @@ type handed struct {
 	tries   int // to end its lease, while another transaction holds the row
 }
 
-// newExpiries ends leases that are over at the same time in one statement. One batch is in flight at a time, because it
-// may wait for a lock, and the next one has to know of that lock.
-func (o *holders) newExpiries() *batch.Coalescer[int64] {
-	return batch.New(batch.Config[int64]{Flush: o.expire, MaxItems: expiryPage, Panicked: func(ids []int64, value any) {
-		o.Log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
-		o.againAll(o.held(ids), time.Second)
-	}})
+func (o *holders) expirePanicked(ids []int64, value any) {
+	o.Log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
+	o.againAll(o.held(ids), time.Second)
 }
 
 // alarm returns a timer that ends the lease when it is over.

@@ -50,7 +50,10 @@ const gather = 2 * time.Millisecond
 
 func newPops(c *deps, holders *holders, finders context.Context) *pops {
 	p := &pops{deps: c, holders: holders, finders: finders}
-	p.looks = p.newLooks()
+	p.looks = batch.New(batch.Config[*look]{ // pops that ask at the same time share a read
+		Flush: p.lookFor, Panicked: p.lookPanicked, Flushers: 2, MoreAt: lookTags,
+		MaxItems: lookTags, Count: func(l *look) int { return len(l.tags) },
+	})
 	return p
 }
 

@@ -30,14 +30,6 @@ const (
 	lookBeyond = 10 * time.Millisecond
 )
 
-// newLooks lets pops that ask at the same time share a read. At most two reads are in flight.
-func (p *pops) newLooks() *batch.Coalescer[*look] {
-	return batch.New(batch.Config[*look]{
-		Flush: p.lookFor, Panicked: p.lookPanicked, Flushers: 2, MoreAt: lookTags,
-		MaxItems: lookTags, Count: func(l *look) int { return len(l.tags) },
-	})
-}
-
 // ask sends the question.
 func (p *pops) ask(l *look) *look {
 	l.done = make(chan struct{})

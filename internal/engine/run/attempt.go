@@ -193,24 +193,19 @@ func (a *Attempt) lose(cause error) (interrupts bool) {
 }
 
 // abandon gives up waiting for the processor, and reports whether it has not returned.
-func (a *Attempt) abandon() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.progress != interrupted {
-		return false
-	}
-	a.progress = abandoned
-	return true
-}
+func (a *Attempt) abandon() bool { return a.advance(interrupted, abandoned) }
 
 // disown lets go of the row of an abandoned processor, and reports whether it is one.
-func (a *Attempt) disown() bool {
+func (a *Attempt) disown() bool { return a.advance(abandoned, disowned) }
+
+// advance notes how far the processor has come, if it was as far as expected.
+func (a *Attempt) advance(from, to progress) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.progress != abandoned {
+	if a.progress != from {
 		return false
 	}
-	a.progress = disowned
+	a.progress = to
 	return true
 }
 

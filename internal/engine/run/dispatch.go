@@ -1,14 +1,16 @@
 package run
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle/clock"
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the
@@ -19,7 +21,7 @@ type dispatcher struct {
 	renewer *renewer
 
 	mu           sync.Mutex
-	claimedAhead startQueue
+	claimedAhead []*Attempt // by due time
 	wake         chan struct{}
 }
 
@@ -53,10 +55,12 @@ func (d *dispatcher) add(a *Attempt) {
 
 func (d *dispatcher) keep(a *Attempt) {
 	d.mu.Lock()
-	heap.Push(&d.claimedAhead, a)
-	first := d.claimedAhead[0] == a
+	at, _ := slices.BinarySearchFunc(d.claimedAhead, a.Due+1, func(a *Attempt, due row.Time) int {
+		return cmp.Compare(a.Due, due)
+	})
+	d.claimedAhead = slices.Insert(d.claimedAhead, at, a)
 	d.mu.Unlock()
-	if first {
+	if at == 0 {
 		table.Signal(d.wake)
 	}
 }
@@ -96,33 +100,16 @@ func (d *dispatcher) startDue() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(d.claimedAhead) > 0 {
-		wait, anchored := d.Bounds.Until(d.claimedAhead[0].Due)
+		next := d.claimedAhead[0]
+		wait, anchored := d.Bounds.Until(next.Due)
 		if !anchored {
 			return arm.UnanchoredWait
 		}
 		if wait > 0 {
 			return min(wait, arm.LongestSleep)
 		}
-		d.begin(heap.Pop(&d.claimedAhead).(*Attempt))
+		d.claimedAhead = slices.Delete(d.claimedAhead, 0, 1)
+		d.begin(next)
 	}
 	return time.Hour
-}
-
-// startQueue orders claimed rows by due time.
-type startQueue []*Attempt
-
-func (q startQueue) Len() int { return len(q) }
-
-func (q startQueue) Less(i, j int) bool { return q[i].Due < q[j].Due }
-
-func (q startQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-func (q *startQueue) Push(x any) { *q = append(*q, x.(*Attempt)) }
-
-func (q *startQueue) Pop() any {
-	old := *q
-	r := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return r
 }

@@ -79,7 +79,7 @@ func (p *Pool) RunNow(ctx context.Context, d row.Due) (result error, ran bool, e
 }
 
 // Close writes the results that are queued.
-func (p *Pool) Close(ctx context.Context) error { return p.Settler.close(ctx) }
+func (p *Pool) Close(ctx context.Context) error { return p.Settler.queue.Close(ctx) }
 
 // Drain waits until the outcome of every claim is known and the result of every attempt is stored. It does not wait for
 // rows that are to be claimed again, which the table has, nor for rows that were handed out, whose holders end them.

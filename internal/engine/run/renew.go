@@ -67,23 +67,17 @@ func (r *renewer) loop(ctx context.Context, kind *renewals) {
 		case <-ctx.Done():
 			return
 		}
-		held, _ := batch.Split(r.attempts.list(), func(a *Attempt) bool { return r.of(a) == kind })
 		kind.quiet <- struct{}{}
-		r.renew(kind, dueForRenewal(held, time.Now()))
+		now := time.Now()
+		due, _ := batch.Split(r.attempts.list(), func(a *Attempt) bool { return r.of(a) == kind && a.renewable(now) })
+		r.renew(kind, due)
 		<-kind.quiet
 	}
 }
 
 // look compares what is claimed here with the table, every watchEvery.
 func (r *renewer) look(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for lifecycle.Sleep(ctx, watchEvery) {
 		if held := r.attempts.list(); len(held) > 0 {
 			r.lookAt(held)
 		}
@@ -93,30 +87,18 @@ func (r *renewer) look(ctx context.Context) {
 // deadlines ends attempts whose lease is over as far as this process knows, and releases claimed rows that have got no
 // slot.
 func (r *renewer) deadlines(ctx context.Context) {
-	tick := time.NewTicker(renewTick)
-	defer tick.Stop()
-	for {
-		select {
-		case now := <-tick.C:
-			r.endLost(r.attempts.list(), now)
-			isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
-			if late := r.runqueue.Slots.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
-				r.Go(func() { r.runner.unclaim(late) }) // a full queue of results would hold up the deadlines
+	for lifecycle.Sleep(ctx, renewTick) {
+		now := time.Now()
+		for _, a := range r.attempts.list() {
+			if a.expired(now) {
+				r.lose(a, delaytask.ErrLeaseLost)
 			}
-		case <-ctx.Done():
-			return
+		}
+		isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
+		if late := r.runqueue.Slots.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
+			r.Go(func() { r.runner.unclaim(late) }) // a full queue of results would hold up the deadlines
 		}
 	}
-}
-
-// dueForRenewal returns the attempts that are renewable now.
-func dueForRenewal(held []*Attempt, now time.Time) (due []*Attempt) {
-	for _, a := range held {
-		if a.renewable(now) {
-			due = append(due, a)
-		}
-	}
-	return due
 }
 
 // renewTimeout is how long a renewal of the row waits for its answer. It leaves time for another try before the lease
@@ -241,14 +223,6 @@ func (r *renewer) disown(a *Attempt) {
 func (a *Attempt) isCompleted(s row.State) bool {
 	_, _, by := a.state()
 	return by == byTransaction && s.Status == row.Completed && s.Version == a.Row.Version+1
-}
-
-func (r *renewer) endLost(held []*Attempt, now time.Time) {
-	for _, a := range held {
-		if a.expired(now) {
-			r.lose(a, delaytask.ErrLeaseLost)
-		}
-	}
 }
 
 // lose ends the context of an attempt. A processor that ignores that loses its slot. It loses its row when the table

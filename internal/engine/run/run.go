@@ -197,7 +197,8 @@ func (r *runner) process(ctx context.Context, a *Attempt, p processor.Processor)
 			err = &processor.PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	labelled(ctx, a, func(ctx context.Context) { err = p.Process(ctx, events.TaskOf(&a.Row, a.Due)) })
+	labels := pprof.Labels(labelTag, a.Row.Tag, labelTask, strconv.FormatInt(a.Row.ID, 10))
+	pprof.Do(ctx, labels, func(ctx context.Context) { err = p.Process(ctx, events.TaskOf(&a.Row, a.Due)) })
 	return err
 }
 
@@ -278,15 +279,6 @@ const (
 	labelTag  = "delaytask_tag"
 	labelTask = "delaytask_task"
 )
-
-func labels(a *Attempt) pprof.LabelSet {
-	return pprof.Labels(labelTag, a.Row.Tag, labelTask, strconv.FormatInt(a.Row.ID, 10))
-}
-
-// labelled calls f under the labels of the task.
-func labelled(ctx context.Context, a *Attempt, f func(context.Context)) {
-	pprof.Do(ctx, labels(a), f)
-}
 
 // stackOf returns where the task's processor is, or "" when it has returned.
 func stackOf(a *Attempt) string { return stacks().of(a) }

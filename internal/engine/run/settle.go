@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -84,8 +83,6 @@ func (s *Settler) Add(a *Attempt, result Settlement) {
 		}
 	}
 }
-
-func (s *Settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
 
 func (s *Settler) flush(results []Settlement) {
 	s.Metrics.Batch("settle", len(results))

@@ -23,19 +23,20 @@ func Bound(s store.Store, least, most time.Duration, gaveUp func()) Bounded {
 	return Bounded{s, newAdaptiveTimeout(least, most), gaveUp}
 }
 
-func (b Bounded) within(ctx context.Context, method string, call func(context.Context) error) error {
+// within calls a method of the store within its time.
+func within[T any](ctx context.Context, b Bounded, method string, call func(context.Context) (T, error)) (T, error) {
 	bound, cancel := context.WithTimeout(ctx, b.timeout.of(method))
 	defer cancel()
 	sent := time.Now()
-	err := call(bound)
+	answer, err := call(bound)
 	if ctx.Err() != nil {
-		return err // the pass itself has ended
+		return answer, err // the pass itself has ended
 	}
 	b.timeout.note(method, time.Since(sent))
 	if err != nil && bound.Err() != nil {
 		b.gaveUp()
 	}
-	return err
+	return answer, err
 }
 
 // adaptiveTimeout is how long a pass waits for an answer. The first wait is short, because the connection may be dead.
@@ -65,102 +66,76 @@ func (p *adaptiveTimeout) note(method string, took time.Duration) {
 }
 
 // Now calls the store.
-func (b Bounded) Now(ctx context.Context) (reading row.Reading, err error) {
-	err = b.within(ctx, "Now", func(ctx context.Context) (err error) {
-		reading, err = b.store.Now(ctx)
-		return err
-	})
-	return reading, err
+func (b Bounded) Now(ctx context.Context) (row.Reading, error) {
+	return within(ctx, b, "Now", func(ctx context.Context) (row.Reading, error) { return b.store.Now(ctx) })
 }
 
 // Due calls the store.
-func (b Bounded) Due(ctx context.Context, w row.Window) (rows []row.Due, err error) {
-	err = b.within(ctx, "Due", func(ctx context.Context) (err error) {
-		rows, err = b.store.Due(ctx, w)
-		return err
-	})
-	return rows, err
+func (b Bounded) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	return within(ctx, b, "Due", func(ctx context.Context) ([]row.Due, error) { return b.store.Due(ctx, w) })
 }
 
 // Expired calls the store.
 func (b Bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
-	err = b.within(ctx, "Expired", func(ctx context.Context) (err error) {
+	rows, err = within(ctx, b, "Expired", func(ctx context.Context) (rows []row.Row, err error) {
 		rows, broken, err = b.store.Expired(ctx, limit)
-		return err
+		return rows, err
 	})
 	return rows, broken, err
 }
 
 // Orphans calls the store.
-func (b Bounded) Orphans(ctx context.Context, executorPrefix string, limit int) (states []row.State, err error) {
-	err = b.within(ctx, "Orphans", func(ctx context.Context) (err error) {
-		states, err = b.store.Orphans(ctx, executorPrefix, limit)
-		return err
+func (b Bounded) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+	return within(ctx, b, "Orphans", func(ctx context.Context) ([]row.State, error) {
+		return b.store.Orphans(ctx, executorPrefix, limit)
 	})
-	return states, err
 }
 
 // States calls the store.
-func (b Bounded) States(ctx context.Context, ids []int64) (states []row.State, err error) {
-	err = b.within(ctx, "States", func(ctx context.Context) (err error) {
-		states, err = b.store.States(ctx, ids)
-		return err
+func (b Bounded) States(ctx context.Context, ids []int64) ([]row.State, error) {
+	return within(ctx, b, "States", func(ctx context.Context) ([]row.State, error) {
+		return b.store.States(ctx, ids)
 	})
-	return states, err
 }
 
 // Locked calls the store.
-func (b Bounded) Locked(ctx context.Context, ids []int64) (locked []int64, err error) {
-	err = b.within(ctx, "Locked", func(ctx context.Context) (err error) {
-		locked, err = b.store.Locked(ctx, ids)
-		return err
-	})
-	return locked, err
+func (b Bounded) Locked(ctx context.Context, ids []int64) ([]int64, error) {
+	return within(ctx, b, "Locked", func(ctx context.Context) ([]int64, error) { return b.store.Locked(ctx, ids) })
 }
 
 // Update calls the store.
-func (b Bounded) Update(ctx context.Context, tx store.Tx, changes []row.Change) (applied int, err error) {
-	err = b.within(ctx, "Update", func(ctx context.Context) (err error) {
-		applied, err = b.store.Update(ctx, tx, changes)
-		return err
+func (b Bounded) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
+	return within(ctx, b, "Update", func(ctx context.Context) (int, error) {
+		return b.store.Update(ctx, tx, changes)
 	})
-	return applied, err
 }
 
 // Discard calls the store.
-func (b Bounded) Discard(ctx context.Context, broken []row.Broken) (discarded int, err error) {
-	err = b.within(ctx, "Discard", func(ctx context.Context) (err error) {
-		discarded, err = b.store.Discard(ctx, broken)
-		return err
-	})
-	return discarded, err
+func (b Bounded) Discard(ctx context.Context, broken []row.Broken) (int, error) {
+	return within(ctx, b, "Discard", func(ctx context.Context) (int, error) { return b.store.Discard(ctx, broken) })
 }
 
 // Purge calls the store.
-func (b Bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (purged int, err error) {
-	err = b.within(ctx, "Purge", func(ctx context.Context) (err error) {
-		purged, err = b.store.Purge(ctx, status, before, limit)
-		return err
+func (b Bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
+	return within(ctx, b, "Purge", func(ctx context.Context) (int, error) {
+		return b.store.Purge(ctx, status, before, limit)
 	})
-	return purged, err
 }
 
 // PurgeAudit calls the store.
-func (b Bounded) PurgeAudit(ctx context.Context, before row.Time, limit int) (purged int, err error) {
-	err = b.within(ctx, "PurgeAudit", func(ctx context.Context) (err error) {
-		purged, err = b.store.PurgeAudit(ctx, before, limit)
-		return err
+func (b Bounded) PurgeAudit(ctx context.Context, before row.Time, limit int) (int, error) {
+	return within(ctx, b, "PurgeAudit", func(ctx context.Context) (int, error) {
+		return b.store.PurgeAudit(ctx, before, limit)
 	})
-	return purged, err
 }
 
 // Renumber calls the store.
 func (b Bounded) Renumber(
 	ctx context.Context, last int64, next func() int64, limit int,
 ) (moved int, mend string, err error) {
-	err = b.within(ctx, "Renumber", func(ctx context.Context) (err error) {
+	moved, err = within(ctx, b, "Renumber", func(ctx context.Context) (moved int, err error) {
 		moved, mend, err = b.store.Renumber(ctx, last, next, limit)
-		return err
+		return moved, err
 	})
 	return moved, mend, err
 }

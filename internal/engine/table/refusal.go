@@ -143,12 +143,7 @@ func BrokenError(b row.Broken) error { return fmt.Errorf("%w: %s", delaytask.Err
 
 // MayRetry reports whether another try, or reading back, can help.
 func MayRetry(err error) bool {
-	switch row.ClassOf(err) {
-	case row.ClassNotApplied, row.ClassLocked, row.ClassUnknown:
-		return true
-	default:
-		return false
-	}
+	return row.IsOneOf(err, row.ClassNotApplied, row.ClassLocked, row.ClassUnknown)
 }
 
 // ChangeTries bounds how often a change is tried against a row that keeps changing.

@@ -121,12 +121,10 @@ func (t *Table) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 
 // Fault returns err unless it is about rows, such as another transaction's lock: then the database has answered.
 func Fault(err error) error {
-	switch row.ClassOf(err) {
-	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
+	if row.IsOneOf(err, row.ClassLocked, row.ClassCaller, row.ClassDuplicate) {
 		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // health knows what the database lets this process do. A pop that gets nothing has to tell whether nothing is due, or

@@ -8,11 +8,13 @@
 package clock
 
 import (
+	"context"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -194,6 +196,23 @@ type anchor struct {
 	ready        chan struct{} // closed when anchored
 	anchored     bool
 	met          time.Time // when another clock was found, if ever
+}
+
+// Await returns what a bound says, [Clock.AtLeast] or [Clock.AtMost], and waits while there is no anchor. It returns
+// the cause of ctx, or [delaytask.ErrClosed] when the life ends.
+func (c *Clock) Await(ctx, life context.Context, bound func() (row.Time, bool)) (row.Time, error) {
+	for {
+		if t, ok := bound(); ok {
+			return t, nil
+		}
+		select {
+		case <-c.Anchored():
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-life.Done():
+			return 0, delaytask.ErrClosed
+		}
+	}
 }
 
 // Anchored returns a channel that is closed while there is an anchor. After the anchor was dropped there is another

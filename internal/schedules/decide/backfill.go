@@ -31,7 +31,12 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 		return row.Decision{}, fmt.Errorf("%w: it is a backfill itself", delaytask.ErrScheduleState)
 	}
 	def := parent.Spec.Definition()
-	def.Start, def.End = later(def.Start, from.Std()), earlier(def.End, to.Std())
+	if from.Std().After(def.Start) {
+		def.Start = from.Std()
+	}
+	if def.End.IsZero() || to.Std().Before(def.End) {
+		def.End = to.Std()
+	}
 	sp, err := spec.Parse(def)
 	switch {
 	case from > to:
@@ -66,18 +71,4 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 	p.s.Next = first
 	p.decideDue()
 	return p.finish(), nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if !a.IsZero() && a.Before(b) {
-		return a
-	}
-	return b
 }

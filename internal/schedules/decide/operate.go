@@ -170,11 +170,8 @@ func (p *plan) revive() bool {
 
 // keepProgress copies all that a definition does not say.
 func keepProgress(to, from *row.Schedule) {
+	to.SetProgress(from)
 	to.ID, to.Version = from.ID, from.Version
-	to.State, to.Reason, to.Next, to.Look, to.Last = from.State, from.Reason, from.Next, from.Look, from.Last
-	to.ZoneData = from.ZoneData
-	to.RunID, to.Runs, to.MissedTicks = from.RunID, from.Runs, from.MissedTicks
-	to.Failures, to.Success = from.Failures, from.Success
 	to.Created, to.Updated = from.Created, from.Updated
 }
 

@@ -66,19 +66,10 @@ func (p *Planner) try(ctx context.Context, d row.Decision) (done bool, err error
 		p.stored([]row.Decision{d})
 	case err != nil && row.ClassOf(err) == row.ClassUnknown:
 		return p.applied(ctx, &d)
-	case err != nil && retryable(err):
+	case row.IsOneOf(err, row.ClassDuplicate, row.ClassLocked, row.ClassNotApplied):
 		return false, nil
 	}
 	return done, err
-}
-
-func retryable(err error) bool {
-	switch row.ClassOf(err) {
-	case row.ClassDuplicate, row.ClassLocked, row.ClassNotApplied:
-		return true
-	default:
-		return false
-	}
 }
 
 // applied finds out whether a decision is stored whose reply was lost.

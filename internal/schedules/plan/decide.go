@@ -140,7 +140,8 @@ func (p *Planner) store(ctx context.Context, decisions []row.Decision) {
 		p.trim(ctx, decisions)
 		return
 	}
-	if len(decisions) > 1 && (err == nil || divides(err)) {
+	ofOne := row.IsOneOf(err, row.ClassDuplicate, row.ClassCaller, row.ClassLocked)
+	if len(decisions) > 1 && (err == nil || ofOne) {
 		half := len(decisions) / 2
 		p.store(ctx, decisions[:half])
 		p.store(ctx, decisions[half:])
@@ -154,16 +155,6 @@ func (p *Planner) store(ctx context.Context, decisions []row.Decision) {
 		return
 	}
 	p.Failed("deciding about schedules", err)
-}
-
-// divides reports whether an error may be about one of several decisions.
-func divides(err error) bool {
-	switch row.ClassOf(err) {
-	case row.ClassDuplicate, row.ClassCaller, row.ClassLocked:
-		return true
-	default:
-		return false
-	}
 }
 
 // stored is what follows stored decisions.

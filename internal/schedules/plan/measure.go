@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/decide"
@@ -36,12 +37,7 @@ func (p *Planner) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mine := found[:0]
-	for _, s := range found {
-		if p.Mine(s.ID) && !s.State.Retired() {
-			mine = append(mine, s)
-		}
-	}
+	mine, _ := batch.Split(found, func(s row.Schedule) bool { return p.Mine(s.ID) && !s.State.Retired() })
 	unreadable := 0
 	for i := range mine {
 		if _, err := p.spec(&mine[i]); err != nil {

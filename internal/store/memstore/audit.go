@@ -95,14 +95,9 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	looked := 0
-	s.audit.entries = slices.DeleteFunc(s.audit.entries, func(e row.AuditEntry) bool {
-		looked++
-		old := looked <= limit && e.Begin < before
-		if old {
-			deleted++
-		}
-		return old
-	})
-	return deleted, nil
+	all := s.audit.entries
+	looked := all[:min(limit, len(all))]
+	kept := slices.DeleteFunc(slices.Clone(looked), func(e row.AuditEntry) bool { return e.Begin < before })
+	s.audit.entries = slices.Concat(kept, all[len(looked):])
+	return len(looked) - len(kept), nil
 }

@@ -124,20 +124,14 @@ func (t *transaction) write(d row.Decision) error {
 		delete(names, before.Name)
 		return nil
 	case row.WriteProgress:
-		to = withProgress(before, to)
+		progress := to
+		to = before
+		to.SetProgress(&progress)
 	}
 	to = stored(to)
 	to.Name, to.Version, to.Created, to.Updated = before.Name, before.Version+1, before.Created, t.now
 	rows[to.ID] = to
 	return nil
-}
-
-// withProgress returns the schedule with the progress of another one.
-func withProgress(s, of row.Schedule) row.Schedule {
-	s.State, s.Reason, s.ZoneData = of.State, of.Reason, of.ZoneData
-	s.Next, s.Look, s.Last, s.RunID = of.Next, of.Look, of.Last, of.RunID
-	s.Runs, s.MissedTicks, s.Failures, s.Success = of.Runs, of.MissedTicks, of.Failures, of.Success
-	return s
 }
 
 // stored returns the schedule as a database keeps it: with bytes of its own, and spans in whole milliseconds.

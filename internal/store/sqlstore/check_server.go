@@ -26,17 +26,12 @@ const besideBody = 64 << 10
 
 func (s *Store) checkServer(bodyLimit int) check {
 	return func(ctx context.Context) ([]Warning, error) {
-		variables, err := s.readVariables(ctx)
+		variables, err := s.show(ctx, SessionVariables, judged) // as a connection of the pool sees them
 		if err != nil {
 			return nil, err
 		}
 		return judgeServer(variables, bodyLimit)
 	}
-}
-
-// readVariables returns the judged variables by their names, as a connection of the pool sees them.
-func (s *Store) readVariables(ctx context.Context) (map[string]string, error) {
-	return s.show(ctx, SessionVariables, judged)
 }
 
 // judgeServer judges the server by its variables. One that the server does not know is not judged: TiDB lacks many.

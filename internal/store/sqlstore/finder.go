@@ -23,7 +23,12 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	if w.Limit <= 0 || len(tags) == 0 {
 		return nil, nil
 	}
-	for group := range s.groups(w, tags) {
+	// A window that is open to the past may hold a backlog of any size, so there every tag needs a branch with a limit.
+	size := maxBranches
+	if !w.From.IsZero() {
+		size = max(maxBranches, len(tags))
+	}
+	for group := range slices.Chunk(tags, size) {
 		w.Tags = group
 		query, args := s.dialect.due(w)
 		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) {
@@ -37,15 +42,6 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	}
 	slices.SortFunc(due, func(a, b row.Due) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) })
 	return due[:min(len(due), w.Limit)], nil
-}
-
-// groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there every
-// tag needs a branch with a limit.
-func (s *Store) groups(w row.Window, tags []string) func(func([]string) bool) {
-	if w.From.IsZero() {
-		return slices.Chunk(tags, maxBranches)
-	}
-	return slices.Chunk(tags, max(maxBranches, len(tags)))
 }
 
 func (d dialect) due(w row.Window) (string, []any) {

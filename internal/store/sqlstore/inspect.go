@@ -82,15 +82,10 @@ func (i Inspector) Account(ctx context.Context) (Account, error) {
 	if err != nil || len(rows) == 0 {
 		return Account{}, classify("read the name of the account", err)
 	}
-	user, host, _ := cutLast(rows[0]["who"], "@")
+	who := rows[0]["who"]
+	host := who[strings.LastIndexByte(who, '@')+1:]
+	user := strings.TrimSuffix(who, "@"+host)
 	return Account{user, host, rows[0]["name"], parseVersion(rows[0]["version"]).name}, nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // Transaction is an open transaction of any connection to the server.
