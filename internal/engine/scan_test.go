@@ -278,7 +278,7 @@ func TestEntriesOfTheAuditLogAreDeletedAfterTheirRetention(t *testing.T) {
 		}
 		left := func(want int) {
 			w.Helper()
-			entries, err := w.store.AuditEntries(w.Context(), math.MaxInt64, 2*many)
+			entries, err := w.store.AuditEntries(w.Context(), "", math.MaxInt64, 2*many)
 			w.must(err)
 			if len(entries) != want {
 				w.Errorf("after %v there are %d entries, want %d", time.Since(bubbleTime), len(entries), want)

@@ -248,11 +248,9 @@ type Auditor interface {
 	// or was asked before, stays as it is.
 	StopAudit(ctx context.Context, id int64) error
 
-	// AuditEntries returns the entries with the largest ids below the bound, the largest first, at most limit.
-	AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error)
-
-	// AuditEntriesOf is AuditEntries for one action. It reads no entries of others.
-	AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error)
+	// AuditEntries returns the entries of an action, of all where it is "", with the largest ids below the bound, the
+	// largest first, at most limit. It reads no entries of other actions.
+	AuditEntries(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error)
 
 	// PurgeAudit looks at the smallest ids, at most limit, and deletes the entries that began before the moment.
 	PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error)

@@ -24,7 +24,7 @@ import (
 // newest returns the newest entry.
 func newest(t *testing.T, s store.Auditor) row.AuditEntry {
 	t.Helper()
-	entries, err := s.AuditEntries(t.Context(), math.MaxInt64, 1)
+	entries, err := s.AuditEntries(t.Context(), "", math.MaxInt64, 1)
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("got %+v, %v", entries, err)
 	}
@@ -167,7 +167,7 @@ func TestLevelsLeaveOutActs(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if entries, _ := s.AuditEntries(t.Context(), math.MaxInt64, 9); len(entries) != want || done != 3 {
+		if entries, _ := s.AuditEntries(t.Context(), "", math.MaxInt64, 9); len(entries) != want || done != 3 {
 			t.Errorf("%q: %d of %d acts are recorded, want %d", level, len(entries), done, want)
 		}
 	}

@@ -48,7 +48,7 @@ func Read(ctx context.Context, s Store, f report.AuditFilter, shown func(tag str
 			page.Next, page.Stopped = below, true
 			return page, nil
 		}
-		entries, err := s.AuditEntries(ctx, below, n)
+		entries, err := s.AuditEntries(ctx, "", below, n)
 		if err != nil {
 			return report.AuditPage{}, fmt.Errorf("read the audit log: %w", err)
 		}

@@ -52,7 +52,7 @@ func (r *Runs) Find(ctx context.Context, s audit.Store, id string) (State, error
 	if !recorded {
 		return State{}, ErrUnknown
 	}
-	entries, err := s.AuditEntries(ctx, n+1, 1)
+	entries, err := s.AuditEntries(ctx, "", n+1, 1)
 	is := err == nil && len(entries) == 1 && entries[0].ID == n &&
 		slices.Contains(actions, audit.Action(entries[0].Action))
 	switch {
@@ -76,7 +76,7 @@ func (r *Runs) Find(ctx context.Context, s audit.Store, id string) (State, error
 func (r *Runs) List(ctx context.Context, s audit.Store, shown func(*State) bool) (list []State, err error) {
 	var entries []row.AuditEntry
 	for _, action := range actions {
-		found, err := s.AuditEntriesOf(ctx, string(action), math.MaxInt64, mostLooked)
+		found, err := s.AuditEntries(ctx, string(action), math.MaxInt64, mostLooked)
 		if err != nil {
 			return nil, err
 		}

@@ -66,23 +66,14 @@ func (s *Store) StopAudit(ctx context.Context, id int64) error {
 }
 
 // AuditEntries implements [store.Auditor].
-func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error) {
-	return s.entries(ctx, below, limit, func(*row.AuditEntry) bool { return true })
-}
-
-// AuditEntriesOf implements [store.Auditor].
-func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
-	return s.entries(ctx, below, limit, func(e *row.AuditEntry) bool { return e.Action == action })
-}
-
-func (s *Store) entries(ctx context.Context, below int64, limit int, is func(*row.AuditEntry) bool) (
+func (s *Store) AuditEntries(ctx context.Context, action string, below int64, limit int) (
 	found []row.AuditEntry, err error) {
 	if err := s.enter(ctx, "read the audit log"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	for _, e := range slices.Backward(s.audit.entries) {
-		if e.ID < below && len(found) < limit && is(&e) {
+		if e.ID < below && len(found) < limit && (action == "" || e.Action == action) {
 			found = append(found, e)
 		}
 	}

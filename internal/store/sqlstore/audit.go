@@ -107,34 +107,22 @@ func (d dialect) stopAudit(id int64) string {
 }
 
 // AuditEntries implements [store.Auditor].
-func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error) {
+func (s *Store) AuditEntries(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	query, args := s.dialect.auditEntries(below, limit)
+	query, args := s.dialect.auditEntries(action, below, limit)
 	entries, _, err := readAll(ctx, s.db, query, args, audits)
 	return entries, classify("read the audit log", err)
 }
 
-// AuditEntriesOf implements [store.Auditor].
-func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
-	if limit <= 0 {
-		return nil, nil
+func (d dialect) auditEntries(action string, below int64, limit int) (string, []any) {
+	hint, of, args := d.byID, "", []any{below}
+	if action != "" {
+		hint, of, args = fmt.Sprintf(d.by, actionKey), "t.action = "+d.bindName+" AND ", []any{action, below}
 	}
-	query, args := s.dialect.auditEntriesOf(action, below, limit)
-	entries, _, err := readAll(ctx, s.db, query, args, audits)
-	return entries, classify("read the bulk changes of the audit log", err)
-}
-
-func (d dialect) auditEntries(below int64, limit int) (string, []any) {
-	return "SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + d.byID +
-		fmt.Sprintf(" WHERE t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{below}
-}
-
-func (d dialect) auditEntriesOf(action string, below int64, limit int) (string, []any) {
-	return "SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + fmt.Sprintf(d.by, actionKey) +
-		" WHERE t.action = " + d.bindName +
-		fmt.Sprintf(" AND t.id < ? ORDER BY t.id DESC LIMIT %d", limit), []any{action, below}
+	return "SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + hint + " WHERE " + of +
+		fmt.Sprintf("t.id < ? ORDER BY t.id DESC LIMIT %d", limit), args
 }
 
 // PurgeAudit implements [store.Auditor].

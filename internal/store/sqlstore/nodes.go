@@ -48,12 +48,12 @@ func readList(text []byte) []string {
 }
 
 // bindList writes a JSON array of strings. A nil list is an empty array.
-func bindList(list []string) (string, error) {
+func bindList(list []string) string {
 	if list == nil {
 		list = []string{}
 	}
-	text, err := json.Marshal(list)
-	return string(text), err
+	text, _ := json.Marshal(list) // strings always marshal
+	return string(text)
 }
 
 // Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
@@ -68,24 +68,12 @@ func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading,
 // nodeNames has all columns of a node but its number.
 var nodeNames = namesOf(nodes.columns)[1:]
 
-func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
-	tags, err := bindList(n.Tags)
-	if err != nil {
-		return nil, nil, fmt.Errorf("tags of node %d: %w", n.Number, err)
-	}
-	wake, err := n.Wake.Column()
-	if err != nil {
-		return nil, nil, fmt.Errorf("address for wake-ups of node %d: %w", n.Number, err)
-	}
-	declares, err := n.Declares.Column()
-	if err != nil {
-		return nil, nil, fmt.Errorf("schedules of node %d: %w", n.Number, err)
-	}
+func (d dialect) nodeValues(n row.Node) (binds []string, args []any) {
 	text := d.bindText
 	return []string{text, text, text, "?", "?", text, text, text, "?", text, text, d.now}, []any{
-		n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving, textOrNull(wake),
-		textOrNull(declares),
-	}, nil
+		n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, bindList(n.Tags), n.Leaving,
+		textOrNull(n.Wake.Column()), textOrNull(n.Declares.Column()),
+	}
 }
 
 // Join implements [store.Nodes]. Of two nodes that want a free number or a stale row, the second finds the first one's
@@ -97,10 +85,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	if joined || err != nil {
 		return joined, err
 	}
-	binds, args, err := d.nodeValues(n)
-	if err != nil {
-		return false, err
-	}
+	binds, args := d.nodeValues(n)
 	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeNames, ", ") + ")" +
 		" VALUES (?, " + strings.Join(binds, ", ") + ")"
 	_, err = s.beat.execute(ctx, "join as a node", insert, append([]any{n.Number}, args...))
@@ -118,10 +103,7 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 // writeNode writes the row of n.Number if the guard holds, and reports whether it does. Every heartbeat differs, so a
 // row that matches always counts as changed.
 func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard string, guardArgs ...any) (bool, error) {
-	binds, args, err := s.dialect.nodeValues(n)
-	if err != nil {
-		return false, err
-	}
+	binds, args := s.dialect.nodeValues(n)
 	sets := make([]string, len(nodeNames))
 	for i, name := range nodeNames {
 		sets[i] = name + " = " + binds[i]

@@ -203,12 +203,12 @@ func plannedRollupStatements(d dialect) (all plan) {
 // plannedAuditStatements is plannedStatements for the audit log.
 func plannedAuditStatements(d dialect) (all plan) {
 	at, add := plannedTime, all.add
-	add(actionKey, "bulk changes")(d.auditEntriesOf("bulk.cancel", 7, 10))
+	add(actionKey, "bulk changes")(d.auditEntries("bulk.cancel", 7, 10))
 	add(primary, "progress of a bulk change")(d.reportAudit(7, 500, "{}"))
 	add(primary, "stop of a bulk change")(d.stopAudit(7), nil)
 	add(primary, "whether a bulk change is to stop")(d.stopAsked(7), nil)
 	add(primary, "end of an act")(d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
-	add(primary, "entries of the audit log")(d.auditEntries(7, 10))
+	add(primary, "entries of the audit log")(d.auditEntries("", 7, 10))
 	add(primary, "old entries of the audit log")(d.oldestAudit(10), nil)
 	add(primary, "delete of old entries of the audit log")(d.purgeAudit([]int64{7, 8}, at))
 	return all

@@ -29,14 +29,10 @@ var errReceiverGone = errors.New("the receiver was deleted meanwhile: try again"
 // where w has none.
 func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver, error) {
 	const op = "store a receiver"
-	tags, err := bindList(w.Tags)
-	if err != nil {
-		return row.Receiver{}, refusedTo(op, err)
-	}
-	d := s.own
+	tags, d := bindList(w.Tags), s.own
 	insert, insertArgs := d.insertReceiver(w, tags)
 	var stored row.Receiver
-	err = repeat(ctx, func() error {
+	err := repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			there, err := d.readReceiver(ctx, conn, w)
 			if err != nil {

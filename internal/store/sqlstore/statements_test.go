@@ -203,8 +203,8 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"EndAudit", func() error {
 			return s.EndAudit(ctx, 1, row.AuditEnd{Outcome: report.AuditFailed, Tasks: 7, Error: "é"})
 		}},
-		{"AuditEntries", func() error { return one(s.AuditEntries(ctx, 9, 5)) }},
-		{"AuditEntriesOf", func() error { return one(s.AuditEntriesOf(ctx, "bulk.cancel", 9, 5)) }},
+		{"AuditEntries", func() error { return one(s.AuditEntries(ctx, "", 9, 5)) }},
+		{"AuditEntries", func() error { return one(s.AuditEntries(ctx, "bulk.cancel", 9, 5)) }},
 		{"ReportAudit", func() error { return one(s.ReportAudit(ctx, 1, 7, "é")) }},
 		{"StopAudit", func() error { return s.StopAudit(ctx, 1) }},
 		{"PurgeAudit", func() error { return one(s.PurgeAudit(old(auditTable, "create_time"), now, 5)) }},

@@ -24,12 +24,7 @@ var (
 // twice.
 func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 	op := "create the token " + t.Name
-	tags, tagsErr := bindList(t.Tags)
-	verbs, verbsErr := bindList(t.Verbs)
-	if err := errors.Join(tagsErr, verbsErr); err != nil {
-		return refusedTo(op, err)
-	}
-	d := s.own
+	tags, verbs, d := bindList(t.Tags), bindList(t.Verbs), s.own
 	query := "INSERT INTO " + tokenTable + " (name, hash, tags, verbs, create_time, expire_time)" +
 		" VALUES (" + d.bindText + ", UNHEX(?), " + d.bindText + ", " + d.bindText + ", " + d.now + ", ?)"
 	return repeat(ctx, func() error {

@@ -309,15 +309,9 @@ func (s *Store) StopAudit(ctx context.Context, id int64) error {
 	return s.do(ctx, "StopAudit", func(ctx context.Context) error { return s.inner.StopAudit(ctx, id) })
 }
 
-func (s *Store) AuditEntriesOf(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
-	return call(ctx, s, "AuditEntriesOf", func(ctx context.Context) ([]row.AuditEntry, error) {
-		return s.inner.AuditEntriesOf(ctx, action, below, limit)
-	})
-}
-
-func (s *Store) AuditEntries(ctx context.Context, below int64, limit int) ([]row.AuditEntry, error) {
+func (s *Store) AuditEntries(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
 	return call(ctx, s, "AuditEntries", func(ctx context.Context) ([]row.AuditEntry, error) {
-		return s.inner.AuditEntries(ctx, below, limit)
+		return s.inner.AuditEntries(ctx, action, below, limit)
 	})
 }
 

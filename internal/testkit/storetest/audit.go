@@ -105,7 +105,7 @@ var auditTests = []test{
 		f := func(action string, below int64, limit int, want ...int64) {
 			t.Helper()
 			var got []int64
-			found, err := t.store.AuditEntriesOf(t.Context(), action, below, limit)
+			found, err := t.store.AuditEntries(t.Context(), action, below, limit)
 			t.must(err)
 			for _, e := range found {
 				if got = append(got, e.ID); e.Action != action || e.Begin == 0 {
@@ -156,7 +156,7 @@ func (t *tester) begins(e row.AuditEntry) int64 {
 
 func (t *tester) entries(below int64, limit int) []row.AuditEntry {
 	t.Helper()
-	entries, err := t.store.AuditEntries(t.Context(), below, limit)
+	entries, err := t.store.AuditEntries(t.Context(), "", below, limit)
 	t.must(err)
 	return entries
 }
