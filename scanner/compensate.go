@@ -175,17 +175,10 @@ func (c *Compensate) drain(ctx context.Context, tag string, s *shareFilter) erro
 // next reports whether there has to be another turn. It first waits for the other nodes to take their rows.
 func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again bool, err error) {
 	again, wait := s.next(more)
-	if wait == 0 {
-		return again, nil
+	if wait > 0 {
+		err = sleep(ctx, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return again, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
+	return again && err == nil, err
 }
 
 // drainTurn reads on through the window, so that no row is read twice, and reports whether there may be more to read.

@@ -106,7 +106,12 @@ func (p *Purge) statuses() []row.Status {
 // rest waits two to four times as long as the last statement took.
 func rest(ctx context.Context, took time.Duration) error {
 	pause := 2 * max(took, time.Millisecond)
-	timer := time.NewTimer(pause + rand.N(pause))
+	return sleep(ctx, pause+rand.N(pause))
+}
+
+// sleep waits, and returns the error of a context that ends meanwhile.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

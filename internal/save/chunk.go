@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -22,7 +23,13 @@ func (s *Saver) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delaytas
 			return nil, KeepUnknown(task.ID, err)
 		}
 	}
-	chunks := chunksOf(rows)
+	var chunks []*request
+	first := 0
+	for _, page := range batch.Pages(rows, MaxRows, MaxBytes, (*newRow).size) {
+		c := newRequest(page)
+		c.first, first = first, first+len(page)
+		chunks = append(chunks, c)
+	}
 	left := make([]error, len(chunks))
 	for i, c := range chunks {
 		if conflict := c.findDuplicates(); conflict >= 0 {
@@ -42,25 +49,6 @@ func (s *Saver) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delaytas
 		}
 	}
 	return results, nil
-}
-
-// chunksOf cuts rows into what one statement takes.
-func chunksOf(rows []newRow) (chunks []*request) {
-	for first := 0; first < len(rows); {
-		n, bytes := 0, 0
-		for first+n < len(rows) && n < MaxRows {
-			bytes += rows[first+n].size()
-			if n > 0 && bytes > MaxBytes {
-				break
-			}
-			n++
-		}
-		c := newRequest(rows[first : first+n])
-		c.first = first
-		chunks = append(chunks, c)
-		first += n
-	}
-	return chunks
 }
 
 // findDuplicates pairs each row with an earlier one of the chunk that has its key or its id: one statement cannot carry

@@ -16,6 +16,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/events"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/internal/store"
@@ -113,7 +114,8 @@ func (e *Control) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delayt
 		}
 	}
 	sent := map[int64]*row.Change{}
-	for _, page := range pagesOf(existing, func(id int64) int { return len(tasks[met[id][0]].Body) }) {
+	size := func(id *int64) int { return len(tasks[met[*id][0]].Body) }
+	for _, page := range batch.Pages(existing, save.MaxRows, save.MaxBytes, size) {
 		first := func(id int64) *delaytask.Save { return &tasks[met[id][0]] }
 		changes, applied := e.rescheduleTogether(ctx, page, first)
 		for _, c := range changes {
@@ -144,18 +146,4 @@ func (e *Control) SaveAll(ctx context.Context, tasks []delaytask.Save) ([]delayt
 	}
 	group.Wait()
 	return results, err
-}
-
-// pagesOf cuts ids into what one statement changes.
-func pagesOf(ids []int64, size func(id int64) int) (pages [][]int64) {
-	for len(ids) > 0 {
-		n, bytes := 0, 0
-		for n < len(ids) && n < save.MaxRows && (n == 0 || bytes+size(ids[n]) <= save.MaxBytes) {
-			bytes += size(ids[n])
-			n++
-		}
-		pages = append(pages, ids[:n])
-		ids = ids[n:]
-	}
-	return pages
 }

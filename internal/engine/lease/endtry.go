@@ -29,10 +29,9 @@ func (q *Ends) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 		reg, _ := q.cfg.Registry.Lookup(e.row.Tag)
 		e.result = e.decide(q.attemptOfRow(e.row), &reg, now)
 	}
-	for len(open) > 0 {
-		n := fitting(open)
-		again = append(q.sendEnds(ctx, open[:n:n]), again...)
-		open = open[n:]
+	size := func(e **ending) int { return (*e).result.Size() }
+	for _, page := range batch.Pages(open, len(open), run.SettleBytes, size) {
+		again = append(q.sendEnds(ctx, page), again...)
 	}
 	return again
 }
@@ -43,17 +42,6 @@ func (q *Ends) orClosed(open []*ending) []*ending {
 		return nil
 	}
 	return open
-}
-
-// fitting returns how many of the results fit into one statement.
-func fitting(open []*ending) int {
-	size := 0
-	for i, e := range open {
-		if size += e.result.Size(); i > 0 && size > run.SettleBytes {
-			return i
-		}
-	}
-	return len(open)
 }
 
 // sendEnds tries endings whose results are decided, once.

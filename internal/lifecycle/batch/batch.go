@@ -65,6 +65,21 @@ func Split[T any](all []T, first func(T) bool) (yes, no []T) {
 	return yes, no
 }
 
+// Pages cuts items into pages of at most so many items and bytes, in order. An item that is larger is a page by itself.
+func Pages[T any](items []T, most, bytes int, size func(*T) int) (pages [][]T) {
+	for len(items) > 0 {
+		n := 1
+		for sum := size(&items[0]); n < min(len(items), most); n++ {
+			if sum += size(&items[n]); sum > bytes {
+				break
+			}
+		}
+		pages = append(pages, items[:n:n])
+		items = items[n:]
+	}
+	return pages
+}
+
 // Coalescer gathers items and hands them to Flush in batches. Its goroutines start when there is something to flush and
 // end when there is nothing left, so an idle coalescer costs nothing and needs no Close.
 type Coalescer[T any] struct {

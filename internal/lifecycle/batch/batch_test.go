@@ -3,8 +3,10 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -393,4 +395,24 @@ func BenchmarkAddFrom64Goroutines(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestPagesAreBounded(t *testing.T) {
+	size := func(n *int) int { return *n }
+	for _, c := range []struct {
+		items, want string
+	}{
+		{"[]", "[]"},
+		{"[1 1 1 1]", "[[1 1 1] [1]]"},
+		{"[4 2 5 1]", "[[4 2] [5 1]]"},
+		{"[9 1 9]", "[[9] [1] [9]]"},
+	} {
+		var items []int
+		for _, n := range strings.Fields(strings.Trim(c.items, "[]")) {
+			items = append(items, int(n[0]-'0'))
+		}
+		if got := fmt.Sprint(Pages(items, 3, 6, size)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.items, got, c.want)
+		}
+	}
 }

@@ -87,6 +87,7 @@ var own = map[string][]string{
 	"internal/schedules/spec": {"."},
 	// What is changed by request knows nothing of what runs.
 	"internal/engine/control": {"internal/engine/events", "internal/engine/table", "internal/lifecycle",
+		"internal/lifecycle/batch", // cuts what one statement takes
 		"internal/eyes/listing", "internal/row", "internal/save", "internal/store", "processor", ".",
 		"internal/request"},
 	"internal/schedules/decide": {"internal/row", "internal/schedules/spec", "processor", "."},
