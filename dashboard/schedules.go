@@ -130,7 +130,7 @@ func (v *view) lastRuns(all []listedSchedule) error {
 	}
 	for i := range all {
 		if found, there := status[all[i].RunID]; there {
-			all[i].Last = delaytask.Status(found.String())
+			all[i].Last = found.Text()
 			all[i].Waits = all[i].Overdue && !found.Final() && all[i].Overlap != delaytask.OverlapAllow
 		}
 	}

@@ -127,7 +127,7 @@ func (v *view) count(shown *tasksPage) {
 func (v *view) countsOf(tag string, statuses ...delaytask.Status) ([]statusCount, error) {
 	pairs := make([]row.Pair, len(statuses))
 	for i, name := range statuses {
-		status, _ := row.ParseStatus(string(name))
+		status, _ := row.ParseStatus(name)
 		pairs[i] = row.Pair{Tag: tag, Status: status}
 	}
 	found, err := v.store.Count(v.r.Context(), pairs, mostCounted+1)

@@ -31,7 +31,7 @@ func (c *Core) Cancel(
 	if err != nil {
 		return "", fmt.Errorf("cancel %v: %w", ref, err)
 	}
-	return delaytask.Status(met.String()), nil
+	return met.Text(), nil
 }
 
 // Reschedule moves a task, in the transaction if there is one.
@@ -54,7 +54,7 @@ func (c *Core) Reschedule(
 	if err != nil {
 		return "", fmt.Errorf("reschedule %v: %w", ref, err)
 	}
-	return delaytask.Status(met.String()), nil
+	return met.Text(), nil
 }
 
 func (c *Core) Retry(ctx context.Context, ref delaytask.Ref) error {
@@ -90,7 +90,7 @@ func (c *Core) SetBody(
 	if err != nil {
 		return "", fmt.Errorf("set the body of %v: %w", ref, err)
 	}
-	return delaytask.Status(met.String()), nil
+	return met.Text(), nil
 }
 
 func (c *Core) CancelAll(ctx context.Context, b delaytask.Bulk) (delaytask.BulkResult, error) {
@@ -109,7 +109,7 @@ func (c *Core) changeAll(
 		return result, err
 	}
 	if b.Filter.Status == "" {
-		b.Filter.Status = delaytask.Status(from.String())
+		b.Filter.Status = from.Text()
 	}
 	if b.Filter.After != "" { // the rest of a list in another order is other tasks
 		return result, fmt.Errorf("%w: After: a change of all tasks that match has no pages",

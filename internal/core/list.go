@@ -57,7 +57,7 @@ func queryOf(f *delaytask.Filter, defaultLimit int) (q listing.Query, err error)
 		f.Status = delaytask.Failed
 	}
 	if f.Status != "" {
-		status, known := row.ParseStatus(string(f.Status))
+		status, known := row.ParseStatus(f.Status)
 		if !known {
 			return q, fmt.Errorf(
 				"%w: there is no status %.20q; want pending, executing, completed, failed or cancelled",

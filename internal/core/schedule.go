@@ -243,7 +243,7 @@ func scheduleOf(s *row.Schedule) delaytask.Schedule {
 		Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen,
 		Missed: s.Missed, StartWithin: s.StartWithin, Jitter: s.Jitter,
 		PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext,
-		State: delaytask.ScheduleState(s.State.String()), Reason: s.Reason, NextTick: s.Next.Std(),
+		State: s.State.Text(), Reason: s.Reason, NextTick: s.Next.Std(),
 		LastTick: s.Last.Std(), RunID: s.RunID, Runs: s.Runs, Skipped: s.MissedTicks, Failures: s.Failures,
 		LastSuccess: s.Success.Std(), Created: s.Created.Std(), Updated: s.Updated.Std(),
 	}
@@ -261,8 +261,8 @@ func scheduleOf(s *row.Schedule) delaytask.Schedule {
 
 func tickOf(r *row.ScheduleRun) delaytask.ScheduleTick {
 	return delaytask.ScheduleTick{
-		Tick: r.Tick.Std(), Until: r.Until.Std(), Ticks: r.Ticks, Cause: delaytask.Cause(r.Cause.String()),
-		Outcome: delaytask.Outcome(r.Outcome.String()), TaskID: r.TaskID, Note: r.Note, Start: r.Start.Std(),
+		Tick: r.Tick.Std(), Until: r.Until.Std(), Ticks: r.Ticks, Cause: r.Cause.Text(),
+		Outcome: r.Outcome.Text(), TaskID: r.TaskID, Note: r.Note, Start: r.Start.Std(),
 		Finish: r.Finish.Std(),
 	}
 }

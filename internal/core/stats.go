@@ -41,7 +41,7 @@ func (c *Core) Stats(ctx context.Context) ([]report.TagStats, error) {
 	}
 	for _, c := range counts {
 		stats := of(c.Tag)
-		status := delaytask.Status(c.Status.String())
+		status := c.Status.Text()
 		stats.Counts[status] += c.Count
 		if c.Capped {
 			stats.Capped = append(stats.Capped, status)

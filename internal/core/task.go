@@ -14,7 +14,7 @@ func taskOf(r *row.Row) delaytask.TaskRow {
 	headers := row.DecodeHeaders(r.Headers)
 	return delaytask.TaskRow{
 		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[delaytask.AppHeader], r.Key), Body: r.Body, Headers: headers,
-		Status: delaytask.Status(r.Status.String()), Version: r.Version,
+		Status: r.Status.Text(), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, CrashCount: r.CrashCount, TTR: r.TTR, Priority: r.Priority,
 		MaxLate: r.MaxLate, LatePolicy: r.LatePolicy,
 		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(),
@@ -26,7 +26,7 @@ func taskOf(r *row.Row) delaytask.TaskRow {
 }
 
 func brokenTask(b *row.Broken) delaytask.TaskRow {
-	return delaytask.TaskRow{ID: b.ID, Version: b.Version, Status: delaytask.Status(b.Status.String()),
+	return delaytask.TaskRow{ID: b.ID, Version: b.Version, Status: b.Status.Text(),
 		Broken: b.Reason}
 }
 

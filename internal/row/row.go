@@ -23,28 +23,6 @@ const (
 // Final reports whether only an operator's retry leaves the status.
 func (s Status) Final() bool { return s == Completed || s == Failed || s == Cancelled }
 
-func (s Status) String() string {
-	return nameOf(s, "pending", "completed", "failed", "executing", "cancelled")
-}
-
-// nameOf returns the name of a number.
-func nameOf[N ~uint8](n N, names ...string) string {
-	if int(n) < len(names) {
-		return names[n]
-	}
-	return "unknown"
-}
-
-// ParseStatus returns the status with the name.
-func ParseStatus(name string) (Status, bool) {
-	for s := Pending; s <= Cancelled; s++ {
-		if s.String() == name {
-			return s, true
-		}
-	}
-	return 0, false
-}
-
 // MinTTR is the shortest lease. A plain INSERT may store any TTR; one below it counts as this.
 const MinTTR = time.Second
 

@@ -21,10 +21,6 @@ const (
 // Retired reports whether the code that declared the schedule does so no more.
 func (s ScheduleState) Retired() bool { return s == ScheduleRetired || s == ScheduleRetiredPaused }
 
-func (s ScheduleState) String() string {
-	return nameOf(s, "active", "paused", "ended", "retired", "retired")
-}
-
 // Cause is why a run exists. The numbers are stored.
 type Cause uint8
 
@@ -34,8 +30,6 @@ const (
 	CauseManual   Cause = 2 // an operator triggered it
 	CauseBackfill Cause = 3 // it belongs to a backfill
 )
-
-func (c Cause) String() string { return nameOf(c, "tick", "late", "manual", "backfill") }
 
 // Outcome is what became of a tick. The numbers are stored. A run that ended has the number of its [Status].
 type Outcome uint8
@@ -49,10 +43,6 @@ const (
 	OutcomeMissed    Outcome = 6 // nothing decided it in time, and its policy drops it
 	OutcomeUnknown   Outcome = 7 // its run was deleted before its end was seen
 )
-
-func (o Outcome) String() string {
-	return nameOf(o, "open", "completed", "failed", "", "cancelled", "skipped", "missed", "unknown")
-}
 
 // Schedule is one row of delay_task_schedule.
 type Schedule struct {

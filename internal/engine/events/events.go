@@ -290,7 +290,7 @@ func ScheduledRun(of *row.TickOf) *delaytask.ScheduledRun {
 		return nil
 	}
 	return &delaytask.ScheduledRun{
-		Name: of.Schedule, Tick: of.Tick.Std(), Cause: delaytask.Cause(of.Cause.String()), Previous: of.Previous.Std(),
+		Name: of.Schedule, Tick: of.Tick.Std(), Cause: of.Cause.Text(), Previous: of.Previous.Std(),
 		Next: of.Following.Std(), LastSuccess: of.Success.Std(), Missed: of.Missed,
 	}
 }

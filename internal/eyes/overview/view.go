@@ -135,7 +135,7 @@ func (v *view) addTags() {
 			if t == nil {
 				continue
 			}
-			status := delaytask.Status(c.Status.String())
+			status := c.Status.Text()
 			if t.Counts[status] += c.Count; c.Capped {
 				t.Capped = append(t.Capped, status)
 			}
