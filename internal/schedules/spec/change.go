@@ -6,7 +6,7 @@ import (
 	"github.com/delaytask/delaytask"
 )
 
-// rules are those for clock changes.
+// rules lists the rules for clock changes.
 var rules = []delaytask.DST{delaytask.DSTOnce, delaytask.DSTSkip, delaytask.DSTBoth, delaytask.DSTLiteral}
 
 // moves reports whether a local time in a gap runs at the end of the gap.
