@@ -1,5 +1,6 @@
-// Package operate is what people do through the HTTP service, the dashboard and the command: who may, what is checked
-// before, and what the audit log has of it. A face reads the request, calls one method and words the answer.
+// Package operate is what people do and see through the HTTP service, the dashboard and the command: who may, what is
+// checked before, what the audit log has of it, and which secrets are masked. A face reads the request, calls one
+// method of [Operator] or [View], and words the answer.
 //
 // The audit log and the bulk changes themselves lie below, in packages audit and bulk, because the scheduler reads the
 // log, and ends the bulk changes when it stops.

@@ -26,9 +26,9 @@ const (
 	ClassOperator
 )
 
-func (c Class) String() string {
-	return nameOf(c, "unknown", "not_applied", "locked", "duplicate", "caller", "operator")
-}
+var classes = []string{"unknown", "not_applied", "locked", "duplicate", "caller", "operator"}
+
+func (c Class) String() string { return textOf(classes, c) }
 
 // Error is what every method of a store returns when it fails.
 type Error struct {

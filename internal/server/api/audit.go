@@ -18,8 +18,6 @@ type auditInput struct {
 	Limit  int    `query:"limit" doc:"Entries in a page; default 100, at most 1,000"`
 }
 
-type auditOutput struct{ Body wire.AuditPage }
-
 func (a *API) auditOperation() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/audit", "listAudit", "List what people have changed",
 		"The newest first. A page ends, and says stopped, after it has looked at 10,000 entries. It needs the verb "+
@@ -27,7 +25,7 @@ func (a *API) auditOperation() {
 			"tag.", groupOperate), a.listAudit)
 }
 
-func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, error) {
+func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[wire.AuditPage], error) {
 	f := report.AuditFilter{Who: in.Who, Action: in.Action, Tag: in.Tag, Limit: in.Limit}
 	if in.Before != "" {
 		before, err := wire.ParseID(in.Before)
@@ -37,8 +35,5 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*auditOutput, erro
 		f.Before = int64(before)
 	}
 	page, err := a.view(ctx, RawInput{}).Entries(ctx, f)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &auditOutput{wire.FromAuditPage(&page)}, nil
+	return outputOf(a, wire.FromAuditPage(&page), err)
 }

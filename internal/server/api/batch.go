@@ -27,8 +27,6 @@ type batchInput struct {
 	RawBody        []byte `contentType:"application/x-ndjson"`
 }
 
-type batchOutput struct{ Body wire.BatchSaved }
-
 func (a *API) batchOperation() {
 	op := a.operation(http.MethodPost, batchPath, "saveTasks", "Save up to 10,000 tasks",
 		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them "+
@@ -42,7 +40,7 @@ func (a *API) batchOperation() {
 	huma.Register(a.spec, op, a.saveBatch)
 }
 
-func (a *API) saveBatch(ctx context.Context, in *batchInput) (*batchOutput, error) {
+func (a *API) saveBatch(ctx context.Context, in *batchInput) (*output[wire.BatchSaved], error) {
 	if in.IdempotencyKey != "" {
 		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"a batch takes no Idempotency-Key: give its tasks keys, or save them one by one")
@@ -64,7 +62,7 @@ func (a *API) saveBatch(ctx context.Context, in *batchInput) (*batchOutput, erro
 	if results == nil && err != nil {
 		return nil, a.problem(err)
 	}
-	return &batchOutput{Body: a.batchSaved(results, place)}, nil
+	return &output[wire.BatchSaved]{Body: a.batchSaved(results, place)}, nil
 }
 
 // readBatch reads the tasks, and returns how the place of each is called.

@@ -31,10 +31,6 @@ type BulkRunInput struct {
 	ID string `path:"id" doc:"Id of the run"`
 }
 
-type bulkRunOutput struct{ Body wire.BulkRun }
-
-type bulkListOutput struct{ Body wire.BulkList }
-
 func (a *API) bulkOperations() {
 	change := a.operation(http.MethodPost, bulkPath, "changeTasks", "Cancel or retry all tasks that match",
 		"In the background of this process, tag by tag. Answers 202 with the run, or 200 with a count for a dry run. "+
@@ -122,26 +118,23 @@ func bulkFilterOf(b *wire.Bulk) (f delaytask.Filter, err error) {
 	return b.Filter.To()
 }
 
-func (a *API) listBulk(ctx context.Context, _ *struct{}) (*bulkListOutput, error) {
+func (a *API) listBulk(ctx context.Context, _ *struct{}) (*output[wire.BulkList], error) {
 	view := a.view(ctx, RawInput{})
 	runs, err := view.Runs(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &bulkListOutput{wire.BulkList{Runs: make([]wire.BulkRun, len(runs))}}
+	out := &output[wire.BulkList]{wire.BulkList{Runs: make([]wire.BulkRun, len(runs))}}
 	for i := range runs {
 		out.Body.Runs[i] = view.BulkRun(&runs[i])
 	}
 	return out, nil
 }
 
-func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*bulkRunOutput, error) {
+func (a *API) getBulk(ctx context.Context, in *BulkRunInput) (*output[wire.BulkRun], error) {
 	view := a.view(ctx, RawInput{})
 	run, err := view.Run(ctx, in.ID)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &bulkRunOutput{view.BulkRun(&run)}, nil
+	return outputOf(a, view.BulkRun(&run), err)
 }
 
 func (a *API) stopBulk(ctx context.Context, in *BulkRunInput) (*struct{}, error) {

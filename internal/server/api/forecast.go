@@ -17,8 +17,6 @@ type forecastInput struct {
 	Tag  string `query:"tag" doc:"Only this tag"`
 }
 
-type forecastOutput struct{ Body wire.Forecast }
-
 func (a *API) forecastOperation() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/forecast", "forecast",
 		"Tell how many tasks are overdue and how many fall due",
@@ -26,7 +24,7 @@ func (a *API) forecastOperation() {
 			"large ones the number is about right, or at least so much.", groupOperate), a.forecast)
 }
 
-func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput, error) {
+func (a *API) forecast(ctx context.Context, in *forecastInput) (*output[wire.Forecast], error) {
 	filter := report.ForecastFilter{Tag: in.Tag}
 	if in.Span != "" {
 		var span wire.Duration
@@ -37,8 +35,5 @@ func (a *API) forecast(ctx context.Context, in *forecastInput) (*forecastOutput,
 		filter.Span = span.Std()
 	}
 	found, err := a.view(ctx, RawInput{}).Forecast(ctx, filter)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &forecastOutput{wire.FromForecast(&found)}, nil
+	return outputOf(a, wire.FromForecast(&found), err)
 }

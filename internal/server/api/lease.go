@@ -36,8 +36,6 @@ type failInput struct {
 
 type finishAllInput struct{ Body wire.FinishBatch }
 
-type finishAllOutput struct{ Body wire.FinishBatchReply }
-
 func (a *API) leaseOperations() {
 	const stale = " A token whose lease is over, or was ended, is 409 lease_lost, and nothing is changed."
 	op := func(path, id, summary, text string) huma.Operation {
@@ -123,7 +121,7 @@ func failureOf(f *wire.Fail) (error, error) {
 	}
 }
 
-func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*finishAllOutput, error) {
+func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*output[wire.FinishBatchReply], error) {
 	if err := allow(ctx, access.Work, ""); err != nil {
 		return nil, a.problem(err)
 	}
@@ -145,7 +143,7 @@ func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*finishAllOutp
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &finishAllOutput{wire.FinishBatchReply{Results: make([]wire.FinishResult, len(tokens))}}
+	out := &output[wire.FinishBatchReply]{wire.FinishBatchReply{Results: make([]wire.FinishResult, len(tokens))}}
 	for i, answer := range answers {
 		out.Body.Results[i].Token = in.Body.Tokens[i]
 		if answer != nil {

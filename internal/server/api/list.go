@@ -38,8 +38,6 @@ func (in *listInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-type listOutput struct{ Body wire.Page }
-
 func (a *API) listOperation() {
 	pages := a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
 		"Page by page, in an order that an index has. A page ends at 16 MiB of bodies and errors, but has at least "+
@@ -57,17 +55,12 @@ type failuresInput struct {
 	RawInput
 }
 
-type failuresOutput struct{ Body wire.Failures }
-
-func (a *API) failures(ctx context.Context, in *failuresInput) (*failuresOutput, error) {
+func (a *API) failures(ctx context.Context, in *failuresInput) (*output[wire.Failures], error) {
 	found, err := a.view(ctx, in.RawInput).Failures(ctx, in.Tag)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &failuresOutput{wire.FromFailures(&found)}, nil
+	return outputOf(a, wire.FromFailures(&found), err)
 }
 
-func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
+func (a *API) list(ctx context.Context, in *listInput) (*output[wire.Page], error) {
 	view := a.view(ctx, in.RawInput)
 	if err := view.MayList(in.Tag); err != nil {
 		return nil, a.problem(err)
@@ -89,7 +82,9 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &listOutput{wire.Page{Tasks: make([]wire.Task, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}}
+	out := &output[wire.Page]{wire.Page{
+		Tasks: make([]wire.Task, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped,
+	}}
 	var needed int64
 	for i := range page.Tasks {
 		needed += int64(len(page.Tasks[i].Body) + len(page.Tasks[i].ErrorStack))

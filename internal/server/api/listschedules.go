@@ -21,8 +21,6 @@ type scheduleListInput struct {
 	RawInput
 }
 
-type schedulePageOutput struct{ Body wire.SchedulePage }
-
 const (
 	schedulesListed     = 100
 	mostSchedulesListed = 1000
@@ -36,7 +34,7 @@ func (a *API) listScheduleOperation() {
 	huma.Register(a.spec, pages, a.listSchedules)
 }
 
-func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedulePageOutput, error) {
+func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*output[wire.SchedulePage], error) {
 	view := a.view(ctx, in.RawInput)
 	if err := view.MayListSchedules(); err != nil {
 		return nil, a.problem(err)
@@ -62,7 +60,7 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*schedu
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &schedulePageOutput{wire.SchedulePage{Schedules: make([]wire.Schedule, len(page)), Next: next}}
+	out := &output[wire.SchedulePage]{wire.SchedulePage{Schedules: make([]wire.Schedule, len(page)), Next: next}}
 	var held int64
 	for i := range page {
 		held += int64(len(page[i].Body))

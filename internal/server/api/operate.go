@@ -19,14 +19,10 @@ type TagInput struct {
 
 type wakeInput struct{ Body wire.Wake }
 
-type tagsOutput struct{ Body wire.TagList }
-
 type windowInput struct {
 	TagInput
 	Window string `query:"window" doc:"Tasks that completed so long ago at most; default 1h, at most 7d"`
 }
-
-type latenessOutput struct{ Body wire.TagLateness }
 
 const (
 	latenessWindow        = time.Hour
@@ -92,15 +88,12 @@ func (a *API) wake(ctx context.Context, in *wakeInput) (*struct{}, error) {
 	return nil, nil
 }
 
-func (a *API) tags(ctx context.Context, _ *struct{}) (*tagsOutput, error) {
+func (a *API) tags(ctx context.Context, _ *struct{}) (*output[wire.TagList], error) {
 	tags, err := a.view(ctx, RawInput{}).Tags(ctx)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &tagsOutput{wire.FromTags(tags)}, nil
+	return outputOf(a, wire.FromTags(tags), err)
 }
 
-func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, error) {
+func (a *API) lateness(ctx context.Context, in *windowInput) (*output[wire.TagLateness], error) {
 	window := wire.Duration(latenessWindow)
 	if in.Window != "" {
 		if err := window.UnmarshalText([]byte(in.Window)); err != nil {
@@ -109,16 +102,9 @@ func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, e
 		window = min(window, wire.Duration(longestLatenessWindow))
 	}
 	late, err := a.view(ctx, RawInput{}).Lateness(ctx, in.Tag, window.Std())
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &latenessOutput{wire.TagLateness{Tag: in.Tag, WindowMS: window.Std().Milliseconds(),
-		Lateness: wire.FromLateness(late)}}, nil
+	return outputOf(a, wire.TagLateness{Tag: in.Tag, WindowMS: window.Std().Milliseconds(),
+		Lateness: wire.FromLateness(late)}, err)
 }
-
-type nodesOutput struct{ Body wire.NodeList }
-
-type statsOutput struct{ Body wire.Stats }
 
 func (a *API) clusterOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes",
@@ -131,18 +117,12 @@ func (a *API) clusterOperations() {
 		groupOperate), a.stats)
 }
 
-func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
+func (a *API) nodes(ctx context.Context, _ *struct{}) (*output[wire.NodeList], error) {
 	nodes, _, err := a.view(ctx, RawInput{}).Nodes(ctx)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &nodesOutput{wire.FromNodes(nodes)}, nil
+	return outputOf(a, wire.FromNodes(nodes), err)
 }
 
-func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
+func (a *API) stats(ctx context.Context, _ *struct{}) (*output[wire.Stats], error) {
 	stats, err := a.view(ctx, RawInput{}).Stats(ctx)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &statsOutput{wire.FromStats(stats)}, nil
+	return outputOf(a, wire.FromStats(stats), err)
 }

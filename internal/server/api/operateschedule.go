@@ -23,16 +23,10 @@ type scheduleTriggerInput struct {
 	Body *wire.ScheduleTrigger
 }
 
-type scheduleTriggeredOutput struct{ Body wire.ScheduleTriggered }
-
-type scheduleSkippedOutput struct{ Body wire.ScheduleSkipped }
-
 type scheduleBackfillInput struct {
 	ScheduleInput
 	Body wire.ScheduleBackfill
 }
-
-type scheduleBackfilledOutput struct{ Body wire.ScheduleBackfilled }
 
 func (a *API) operateScheduleOperations() {
 	operation := func(name, id, summary, description string, status int) huma.Operation {
@@ -73,21 +67,23 @@ func (a *API) pauseSchedule(ctx context.Context, in *schedulePauseInput) (*struc
 	return nil, a.problem(a.operator.PauseSchedule(ctx, by(ctx), in.Name, reasonOf(in.Body)))
 }
 
-func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (*scheduleSkippedOutput, error) {
+func (a *API) skipTick(ctx context.Context, in *ScheduleInput) (*output[wire.ScheduleSkipped], error) {
 	tick, err := a.operator.SkipTick(ctx, by(ctx), in.Name)
-	return &scheduleSkippedOutput{wire.ScheduleSkipped{Tick: wire.Time(tick)}}, a.problem(err)
+	return outputOf(a, wire.ScheduleSkipped{Tick: wire.Time(tick)}, err)
 }
 
-func (a *API) triggerSchedule(ctx context.Context, in *scheduleTriggerInput) (*scheduleTriggeredOutput, error) {
+func (a *API) triggerSchedule(ctx context.Context, in *scheduleTriggerInput) (*output[wire.ScheduleTriggered], error) {
 	id, err := a.operator.TriggerSchedule(ctx, by(ctx), in.Name, in.Body != nil && in.Body.Beside)
-	return &scheduleTriggeredOutput{wire.ScheduleTriggered{ID: wire.ID(id)}}, a.problem(err)
+	return outputOf(a, wire.ScheduleTriggered{ID: wire.ID(id)}, err)
 }
 
-func (a *API) backfillSchedule(ctx context.Context, in *scheduleBackfillInput) (*scheduleBackfilledOutput, error) {
+func (a *API) backfillSchedule(
+	ctx context.Context, in *scheduleBackfillInput,
+) (*output[wire.ScheduleBackfilled], error) {
 	if in.Body.From == nil || in.Body.To == nil {
 		return nil, a.problem(fmt.Errorf("%w: send from and to", delaytask.ErrInvalidRange))
 	}
 	name, err := a.operator.Backfill(ctx, by(ctx), in.Name, in.Body.From.Std(), in.Body.To.Std(),
 		cmp.Or(in.Body.AtOnce, 1))
-	return &scheduleBackfilledOutput{wire.ScheduleBackfilled{Name: name}}, a.problem(err)
+	return outputOf(a, wire.ScheduleBackfilled{Name: name}, err)
 }

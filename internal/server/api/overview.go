@@ -9,8 +9,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-type overviewOutput struct{ Body wire.Overview }
-
 func (a *API) overviewOperation() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/overview", "overview",
 		"Tell what needs attention now, and how every tag stands",
@@ -21,10 +19,7 @@ func (a *API) overviewOperation() {
 		groupOperate), a.overview)
 }
 
-func (a *API) overview(ctx context.Context, _ *struct{}) (*overviewOutput, error) {
+func (a *API) overview(ctx context.Context, _ *struct{}) (*output[wire.Overview], error) {
 	found, _, err := a.view(ctx, RawInput{}).Overview(ctx)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &overviewOutput{wire.FromOverview(&found)}, nil
+	return outputOf(a, wire.FromOverview(&found), err)
 }

@@ -30,10 +30,6 @@ type Receivers interface {
 
 type registerInput struct{ Body wire.Register }
 
-type receiverOutput struct{ Body wire.Receiver }
-
-type receiversOutput struct{ Body wire.ReceiverList }
-
 type receiverInput struct {
 	ID string `path:"id" doc:"Id of the receiver"`
 }
@@ -49,7 +45,7 @@ func (a *API) receiverOperations() {
 		"List the addresses that are called", "", groupPush), a.listReceivers)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "",
 		groupPush),
-		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
+		func(ctx context.Context, in *receiverInput) (*output[wire.Receiver], error) {
 			return a.showReceiver(ctx, in)
 		})
 	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat",
@@ -61,7 +57,7 @@ func (a *API) receiverOperations() {
 	huma.Register(a.spec, remove, a.removeReceiver)
 }
 
-func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput, error) {
+func (a *API) register(ctx context.Context, in *registerInput) (*output[wire.Receiver], error) {
 	taken := wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
 		"this app and address are registered for tags that this token may not register; remove it with a token that "+
 			"may, or wait until it is forgotten, an hour after its ttl")
@@ -75,7 +71,7 @@ func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput,
 		saved, err = a.receivers.Register(ctx, &in.Body)
 		return err
 	})
-	return &receiverOutput{saved}, a.problem(err)
+	return outputOf(a, saved, err)
 }
 
 func receiverOf(w wire.Receiver) operate.Receiver {
@@ -94,7 +90,7 @@ func (a *API) removeReceiver(ctx context.Context, in *receiverInput) (*struct{},
 		}, func(ctx context.Context) error { return a.receivers.Remove(ctx, int64(id)) }))
 }
 
-func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput, error) {
+func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*output[wire.ReceiverList], error) {
 	view := a.view(ctx, RawInput{})
 	if err := view.MaySeeReceivers(); err != nil {
 		return nil, a.problem(err)
@@ -103,7 +99,7 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput,
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &receiversOutput{wire.ReceiverList{Receivers: []wire.Receiver{}}}
+	out := &output[wire.ReceiverList]{wire.ReceiverList{Receivers: []wire.Receiver{}}}
 	for _, w := range all {
 		if address, sees := view.Receiver(w.Address, w.Tags); sees {
 			w.Address = cmp.Or(address, redact.Mask)
@@ -113,7 +109,7 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput,
 	return out, nil
 }
 
-func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
+func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*output[wire.Receiver], error) {
 	id, err := wire.ParseID(in.ID)
 	if err != nil {
 		return nil, invalidID(err)
@@ -131,10 +127,10 @@ func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*receiverOut
 		return nil, push.NotFound()
 	}
 	receiver.Address = cmp.Or(address, redact.Mask)
-	return &receiverOutput{receiver}, nil
+	return &output[wire.Receiver]{receiver}, nil
 }
 
-func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
+func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*output[wire.Receiver], error) {
 	id, err := wire.ParseID(in.ID)
 	if err != nil {
 		return nil, invalidID(err)
@@ -154,5 +150,5 @@ func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*receiverOutput
 	}
 	address, _ := a.view(ctx, RawInput{}).Receiver(receiver.Address, receiver.Tags)
 	receiver.Address = cmp.Or(address, redact.Mask)
-	return &receiverOutput{receiver}, nil
+	return &output[wire.Receiver]{receiver}, nil
 }

@@ -27,8 +27,6 @@ type scheduleRawInput struct {
 	RawInput
 }
 
-type scheduleOutput struct{ Body wire.Schedule }
-
 type scheduleTicksInput struct {
 	ScheduleInput
 	Before string `query:"before" doc:"Only ticks before this time; default: all"`
@@ -36,15 +34,11 @@ type scheduleTicksInput struct {
 	RawInput
 }
 
-type scheduleTicksOutput struct{ Body wire.ScheduleTicks }
-
 type scheduleExplainInput struct {
 	ScheduleInput
 	Tick string `query:"tick" doc:"The tick in question; default: how the schedule stands"`
 	RawInput
 }
-
-type scheduleExplainOutput struct{ Body wire.ScheduleExplanation }
 
 const (
 	schedulesPath = "/v1/schedules"
@@ -71,7 +65,7 @@ func (a *API) savedScheduleOperations() {
 		a.explainSchedule)
 }
 
-func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*scheduleOutput, error) {
+func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*output[wire.Schedule], error) {
 	options, err := scheduleOptions(&in.Body)
 	if err != nil {
 		return nil, a.problem(err)
@@ -86,10 +80,10 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*schedul
 	}
 	if !access.From(ctx).May(access.Read, s.Tag) {
 		// What it has done so far is not for a caller without Read. The definition is the caller's own.
-		return &scheduleOutput{wire.Schedule{Name: s.Name, Tag: s.Tag, State: s.State, Version: s.Version,
+		return &output[wire.Schedule]{wire.Schedule{Name: s.Name, Tag: s.Tag, State: s.State, Version: s.Version,
 			Spec: in.Body.Spec, NextTick: wire.Time(s.NextTick), NextDue: wire.Time(s.NextDue)}}, nil
 	}
-	return &scheduleOutput{wire.FromSchedule(&s)}, nil
+	return &output[wire.Schedule]{wire.FromSchedule(&s)}, nil
 }
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
@@ -116,27 +110,23 @@ func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	return options, nil
 }
 
-func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*scheduleOutput, error) {
+func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*output[wire.Schedule], error) {
 	s, err := a.view(ctx, in.RawInput).Schedule(ctx, in.Name)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &scheduleOutput{scheduleOf(&s)}, nil
+	return outputOf(a, scheduleOf(&s), err)
 }
 
-func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*scheduleTicksOutput, error) {
+func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*output[wire.ScheduleTicks], error) {
 	before, err := wire.ParseTime("before", in.Before)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	ticks, err := a.view(ctx, in.RawInput).Ticks(ctx, in.Name, before, in.Limit)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &scheduleTicksOutput{wire.FromScheduleTicks(ticks)}, nil
+	return outputOf(a, wire.FromScheduleTicks(ticks), err)
 }
 
-func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*scheduleExplainOutput, error) {
+func (a *API) explainSchedule(
+	ctx context.Context, in *scheduleExplainInput,
+) (*output[wire.ScheduleExplanation], error) {
 	tick, err := wire.ParseTime("tick", in.Tick)
 	if err != nil {
 		return nil, a.problem(err)
@@ -147,5 +137,5 @@ func (a *API) explainSchedule(ctx context.Context, in *scheduleExplainInput) (*s
 	}
 	shown := wire.FromScheduleExplanation(&e.ScheduleExplanation)
 	shown.Schedule.Redacted = e.Schedule.Redacted
-	return &scheduleExplainOutput{shown}, nil
+	return &output[wire.ScheduleExplanation]{shown}, nil
 }

@@ -13,8 +13,6 @@ import (
 
 type previewInput struct{ Body wire.Preview }
 
-type ticksOutput struct{ Body wire.Ticks }
-
 // previewed is how many ticks a preview has by default.
 const previewed = 20
 
@@ -28,14 +26,11 @@ func (a *API) scheduleOperations() {
 }
 
 // preview asks for no right: the answer depends on the request and the clock alone.
-func (a *API) preview(_ context.Context, in *previewInput) (*ticksOutput, error) {
+func (a *API) preview(_ context.Context, in *previewInput) (*output[wire.Ticks], error) {
 	after := a.scheduler.Now()
 	if in.Body.After != nil {
 		after = in.Body.After.Std()
 	}
 	ticks, warnings, err := scheduler.Preview(in.Body.Spec.To(), after, cmp.Or(in.Body.Count, previewed))
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &ticksOutput{wire.FromTicks(ticks, warnings)}, nil
+	return outputOf(a, wire.FromTicks(ticks, warnings), err)
 }

@@ -20,8 +20,6 @@ type seriesInput struct {
 	To    string `query:"to" doc:"When the series ends; default now"`
 }
 
-type seriesOutput struct{ Body wire.Series }
-
 func (a *API) seriesOperation() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/series", "series",
 		"Show results and lateness over time",
@@ -29,7 +27,7 @@ func (a *API) seriesOperation() {
 			"after its end.", groupOperate), a.series)
 }
 
-func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error) {
+func (a *API) series(ctx context.Context, in *seriesInput) (*output[wire.Series], error) {
 	view := a.view(ctx, RawInput{})
 	if err := view.MayObserve(in.Tag); err != nil {
 		return nil, a.problem(err)
@@ -42,7 +40,7 @@ func (a *API) series(ctx context.Context, in *seriesInput) (*seriesOutput, error
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &seriesOutput{wire.FromSeries(&series)}
+	out := &output[wire.Series]{wire.FromSeries(&series)}
 	out.Body.Tag = in.Tag
 	return out, nil
 }

@@ -54,8 +54,6 @@ type GetInput struct {
 	Wait string `query:"wait" doc:"How long to wait until the task has ended, at most 55 s; default: not at all"`
 }
 
-type taskOutput struct{ Body wire.Task }
-
 type ChangeInput struct{ Body wire.Change }
 
 // CancelInput restricts what is cancelled.
@@ -63,10 +61,6 @@ type CancelInput struct {
 	OnlyPending bool   `query:"only_pending" doc:"Leave a task alone that is executing, with 409 not_pending"`
 	Version     string `query:"version" minLength:"1" doc:"Cancel only if the task still has this version; else 409 version_changed"`
 }
-
-type metOutput struct{ Body wire.Met }
-
-type explainOutput struct{ Body wire.Explanation }
 
 // Each operation on a task takes it by its id, or by its key.
 type (
@@ -104,49 +98,49 @@ func (a *API) taskOperations() {
 		"task as it is then.", groupTasks)
 	get.Middlewares = nil // it has a wait of its own
 	huma.Register(a.spec, get,
-		func(ctx context.Context, in *GetInput) (*taskOutput, error) { return a.getEnded(ctx, in) })
+		func(ctx context.Context, in *GetInput) (*output[wire.Task], error) { return a.getEnded(ctx, in) })
 	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key",
 		withErrors, groupTasks),
-		func(ctx context.Context, in *keyRaw) (*taskOutput, error) {
+		func(ctx context.Context, in *keyRaw) (*output[wire.Task], error) {
 			return a.get(ctx, &in.KeyInput, in.RawInput)
 		})
 
 	const pendingOnly = "Reschedules it with delay or at, replaces its body, or both, while it is pending."
 	huma.Register(a.spec, a.operation(http.MethodPatch, byID, "changeTask", "Change a pending task", pendingOnly,
 		groupTasks),
-		func(ctx context.Context, in *idChange) (*metOutput, error) {
+		func(ctx context.Context, in *idChange) (*output[wire.Met], error) {
 			return a.change(ctx, &in.IDInput, &in.Body)
 		})
 	huma.Register(a.spec, a.operation(http.MethodPatch, byKey, "changeTaskByKey", "Change the pending task with a key",
 		pendingOnly, groupTasks),
-		func(ctx context.Context, in *keyChange) (*metOutput, error) {
+		func(ctx context.Context, in *keyChange) (*output[wire.Met], error) {
 			return a.change(ctx, &in.KeyInput, &in.Body)
 		})
 
 	const mayRun = "From pending it will not start. From executing it may have; its executor's result is refused."
 	huma.Register(a.spec, a.operation(http.MethodDelete, byID, "cancelTask", "Cancel a task", mayRun, groupTasks),
-		func(ctx context.Context, in *idCancel) (*metOutput, error) {
+		func(ctx context.Context, in *idCancel) (*output[wire.Met], error) {
 			return a.cancel(ctx, &in.IDInput, &in.CancelInput)
 		})
 	huma.Register(a.spec, a.operation(http.MethodDelete, byKey, "cancelTaskByKey",
 		"Cancel the unfinished task with a key", mayRun, groupTasks),
-		func(ctx context.Context, in *keyCancel) (*metOutput, error) {
+		func(ctx context.Context, in *keyCancel) (*output[wire.Met], error) {
 			return a.cancel(ctx, &in.KeyInput, &in.CancelInput)
 		})
 
 	huma.Register(a.spec, a.operation(http.MethodPost, byID+"/retry", "retryTask", "Run a failed task again",
 		"Now, with all its attempts; the errors of the old ones are kept.", groupTasks),
-		func(ctx context.Context, in *IDInput) (*metOutput, error) { return a.retry(ctx, in) })
+		func(ctx context.Context, in *IDInput) (*output[wire.Met], error) { return a.retry(ctx, in) })
 
 	const whyNot = "Not due, paused, unserved, waiting for a retry, leased …"
 	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run",
 		whyNot, groupTasks),
-		func(ctx context.Context, in *idRaw) (*explainOutput, error) {
+		func(ctx context.Context, in *idRaw) (*output[wire.Explanation], error) {
 			return a.explain(ctx, &in.IDInput, in.RawInput)
 		})
 	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/explain", "explainTaskByKey",
 		"Say why the task with a key has not run", whyNot, groupTasks),
-		func(ctx context.Context, in *keyRaw) (*explainOutput, error) {
+		func(ctx context.Context, in *keyRaw) (*output[wire.Explanation], error) {
 			return a.explain(ctx, &in.KeyInput, in.RawInput)
 		})
 	a.taskBodyOperations(byID, byKey)
@@ -154,7 +148,7 @@ func (a *API) taskOperations() {
 }
 
 // getEnded shows a task once it has ended, or when the wait is over.
-func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
+func (a *API) getEnded(ctx context.Context, in *GetInput) (*output[wire.Task], error) {
 	wait, err := waitOf(in.Wait)
 	if err != nil {
 		return nil, a.problem(err)
@@ -178,32 +172,26 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 		return a.getNow(again, in)
 	}
 	shown, err := a.view(again, in.RawInput).Seen(delaytask.ID(task.ID), &task)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &taskOutput{taskOf(&shown)}, nil
+	return outputOf(a, taskOf(&shown), err)
 }
 
 // getNow is get within the time of an operation that does not wait.
-func (a *API) getNow(ctx context.Context, in *GetInput) (*taskOutput, error) {
+func (a *API) getNow(ctx context.Context, in *GetInput) (*output[wire.Task], error) {
 	limited, cancel := context.WithTimeout(ctx, a.requestWait)
 	defer cancel()
 	return a.get(limited, &in.IDInput, in.RawInput)
 }
 
-func (a *API) get(ctx context.Context, in named, raw RawInput) (*taskOutput, error) {
+func (a *API) get(ctx context.Context, in named, raw RawInput) (*output[wire.Task], error) {
 	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	task, err := a.view(ctx, raw).Task(ctx, ref)
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &taskOutput{taskOf(&task)}, nil
+	return outputOf(a, taskOf(&task), err)
 }
 
-func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput, error) {
+func (a *API) change(ctx context.Context, in named, c *wire.Change) (*output[wire.Met], error) {
 	body, err := bodyOf(c.Body, c.BodyText)
 	if err != nil {
 		return nil, a.problem(err)
@@ -234,7 +222,7 @@ func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput,
 	return a.met(a.operator.Reschedule(ctx, by(ctx), ref, 0, append(options, delaytask.To(c.At.Std()))...))
 }
 
-func (a *API) cancel(ctx context.Context, in named, how *CancelInput) (*metOutput, error) {
+func (a *API) cancel(ctx context.Context, in named, how *CancelInput) (*output[wire.Met], error) {
 	var options []delaytask.ChangeOption
 	if how.OnlyPending {
 		options = append(options, delaytask.OnlyPending())
@@ -254,7 +242,7 @@ func (a *API) cancel(ctx context.Context, in named, how *CancelInput) (*metOutpu
 	return a.met(a.operator.Cancel(ctx, by(ctx), ref, options...))
 }
 
-func (a *API) retry(ctx context.Context, in named) (*metOutput, error) {
+func (a *API) retry(ctx context.Context, in named) (*output[wire.Met], error) {
 	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
@@ -262,14 +250,11 @@ func (a *API) retry(ctx context.Context, in named) (*metOutput, error) {
 	return a.met(a.operator.Retry(ctx, by(ctx), ref))
 }
 
-func (a *API) met(met operate.Met, err error) (*metOutput, error) {
-	if err != nil {
-		return nil, a.problem(err)
-	}
-	return &metOutput{wire.Met{ID: wire.ID(met.ID), Met: met.Status}}, nil
+func (a *API) met(met operate.Met, err error) (*output[wire.Met], error) {
+	return outputOf(a, wire.Met{ID: wire.ID(met.ID), Met: met.Status}, err)
 }
 
-func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutput, error) {
+func (a *API) explain(ctx context.Context, in named, raw RawInput) (*output[wire.Explanation], error) {
 	ref, err := in.ref()
 	if err != nil {
 		return nil, a.problem(err)
@@ -279,5 +264,5 @@ func (a *API) explain(ctx context.Context, in named, raw RawInput) (*explainOutp
 		return nil, a.problem(err)
 	}
 	e.Task.Body = nil
-	return &explainOutput{wire.Explanation{Reason: e.Reason, Text: e.Text, Task: taskOf(&e.Task)}}, nil
+	return &output[wire.Explanation]{wire.Explanation{Reason: e.Reason, Text: e.Text, Task: taskOf(&e.Task)}}, nil
 }

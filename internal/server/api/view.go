@@ -14,6 +14,14 @@ type RawInput struct {
 	Raw bool `query:"raw" doc:"Show secrets in bodies, headers and errors instead of [delaytask-redacted]; takes the verb bodies"`
 }
 
+// output is an answer that is its body alone.
+type output[Body any] struct{ Body Body }
+
+// outputOf is an answer with the body, unless there is an error.
+func outputOf[Body any](a *API, body Body, err error) (*output[Body], error) {
+	return &output[Body]{body}, a.problem(err)
+}
+
 // by is the caller of a request.
 func by(ctx context.Context) operate.By { return operate.By{Caller: access.From(ctx), Via: audit.API} }
 
