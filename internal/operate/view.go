@@ -66,7 +66,7 @@ type masking struct {
 
 func (v *View) masking(tag string) *masking {
 	m := &masking{tag: tag}
-	if !v.bare && !(v.raw && v.May(access.Bodies, tag)) {
+	if shown := v.raw && v.May(access.Bodies, tag); !v.bare && !shown {
 		m.masks = v.o.Redactor
 	}
 	return m

@@ -101,9 +101,8 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*output[wire.Rece
 	}
 	out := &output[wire.ReceiverList]{wire.ReceiverList{Receivers: []wire.Receiver{}}}
 	for _, w := range all {
-		if address, sees := view.Receiver(w.Address, w.Tags); sees {
-			w.Address = cmp.Or(address, redact.Mask)
-			out.Body.Receivers = append(out.Body.Receivers, w)
+		if shown, sees := receiverFor(view, w); sees {
+			out.Body.Receivers = append(out.Body.Receivers, shown)
 		}
 	}
 	return out, nil
@@ -122,12 +121,11 @@ func (a *API) showReceiver(ctx context.Context, in *receiverInput) (*output[wire
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	address, sees := view.Receiver(receiver.Address, receiver.Tags)
+	shown, sees := receiverFor(view, receiver)
 	if !sees {
 		return nil, push.NotFound()
 	}
-	receiver.Address = cmp.Or(address, redact.Mask)
-	return &output[wire.Receiver]{receiver}, nil
+	return &output[wire.Receiver]{shown}, nil
 }
 
 func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*output[wire.Receiver], error) {
@@ -145,10 +143,14 @@ func (a *API) heartbeat(ctx context.Context, in *receiverInput) (*output[wire.Re
 	if !by(ctx).MayAll(access.Register, receiver.Tags) {
 		return nil, push.NotFound()
 	}
-	if receiver, err = a.receivers.Heartbeat(ctx, int64(id)); err != nil {
-		return nil, a.problem(err)
-	}
-	address, _ := a.view(ctx, RawInput{}).Receiver(receiver.Address, receiver.Tags)
-	receiver.Address = cmp.Or(address, redact.Mask)
-	return &output[wire.Receiver]{receiver}, nil
+	receiver, err = a.receivers.Heartbeat(ctx, int64(id))
+	receiver, _ = receiverFor(a.view(ctx, RawInput{}), receiver)
+	return outputOf(a, receiver, err)
+}
+
+// receiverFor is a receiver as the caller sees it, if the caller may.
+func receiverFor(view *operate.View, w wire.Receiver) (shown wire.Receiver, sees bool) {
+	address, sees := view.Receiver(w.Address, w.Tags)
+	w.Address = cmp.Or(address, redact.Mask)
+	return w, sees
 }

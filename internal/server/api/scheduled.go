@@ -74,7 +74,8 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*output[
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, in.Body.Spec.To(), in.Body.Tag, body, options...)
+	when := &in.Body.Spec
+	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, when.To(), in.Body.Tag, body, options...)
 	if err != nil {
 		return nil, a.problem(err)
 	}

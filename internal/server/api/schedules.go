@@ -31,6 +31,7 @@ func (a *API) preview(_ context.Context, in *previewInput) (*output[wire.Ticks],
 	if in.Body.After != nil {
 		after = in.Body.After.Std()
 	}
-	ticks, warnings, err := scheduler.Preview(in.Body.Spec.To(), after, cmp.Or(in.Body.Count, previewed))
+	spec := &in.Body.Spec
+	ticks, warnings, err := scheduler.Preview(spec.To(), after, cmp.Or(in.Body.Count, previewed))
 	return outputOf(a, wire.FromTicks(ticks, warnings), err)
 }
