@@ -31,8 +31,6 @@ func (c *Client) Forecast(ctx context.Context, f report.ForecastFilter) (report.
 		query.Set("tag", f.Tag)
 	}
 	var answer wire.Forecast
-	if err := c.read(ctx, "/v1/forecast?"+query.Encode(), "forecast", &answer); err != nil {
-		return report.Forecast{}, err
-	}
-	return answer.To(), nil
+	err := c.read(ctx, "/v1/forecast?"+query.Encode(), "forecast", &answer)
+	return answer.To(), err
 }

@@ -57,38 +57,30 @@ func (c *Client) operate(ctx context.Context, tag, op string, body any) error {
 // Nodes returns the processes that share the service's database, by number.
 func (c *Client) Nodes(ctx context.Context) ([]report.Node, error) {
 	var list wire.NodeList
-	if err := c.read(ctx, "/v1/nodes", "read the nodes", &list); err != nil {
-		return nil, err
-	}
-	return list.To(), nil
+	err := c.read(ctx, "/v1/nodes", "read the nodes", &list)
+	return list.To(), err
 }
 
 // Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag, as the
 // library does.
 func (c *Client) Stats(ctx context.Context) ([]report.TagStats, error) {
 	var stats wire.Stats
-	if err := c.read(ctx, "/v1/stats", "count tasks", &stats); err != nil {
-		return nil, err
-	}
-	return stats.To(), nil
+	err := c.read(ctx, "/v1/stats", "count tasks", &stats)
+	return stats.To(), err
 }
 
 // Failures groups the newest failed tasks of the tag, or of all tags when it is "", as the library does.
 func (c *Client) Failures(ctx context.Context, tag string) (report.Failures, error) {
 	var w wire.Failures
-	if err := c.read(ctx, withQuery("/v1/failures", "tag", tag), "group failed tasks", &w); err != nil {
-		return report.Failures{}, err
-	}
-	return w.To(), nil
+	err := c.read(ctx, withQuery("/v1/failures", "tag", tag), "group failed tasks", &w)
+	return w.To(), err
 }
 
 // Tags returns the tags that are served or paused and that the token may read. It counts nothing and is cheap.
 func (c *Client) Tags(ctx context.Context) ([]report.TagState, error) {
 	var list wire.TagList
-	if err := c.read(ctx, "/v1/tags", "read the tags", &list); err != nil {
-		return nil, err
-	}
-	return list.To(), nil
+	err := c.read(ctx, "/v1/tags", "read the tags", &list)
+	return list.To(), err
 }
 
 func (c *Client) read(ctx context.Context, path, op string, into any) error {

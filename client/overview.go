@@ -12,8 +12,6 @@ import (
 // class of the error.
 func (c *Client) Overview(ctx context.Context) (report.Overview, error) {
 	var answer wire.Overview
-	if err := c.read(ctx, "/v1/overview", "read the overview", &answer); err != nil {
-		return report.Overview{}, err
-	}
-	return answer.To(), nil
+	err := c.read(ctx, "/v1/overview", "read the overview", &answer)
+	return answer.To(), err
 }

@@ -30,10 +30,8 @@ func (c *Client) SaveSchedule(
 	}
 	var answer wire.Schedule
 	r := &httpCall{method: http.MethodPut, body: wire.FromScheduleSave(&s), into: &answer, limit: tasks(1), again: true}
-	if err := c.onSchedule(ctx, name, "save", r); err != nil {
-		return delaytask.Schedule{}, err
-	}
-	return answer.To(), nil
+	err = c.onSchedule(ctx, name, "save", r)
+	return answer.To(), err
 }
 
 // GetSchedule returns a schedule. Times are to the millisecond. It returns [delaytask.ErrScheduleNotFound] when there
@@ -41,10 +39,8 @@ func (c *Client) SaveSchedule(
 func (c *Client) GetSchedule(ctx context.Context, name string) (delaytask.Schedule, error) {
 	var answer wire.Schedule
 	r := &httpCall{method: http.MethodGet, into: &answer, limit: tasks(1), again: true}
-	if err := c.onSchedule(ctx, name, "get", r); err != nil {
-		return delaytask.Schedule{}, err
-	}
-	return answer.To(), nil
+	err := c.onSchedule(ctx, name, "get", r)
+	return answer.To(), err
 }
 
 // ListSchedules returns the schedules that match and that the token may read, page by page and by name. A page ends at
@@ -159,10 +155,7 @@ func (c *Client) ScheduleTicks(
 	err := c.onSchedule(ctx, name, "read the history of", &httpCall{
 		method: http.MethodGet, path: "/ticks?" + q.Encode(), into: &answer, limit: listAnswer, again: true,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answer.To(), nil
+	return answer.To(), err
 }
 
 // ExplainSchedule returns what became of a tick of a schedule, and why. With a zero tick it returns how the schedule
@@ -176,10 +169,7 @@ func (c *Client) ExplainSchedule(
 	}
 	var answer wire.ScheduleExplanation
 	err := c.onSchedule(ctx, name, "explain", &httpCall{method: http.MethodGet, path: path, into: &answer, again: true})
-	if err != nil {
-		return report.ScheduleExplanation{}, err
-	}
-	return answer.To(), nil
+	return answer.To(), err
 }
 
 // onSchedule sends a request about one schedule. Its path is appended to the schedule's.

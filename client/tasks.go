@@ -66,10 +66,7 @@ func (c *Client) Explain(ctx context.Context, ref delaytask.Ref) (report.Explana
 	err := c.onTask(ctx, ref, "explain", &httpCall{
 		method: http.MethodGet, path: "/explain", into: &e, limit: tasks(1), again: true,
 	})
-	if err != nil {
-		return report.Explanation{}, err
-	}
-	return e.To(), nil
+	return e.To(), err
 }
 
 // Cancel ends a task that is not finished, and returns the status that it met: from [delaytask.Pending] it will not
