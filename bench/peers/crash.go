@@ -45,7 +45,7 @@ func crash(ctx context.Context, r *run) (figures, error) {
 	if err := q.work(ctx, s.ran); err != nil {
 		return nil, err
 	}
-	if err := s.wait(ctx, r.patience); err != nil && ctx.Err() != nil {
+	if err := s.Wait(ctx, r.patience); err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	return figures{"crash": time.Since(killed).Seconds()}, nil

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
@@ -43,38 +44,24 @@ func (r *run) open(ctx context.Context) (queue, error) { return r.system.open(ct
 
 const callers = 64
 
-// each calls f from callers goroutines for the length, after a warm-up, and returns what the calls took.
+// each calls f from n goroutines for the length, after a warm-up, and returns what the calls took.
 func (r *run) each(ctx context.Context, n int, f func(ctx context.Context, i int) error) ([]time.Duration, error) {
-	warm, next := time.Now().Add(r.length/6), atomic.Int64{}
-	end := warm.Add(r.length)
-	took := make([][]time.Duration, n)
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for c := range n {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				begun := time.Now()
-				if begun.After(end) {
-					return
-				}
-				if errs[c] = f(ctx, int(next.Add(1))); errs[c] != nil {
-					return
-				}
-				if begun.After(warm) {
-					took[c] = append(took[c], time.Since(begun))
-				}
-			}
-		})
+	var next atomic.Int64
+	op := func(ctx context.Context) (int, error) { return 1, f(ctx, int(next.Add(1))) }
+	if _, err := bench.Hammer(ctx, n, r.length/6, op); err != nil {
+		return nil, err
 	}
-	all.Wait()
-	var sum []time.Duration
-	for _, t := range took {
-		sum = append(sum, t...)
-	}
-	return sum, cmp.Or(append(errs, context.Cause(ctx))...)
+	done, err := bench.Hammer(ctx, n, r.length, op)
+	return done.Calls, err
 }
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// add adds percentiles of durations in milliseconds: p50, p99, max.
+func (f figures) add(name string, durations []time.Duration, ends ...string) {
+	for _, end := range ends {
+		of := map[string]float64{"earliest": 0, "p50": 50, "p99": 99, "max": 100}[end]
+		f[name+"."+end] = bench.Milliseconds(lateness.Percentile(durations, of))
+	}
+}
 
 func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
 
@@ -87,10 +74,9 @@ func saves(ctx context.Context, r *run) (figures, error) {
 	defer q.close()
 	due := tomorrow()
 	took, err := r.each(ctx, callers, func(ctx context.Context, i int) error { return q.save(ctx, newTask(i, due)) })
-	return figures{
-		"saves":    float64(len(took)) / r.length.Seconds(),
-		"save.p50": millis(lateness.Percentile(took, 50)), "save.p99": millis(lateness.Percentile(took, 99)),
-	}, err
+	found := figures{"saves": float64(len(took)) / r.length.Seconds()}
+	found.add("save", took, "p50", "p99")
+	return found, err
 }
 
 // bulk has 4 goroutines that save 1,000 tasks at a time.
@@ -132,23 +118,14 @@ func fill(ctx context.Context, q queue, tasks []task) error {
 
 func fillEach(ctx context.Context, q queue, tasks []task) error {
 	var next atomic.Int64
-	errs := make([]error, callers)
-	var all sync.WaitGroup
-	for c := range callers {
-		all.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(tasks) {
-					return
-				}
-				if errs[c] = q.save(ctx, tasks[i]); errs[c] != nil {
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	return cmp.Or(errs...)
+	_, err := bench.Hammer(ctx, callers, 1<<62, func(ctx context.Context) (int, error) {
+		i := int(next.Add(1)) - 1
+		if i >= len(tasks) {
+			return 0, nil
+		}
+		return 1, q.save(ctx, tasks[i])
+	})
+	return err
 }
 
 // drain runs a backlog: from the start of the worker until the last task is completed as stored.
@@ -175,7 +152,7 @@ func drain(ctx context.Context, r *run) (figures, error) {
 	if err := q.work(ctx, s.ran); err != nil {
 		return nil, err
 	}
-	if err := s.wait(ctx, 3*time.Minute); err != nil {
+	if err := s.Wait(ctx, 3*time.Minute); err != nil {
 		return nil, err
 	}
 	for {
@@ -190,60 +167,32 @@ func drain(ctx context.Context, r *run) (figures, error) {
 	}
 }
 
-// starts notes when tasks began first.
-type starts struct {
-	at   []atomic.Int64 // nanoseconds since 1970, 0 for none
-	left atomic.Int64
-	all  chan struct{}
-}
+// starts notes when tasks began first, by their numbers.
+type starts struct{ *lateness.Starts }
 
-func newStarts(n int) *starts {
-	s := &starts{at: make([]atomic.Int64, n), all: make(chan struct{})}
-	s.left.Store(int64(n))
-	return s
-}
+func newStarts(n int) starts { return starts{lateness.NewStarts(n)} }
 
-func (s *starts) ran(_ context.Context, t task) error {
-	s.note(t.N, time.Now().UnixNano())
+func (s starts) ran(_ context.Context, t task) error {
+	s.Add(int64(t.N), time.Now())
 	return nil
 }
 
-func (s *starts) note(n int, at int64) {
-	if s.at[n].CompareAndSwap(0, at) && s.left.Add(-1) == 0 {
-		close(s.all)
-	}
-}
-
-func (s *starts) wait(ctx context.Context, limit time.Duration) error {
-	select {
-	case <-s.all:
-		return nil
-	case <-time.After(limit):
-		return fmt.Errorf("%d of %d tasks have not started after %v", s.left.Load(), len(s.at), limit)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // late returns how late the tasks began, and how many of them began before they were due.
-func (s *starts) late(due []time.Time) (late []time.Duration, early int) {
+func (s starts) late(due []time.Time) (late []time.Duration, early int) {
 	for i := range due {
-		d := time.Duration(s.at[i].Load() - due[i].UnixNano())
-		if d < 0 {
+		at, _ := s.First(int64(i))
+		if at.Before(due[i]) {
 			early++
 		}
-		late = append(late, d)
+		late = append(late, at.Sub(due[i]))
 	}
 	return late, early
 }
 
 func lateFigures(name string, late []time.Duration, early int) figures {
-	return figures{
-		name + ".p50": millis(lateness.Percentile(late, 50)), name + ".p99": millis(lateness.Percentile(late, 99)),
-		name + ".max":      millis(lateness.Percentile(late, 100)),
-		name + ".early":    float64(early) / float64(len(late)) * 100,
-		name + ".earliest": millis(lateness.Percentile(late, 0)),
-	}
+	found := figures{name + ".early": float64(early) / float64(len(late)) * 100}
+	found.add(name, late, "p50", "p99", "max", "earliest")
+	return found
 }
 
 // latenessAt saves tasks that are due at random moments, so many a second on average. All are saved before the first
@@ -273,7 +222,7 @@ func latenessAt(rate int) func(context.Context, *run) (figures, error) {
 		if left := time.Until(first); left < time.Second {
 			return nil, fmt.Errorf("saving %d tasks took until %v before the first was due", n, left)
 		}
-		if err := s.wait(ctx, time.Minute+length); err != nil {
+		if err := s.Wait(ctx, time.Minute+length); err != nil {
 			return nil, err
 		}
 		late, early := s.late(due)
@@ -319,7 +268,7 @@ func (r *run) paced(
 	if err := cmp.Or(errs...); err != nil {
 		return nil, 0, err
 	}
-	if err := s.wait(ctx, time.Minute); err != nil {
+	if err := s.Wait(ctx, time.Minute); err != nil {
 		return nil, 0, err
 	}
 	late, early = s.late(due)
@@ -338,9 +287,9 @@ func shortDelays(ctx context.Context, r *run) (figures, error) {
 // startsNow saves tasks without a delay. What counts is from the call of save to the start.
 func startsNow(ctx context.Context, r *run) (figures, error) {
 	took, _, err := r.paced(ctx, false, func() time.Duration { return 0 })
-	return figures{
-		"now.p50": millis(lateness.Percentile(took, 50)), "now.p99": millis(lateness.Percentile(took, 99)),
-	}, err
+	found := figures{}
+	found.add("now", took, "p50", "p99")
+	return found, err
 }
 
 // fromElsewhere is startsNow and shortDelays for tasks that another process runs.
@@ -357,7 +306,6 @@ func fromElsewhere(ctx context.Context, r *run) (figures, error) {
 		return nil, err
 	}
 	found := lateFigures("other.short", late, early)
-	found["other.now.p50"] = millis(lateness.Percentile(took, 50))
-	found["other.now.p99"] = millis(lateness.Percentile(took, 99))
+	found.add("other.now", took, "p50", "p99")
 	return found, nil
 }

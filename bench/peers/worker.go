@@ -53,7 +53,7 @@ func workUntilKilled(ctx context.Context, name, dsn string, hold bool) error {
 }
 
 // workElsewhere has a process of its own run the tasks, and notes their starts.
-func (r *run) workElsewhere(ctx context.Context, s *starts) (end func(), err error) {
+func (r *run) workElsewhere(ctx context.Context, s starts) (end func(), err error) {
 	worker, out, err := r.startWorker(ctx)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (r *run) workElsewhere(ctx context.Context, s *starts) (end func(), err err
 			if _, err := fmt.Fscanln(out, &n, &at); err != nil {
 				return
 			}
-			s.note(n, at)
+			s.Add(int64(n), time.Unix(0, at))
 		}
 	}()
 	return func() {
