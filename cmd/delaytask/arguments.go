@@ -99,7 +99,6 @@ func (n *taskName) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&n.tag, "tag", "", "with --key: the tag of an unfinished task")
 	cmd.Flags().StringVar(&n.key, "key", "", "with --tag: the key of an unfinished task")
 	cmd.Flags().StringVar(&n.app, "app", "", "with --key: the application that the key belongs to (default: none)")
-	noFiles(cmd, "tag", "key", "app")
 }
 
 func (n *taskName) byKey() bool { return n.tag != "" || n.key != "" || n.app != "" }
@@ -123,7 +122,6 @@ func (f *dueFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.delay, "delay", "", "due after this long, such as 500ms, 30m or 7d")
 	cmd.Flags().StringVar(&f.at, "at", "",
 		"due at this time, such as 2027-01-31T08:30:00Z or 1801384200000 (since 1970); a past one means now")
-	noFiles(cmd, "delay", "at")
 }
 
 // parse returns the delay or the time; both are zero when neither flag was given.
@@ -151,13 +149,6 @@ var statuses = []string{
 // values lets the shell complete a flag from a list.
 func values(cmd *cobra.Command, flag string, list ...string) {
 	complete(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// noFiles keeps the shell from offering file names for flags that take none.
-func noFiles(cmd *cobra.Command, flags ...string) {
-	for _, flag := range flags {
-		complete(cmd, flag, cobra.NoFileCompletions)
-	}
 }
 
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {

@@ -49,7 +49,6 @@ of the access token, or user@host of the command. Changes by programs that use t
 		Example: `  delaytask audit
   delaytask audit --action bulk.cancel --tag mail.send
   delaytask audit --who shop --limit 1000 --json`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.Limit < 1 {
 				return misusedf("--limit %d: want 1 or more", f.Limit)
@@ -69,7 +68,6 @@ of the access token, or user@host of the command. Changes by programs that use t
 	flags.StringVar(&f.Tag, "tag", "", "only entries of this tag")
 	flags.Int64Var(&f.Before, "before", 0, "the next page: what this list has said at its end")
 	flags.IntVar(&f.Limit, "limit", 100, "at most this many, up to 1000; it says when there are more")
-	noFiles(cmd, "who", "tag", "before", "limit")
 	values(cmd, "action", audit.Actions()...)
 	return a.withJSON(cmd)
 }

@@ -18,8 +18,6 @@ func (a *app) bulkCommand() *cobra.Command {
 use the database. "delaytask cancel" and "delaytask retry" make them.`,
 		Example: `  delaytask bulk list
   delaytask bulk stop 4711`,
-		Args: oneOf,
-		RunE: oneOf,
 	}
 	cmd.AddCommand(a.bulkListCommand(), a.bulkStopCommand())
 	return cmd
@@ -33,7 +31,6 @@ func (a *app) bulkListCommand() *cobra.Command {
 not reach the database. "unknown": the process does not tell how far it is, as one of an older version.`,
 		Example: `  delaytask bulk list
   delaytask bulk list --json | jq -r '.items[] | select(.outcome == "running") | .id'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
 				found, err := a.view().Runs(ctx)
@@ -78,9 +75,8 @@ func (a *app) bulkStopCommand() *cobra.Command {
 		Short: "Stop a bulk change of any process",
 		Long: `Stop a bulk change. It ends within about a second, after the 500 tasks that it is at. What it has changed stays so.
 One that has ended stays as it is.`,
-		Example:           "  delaytask bulk stop 4711",
-		Args:              wanted(1, 1, "the id of the bulk change"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  delaytask bulk stop 4711",
+		Args:    wanted(1, 1, "the id of the bulk change"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
 				run, err := a.operator.StopRun(ctx, by(), args[0])

@@ -201,7 +201,6 @@ its result is refused. The bulk form counts first and asks; where there is no te
   delaytask cancel --tag order.close --key order-42
   delaytask cancel --tag mail.send --older 24h --dry-run
   delaytask cancel --tag mail.send --status pending --yes`,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var options []delaytask.ChangeOption
 			if onlyPending {
@@ -244,7 +243,6 @@ A task whose key another unfinished task carries by now stays failed.`,
 		Example: `  delaytask retry 911619959676096449
   delaytask retry --tag mail.send --dry-run
   delaytask retry --status failed --older 1h --yes`,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0 && !f.given():
@@ -279,7 +277,6 @@ func (a *app) rescheduleCommand() *cobra.Command {
 the new time. A task that is executing or finished is left alone.`,
 		Example: `  delaytask reschedule 911619959676096449 --delay 2h
   delaytask reschedule --tag order.close --key order-42 --at 2027-01-31T08:30:00Z`,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := name.ref(args)
 			if err != nil {

@@ -35,7 +35,6 @@ Exit codes: 0 nothing as bad as --fail-on was found, 1 something was, 2 wrong us
 		Example: `  delaytask doctor
   delaytask doctor --fail-on critical
   delaytask doctor --json | jq '.items[] | select(.severity != "info") | .fix'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			severity, known := doctor.ParseSeverity(failOn)
 			if !known || severity == doctor.OK {

@@ -20,7 +20,6 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 		Example: `  delaytask failures
   delaytask failures --tag mail.send
   delaytask retry --tag mail.send --group 9f86d081884c7d65 --dry-run`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				found, err := a.view().Failures(ctx, tag)
@@ -35,7 +34,6 @@ quoted texts, which are shown as *. GROUP is for list --group and retry --group,
 		},
 	}
 	cmd.Flags().StringVar(&tag, "tag", "", "only tasks of this tag")
-	noFiles(cmd, "tag")
 	return a.withRaw(cmd)
 }
 

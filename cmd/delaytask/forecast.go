@@ -26,7 +26,6 @@ are at least.`,
 		Example: `  delaytask forecast
   delaytask forecast --span 24h --tag order.close
   delaytask forecast --span 30d --json | jq '.total.due[] | {from, tasks}'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			of, err := parseDuration("span", span)
 			if err != nil {
@@ -50,7 +49,6 @@ are at least.`,
 	flags := cmd.Flags()
 	flags.StringVar(&tag, "tag", "", "only this tag")
 	flags.StringVar(&span, "span", "1h", "1h, 24h or 30d")
-	noFiles(cmd, "tag")
 	values(cmd, "span", "1h", "24h", "30d")
 	return a.withJSON(cmd)
 }

@@ -31,7 +31,6 @@ func (a *app) getCommand() *cobra.Command {
   delaytask get 911619959676096449 --wait 30s
   delaytask get 911619959676096449 --json | jq .failed_attempts
   delaytask get 911619959676096449 --body > body.json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := name.ref(args)
 			if err != nil {
@@ -67,7 +66,6 @@ func (a *app) getCommand() *cobra.Command {
 	}
 	name.addFlags(cmd)
 	cmd.Flags().StringVar(&wait, "wait", "", "wait this long until the task is completed, failed or cancelled")
-	noFiles(cmd, "wait")
 	cmd.Flags().BoolVar(&bodyOnly, "body", false, "print the body alone; into a file or a pipe it comes byte for byte")
 	return a.withRaw(cmd)
 }
@@ -238,7 +236,6 @@ func (a *app) explainCommand() *cobra.Command {
 attempt, its row is locked, or an executor holds it; or else what has become of it.`,
 		Example: `  delaytask explain 911619959676096449
   delaytask explain --tag order.close --key order-42 --json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := name.ref(args)
 			if err != nil {

@@ -39,15 +39,13 @@ whatever names it holds; where server.tls.client_ca is set, it must have signed 
 		Example: `  delaytask health
   delaytask health --url https://tasks.example.com --timeout 2s
   delaytask health --live --server-listen :9090 --json`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.health(cmd, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "url", "", "the service, such as https://tasks.example.com; also DELAYTASK_URL")
 	flags.StringVar(&f.timeout, "timeout", "5s", "how long it may take to answer")
 	flags.BoolVar(&f.live, "live", false, "ask whether the process answers, not whether it is ready")
-	noFiles(cmd, "url", "timeout")
-	config.AddFlags(flags, "server.listen", "server.tls.cert", "server.tls.key")
+	addSettings(cmd, "server.listen", "server.tls.cert", "server.tls.key")
 	return a.withJSON(cmd)
 }
 

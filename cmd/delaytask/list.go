@@ -28,7 +28,6 @@ func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags.StringVar(&f.newer, "newer", "", strings.Replace(older, "longer ago", "since then", 1))
 	flags.StringVar(&f.lateBy, "late-by", "", "only tasks that began more than so late, or have not begun")
 	flags.StringVar(&f.Error, "error", "", "only tasks whose last error contains it")
-	noFiles(cmd, "tag", "key", "app", "older", "newer", "late-by", "error")
 }
 
 // given reports whether any of the flags narrows the tasks.
@@ -37,7 +36,6 @@ func (f *filterFlags) given() bool { return *f != filterFlags{} }
 // addGroup adds the flag for commands that may name failed tasks.
 func (f *filterFlags) addGroup(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Group, "group", "", "only failed tasks of this group, see failures")
-	noFiles(cmd, "group")
 }
 
 // filter returns a filter of tasks by the database's clock. It refuses a flag that would not filter: a variable of a
@@ -93,7 +91,6 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
   delaytask list --tag order.close --status pending --older 1m
   delaytask list --status failed --newer 1h --error 'connection refused'
   delaytask list --status completed --late-by 1s --limit 5000 --json`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filterAt, err := f.filter(cmd)
 			if err != nil {
@@ -122,7 +119,6 @@ looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 	flags.StringVar((*string)(&f.Order), "order", "", "due; -due: the latest first; -id: the newest saves first")
 	values(cmd, "order", string(delaytask.OrderDue), string(delaytask.OrderLatest), string(delaytask.OrderNewest))
 	flags.BoolVar(&f.Bodies, "bodies", false, "with --json: the bodies too")
-	noFiles(cmd, "limit", "after")
 	return a.withRaw(cmd)
 }
 

@@ -183,7 +183,6 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  delaytask version --json",
-		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if !a.json {
 				return a.printf("%s\n", versionLine())

@@ -22,8 +22,6 @@ func (a *app) migrateCommand() *cobra.Command {
 		Example: `  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'
   delaytask migrate status
   delaytask migrate sql --for mysql > delaytask.sql`,
-		Args: oneOf,
-		RunE: oneOf,
 	}
 	cmd.AddCommand(a.migrateUpCommand(), a.migrateDownCommand(), a.migrateStatusCommand(), a.migrateSQLCommand())
 	return cmd
@@ -36,7 +34,6 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Long: "Bring the tables up to date. Any number of processes may do so at once, and doing it again " +
 			"changes nothing.",
 		Example: "  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'",
-		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onDatabase(cmd, creates, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
 				before, err := migrations.Status(ctx, db.DB, kind)
@@ -100,7 +97,6 @@ func (a *app) migrateDownCommand() *cobra.Command {
 		Long: `Take back the newest migration, and with it everything that is stored in the tables it drops. Stop all services
 first. On a terminal it asks.`,
 		Example: "  delaytask migrate down --yes",
-		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !a.interactive {
 				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: " +
@@ -135,7 +131,6 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Short:   "Show which migrations are applied",
 		Long:    "Show which migrations are applied. It changes nothing.",
 		Example: "  delaytask migrate status --json",
-		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onDatabase(cmd, reads, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
 				states, err := migrations.Status(ctx, db.DB, kind)
@@ -167,7 +162,6 @@ func (a *app) migrateSQLCommand() *cobra.Command {
 		Long: `Print the statements that create the tables, for a DBA to read or to run in a client. Running them twice is
 harmless, and migrate up afterwards only takes note of them. No connection is made.`,
 		Example: "  delaytask migrate sql --for mysql > delaytask.sql",
-		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			of, err := a.kindOf(cmd, kind)
 			if err != nil {

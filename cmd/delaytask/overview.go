@@ -25,7 +25,6 @@ It counts up to 1,000 tasks of a tag and status, so that it is quick on a table 
 named, and the others are shown. A service shows the same with GET /v1/overview, and there also processors that hang.`,
 		Example: `  delaytask overview
   delaytask overview --json | jq -r '.attention[] | [.code, .tag, .text] | @tsv'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				found, _, err := a.view().Overview(ctx)

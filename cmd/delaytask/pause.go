@@ -26,7 +26,6 @@ meanwhile wait. Tasks can be saved as before.`,
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")
-	noFiles(cmd, "reason")
 	return a.tagsCommand(cmd)
 }
 
@@ -48,7 +47,6 @@ func (a *app) resumeCommand() *cobra.Command {
 
 func (a *app) tagsCommand(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = wanted(1, -1, "one or more tags")
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return a.withJSON(cmd)
 }
 

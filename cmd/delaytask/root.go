@@ -79,22 +79,42 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 	return root
 }
 
-// strictly reports wrong use of cobra's own commands like any other.
+// strictly gives all commands their rules, also those that cobra adds: a group asks for one of its commands, and a
+// command whose use names no arguments takes none.
 func strictly(root *cobra.Command) {
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "help":
+		if c.Name() == "help" {
 			c.Args = func(_ *cobra.Command, args []string) error {
 				found, rest, _ := root.Find(args) // its error would be about the rest
 				return noSuchCommand(found, rest)
 			}
-		case "completion":
-			c.Args, c.RunE = oneOf, oneOf
-			for _, shell := range c.Commands() {
-				shell.Args = wanted(0, 0, "no arguments")
-			}
+			continue
+		}
+		takeNoMore(c)
+	}
+}
+
+func takeNoMore(c *cobra.Command) {
+	switch {
+	case c.HasSubCommands() && c.RunE == nil:
+		c.Args, c.RunE = oneOf, oneOf
+	case !strings.Contains(c.Use, " "):
+		c.Args = wanted(0, 0, "no arguments")
+	}
+	for _, sub := range c.Commands() {
+		takeNoMore(sub)
+	}
+}
+
+// addSettings adds flags of settings. The shell completes files for some of them.
+func addSettings(cmd *cobra.Command, keys ...string) {
+	config.AddFlags(cmd.Flags(), keys...)
+	for _, name := range []string{"server-tls-cert", "server-tls-key", "server-tls-client-ca"} {
+		if cmd.Flags().Lookup(name) != nil {
+			complete(cmd, name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 		}
 	}
 }
@@ -155,8 +175,6 @@ func (a *app) configCommand() *cobra.Command {
 		Use:     "config",
 		Short:   "Show the settings that are in force",
 		Example: "  delaytask config print",
-		Args:    oneOf,
-		RunE:    oneOf,
 	}
 	cmd.AddCommand(a.configPrintCommand())
 	return cmd
@@ -172,7 +190,6 @@ hidden.`,
 		Example: `  delaytask config print
   DELAYTASK_CONCURRENCY=16 delaytask config print --ttr 30s
   delaytask config print --json`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.settings(cmd)
 			if err != nil {
@@ -184,6 +201,6 @@ hidden.`,
 			return c.Print(a.stdout)
 		},
 	}
-	config.AddFlags(cmd.Flags(), config.Keys()[1:]...) // the first is dsn, which every command has
+	addSettings(cmd, config.Keys()[1:]...) // the first is dsn, which every command has
 	return a.withJSON(cmd)
 }

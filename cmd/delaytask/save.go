@@ -54,9 +54,8 @@ only-earlier, only-later or keep-existing, the default. --max-wait bounds how lo
   delaytask save coupon.expire '{"coupon":7}' --delay 7d --key coupon-7 --max-lateness 1h:skip
   delaytask save index.build '{"page":7}' --delay 10s --key page-7 --on-conflict replace-time --max-wait 5m
   echo '{"user":1}' | delaytask save mail.send - --header trace=abc --json`,
-		Args:              wanted(1, 2, "a tag and a body"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.save(cmd, args, &f) },
+		Args: wanted(1, 2, "a tag and a body"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.save(cmd, args, &f) },
 	}
 	f.due.addFlags(cmd)
 	flags := cmd.Flags()
@@ -74,8 +73,7 @@ only-earlier, only-later or keep-existing, the default. --max-wait bounds how lo
 	flags.StringVar(&f.onConflict, "on-conflict", "", "what to do to the pending task that carries the key: a MODE")
 	flags.StringVar(&f.maxWait, "max-wait", "",
 		"with --on-conflict, no save moves the task to a later time than this after it was first saved")
-	noFiles(cmd, "key", "app", "id", "ttr", "max-attempts", "priority", "header", "max-lateness", "max-wait")
-	complete(cmd, "on-conflict", cobra.FixedCompletions(conflictModes, cobra.ShellCompDirectiveNoFileComp))
+	values(cmd, "on-conflict", conflictModes...)
 	return a.withJSON(cmd)
 }
 

@@ -23,8 +23,6 @@ func (a *app) scheduleCommand() *cobra.Command {
 		Example: `  delaytask schedule preview '30 2 * * MON-FRI' --zone Europe/Berlin
   delaytask schedule create report.daily '30 2 * * MON-FRI' --zone Europe/Berlin --tag report.build
   delaytask schedule show report.daily`,
-		Args: oneOf,
-		RunE: oneOf,
 	}
 	cmd.AddCommand(a.schedulePreviewCommand(), a.scheduleCreateCommand(), a.scheduleListCommand(),
 		a.scheduleShowCommand(), a.scheduleUpdateCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(),
@@ -47,7 +45,6 @@ func (f *specFlags) addFlags(cmd *cobra.Command) {
 		"leave out a date such as 2027-12-24, or what a cron line matches; may be repeated")
 	flags.StringVar(&f.start, "start", "", "no tick before this time, such as 2027-01-31T08:30:00Z")
 	flags.StringVar(&f.end, "end", "", "no tick after this time")
-	noFiles(cmd, "zone", "except", "start", "end")
 	values(cmd, "dst", string(delaytask.DSTOnce), string(delaytask.DSTSkip), string(delaytask.DSTBoth),
 		string(delaytask.DSTLiteral))
 }
@@ -98,8 +95,7 @@ Cron lines for all hours follow the hours that really pass.`,
 		Example: `  delaytask schedule preview '30 2 * * MON-FRI' --zone Europe/Berlin --except 2027-12-24
   delaytask schedule preview '30 2 * * *' --zone Europe/Berlin --after 2027-03-27T12:00:00Z --dst skip -n 3
   delaytask schedule preview '@every 90m' '@at 2027-01-01T09:00:00Z' --json | jq -r '.ticks[].time'`,
-		Args:              wanted(1, -1, linesWanted),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(1, -1, linesWanted),
 		RunE: func(cmd *cobra.Command, lines []string) error {
 			s, err := f.spec(cmd, lines)
 			if err != nil {
@@ -125,7 +121,6 @@ Cron lines for all hours follow the hours that really pass.`,
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&after, "after", "", "only later ticks than this time (default now)")
 	cmd.Flags().IntVarP(&count, "count", "n", 20, "how many ticks, at most 1000")
-	noFiles(cmd, "after", "count")
 	return a.withJSON(cmd)
 }
 

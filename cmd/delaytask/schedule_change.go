@@ -45,7 +45,6 @@ func (a *app) onSchedule(
 	change func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error),
 ) *cobra.Command {
 	cmd.Args = wanted(1, 1, "the name of a schedule")
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.changeSchedule(cmd, args[0], change) }
 	return a.withJSON(cmd)
 }
@@ -73,7 +72,6 @@ the pause do not count as missed.`,
 		return fmt.Sprintf("Paused %s.", to.Name), err
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept, and shown to people")
-	noFiles(cmd, "reason")
 	return cmd
 }
 
@@ -168,7 +166,6 @@ priority. The runs are those of a schedule of their own, whose name is printed. 
 	cmd.Flags().StringVar(&from, "from", "", "the first tick, such as 2027-01-31T08:30:00Z")
 	cmd.Flags().StringVar(&to, "to", "", "the last tick")
 	cmd.Flags().IntVar(&atOnce, "at-once", 1, "how many runs may be open at once, up to 1000")
-	noFiles(cmd, "from", "to", "at-once")
 	return cmd
 }
 

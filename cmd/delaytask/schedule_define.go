@@ -40,8 +40,7 @@ says so; delaytask schedule preview --help explains them, and --dst. A name that
 		Example: `  delaytask schedule create report.daily '30 2 * * *' --zone Europe/Berlin --tag report.build --body '{"kind":"daily"}'
   delaytask schedule create cache.warm '@every 5m' --tag cache.warm --missed skip --jitter 1m --pause-after 3
   delaytask schedule create mail.digest '0 8 * * MON-FRI' --tag mail.send --body @digest.json --start-within 2h --json`,
-		Args:              wanted(2, -1, "a name, and "+linesWanted),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(2, -1, "a name, and "+linesWanted),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.settings(cmd)
 			if err != nil {
@@ -99,8 +98,7 @@ without lines adds to them, and --header replaces headers of the same names. A r
 that was due before runs at once. A schedule that a program declares is refused: change the program.`,
 		Example: `  delaytask schedule update report.daily '30 4 * * *'
   delaytask schedule update report.daily --except 2027-12-24 --start-within 6h`,
-		Args:              wanted(1, -1, "the name of a schedule"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(1, -1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
 				old, err := s.GetSchedule(ctx, args[0])

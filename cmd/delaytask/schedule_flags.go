@@ -44,8 +44,6 @@ func (f *scheduleFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.maxRuns, "max-runs", 0, "end after so many runs (default: no bound)")
 	flags.IntVar(&f.keepRuns, "keep-runs", delaytask.DefaultKeepRuns, "rows that the history keeps")
 	flags.BoolVar(&f.retryPastNext, "retry-past-next", false, "attempts may begin after the next tick is due")
-	noFiles(cmd, "tag", "app", "ttr", "max-attempts", "priority", "header", "max-open", "start-within", "jitter",
-		"pause-after", "max-runs", "keep-runs")
 	values(cmd, "overlap", string(delaytask.OverlapSkip), string(delaytask.OverlapQueueOne),
 		string(delaytask.OverlapReplace), string(delaytask.OverlapAllow))
 	values(cmd, "missed", string(delaytask.MissedOnce), string(delaytask.MissedSkip), string(delaytask.MissedAll))

@@ -24,7 +24,6 @@ func (a *app) scheduleListCommand() *cobra.Command {
 			"completed.",
 		Example: `  delaytask schedule list --prefix report.
   delaytask schedule list --json | jq -r '.items[] | select(.state == "paused") | .name'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return misusedf("--limit %d: want 1 or more", limit)
@@ -43,7 +42,6 @@ func (a *app) scheduleListCommand() *cobra.Command {
 	flags.StringVar(&f.Owner, "owner", "", "only schedules that this set declares")
 	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
 	flags.StringVar(&f.AfterName, "after", "", "only schedules with a later name: the next page")
-	noFiles(cmd, "prefix", "owner", "limit", "after")
 	return a.withRaw(cmd)
 }
 
@@ -117,8 +115,7 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 		Long:  "Show a schedule: its definition and its state, how far away the next tick is, and its last ticks.",
 		Example: `  delaytask schedule show report.daily
   delaytask schedule show report.daily --json | jq -r .next_due`,
-		Args:              wanted(1, 1, "the name of a schedule"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				shown, err := a.view().Schedule(ctx, args[0])
@@ -243,8 +240,7 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 		Long:  "Say in a sentence how a schedule stands, or what became of one of its ticks, and why.",
 		Example: `  delaytask schedule explain report.daily
   delaytask schedule explain report.daily --tick 2027-01-01T02:30:00+01:00`,
-		Args:              wanted(1, 1, "the name of a schedule"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := optionalBound(cmd, "tick", tick)
 			if err != nil {
@@ -263,7 +259,6 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&tick, "tick", "", "the tick in question, such as 2027-01-31T08:30:00Z")
-	noFiles(cmd, "tick")
 	return a.withRaw(cmd)
 }
 
@@ -276,8 +271,7 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 		Long:  "List what became of the ticks of a schedule, the newest first, also of those that did not run.",
 		Example: `  delaytask schedule ticks report.daily
   delaytask schedule ticks report.daily --before 2027-01-01T00:00:00Z --limit 1000 --json`,
-		Args:              wanted(1, 1, "the name of a schedule"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := optionalBound(cmd, "before", before)
 			if err != nil {
@@ -303,6 +297,5 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&before, "before", "", "only ticks before this time")
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most this many, up to 1000")
-	noFiles(cmd, "before", "limit")
 	return a.withRaw(cmd)
 }

@@ -21,7 +21,6 @@ type seriesFlags struct{ since, tag string }
 func (f *seriesFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "over time: how far back, such as 1h or 7d (default 1h with --tag)")
 	cmd.Flags().StringVar(&f.tag, "tag", "", "over time: of this tag (default: all tags together)")
-	noFiles(cmd, "since", "tag")
 }
 
 func (f *seriesFlags) given(cmd *cobra.Command) bool {

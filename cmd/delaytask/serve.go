@@ -27,10 +27,9 @@ Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, and nowhere without it.`
 		Example: `  delaytask serve
   DELAYTASK_DSN='user:password@tcp(127.0.0.1:3306)/shop' delaytask serve --migrate
   delaytask serve --server-listen :8443 --server-tls-cert cert.pem --server-tls-key key.pem`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, insecure) },
 	}
-	config.AddFlags(cmd.Flags(), config.Keys()[1:]...) // the first is dsn, which every command has
+	addSettings(cmd, config.Keys()[1:]...) // the first is dsn, which every command has
 	cmd.Flags().BoolVar(&insecure, "insecure", false,
 		"the same as --server-insecure: listen beyond loopback without tokens")
 	return cmd

@@ -32,7 +32,6 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
   delaytask stats --json | jq '.items[] | select(.served | not) | .tag'
   delaytask stats --since 1h
   delaytask stats --since 7d --tag order.close`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if over.given(cmd) {
 				return a.showSeries(cmd, &over)
@@ -104,7 +103,6 @@ none at once: the others have divided it.`,
 		Example: `  delaytask nodes
   delaytask nodes --json | jq '.items[] | select(.state == "alive")'
   delaytask nodes --json | jq '.items[] | {number, shares}'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				nodes, _, err := a.view().Nodes(ctx)

@@ -25,8 +25,6 @@ func (a *app) tokenCommand() *cobra.Command {
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token list
   delaytask token revoke shop`,
-		Args: oneOf,
-		RunE: oneOf,
 	}
 	cmd.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
 	return cmd
@@ -76,7 +74,6 @@ func (a *app) tokenListCommand() *cobra.Command {
 			"shown again.",
 		Example: `  delaytask token list
   delaytask token list --json | jq -r '.items[] | select(.expired) | .name'`,
-		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTokens(cmd, reads, func(ctx context.Context, s *sqlstore.Store) error {
 				tokens, now, err := s.AccessTokens(ctx)
@@ -120,9 +117,8 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 		Short: "Delete an access token",
 		Long: `Delete a token. All servers refuse it within 2 seconds; one that cannot reach the database, within 5 minutes.
 What its caller has saved stays.`,
-		Example:           "  delaytask token revoke shop",
-		Args:              wanted(1, 1, "the name of the access token"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  delaytask token revoke shop",
+		Args:    wanted(1, 1, "the name of the access token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTokens(cmd, changes, func(ctx context.Context, _ *sqlstore.Store) error {
 				if err := a.operator.RevokeToken(ctx, by(), args[0]); err != nil {
@@ -170,8 +166,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token create mailer --tags mail.send,mail.receive --verbs work --expires 90d
   TOKEN=$(delaytask token create admin --tags '*' --verbs all)`,
-		Args:              wanted(1, 1, "the name of the access token"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: wanted(1, 1, "the name of the access token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verbs, err := access.ParseVerbs(f.verbs)
 			if err != nil {
@@ -198,7 +193,6 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 	cmd.Flags().StringSliceVar(&f.tags, "tags", nil, "tags that it may use, such as mail.send,order.* or * for all")
 	cmd.Flags().StringSliceVar(&f.verbs, "verbs", nil, "what it may do: "+strings.Join(verbNames(), ", "))
 	cmd.Flags().StringVar(&f.expires, "expires", "", "refuse it after this long, such as 12h or 90d (default: never)")
-	noFiles(cmd, "tags", "expires")
 	values(cmd, "verbs", verbNames()...)
 	return a.withJSON(cmd)
 }
