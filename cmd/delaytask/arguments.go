@@ -48,46 +48,86 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 	return headers, operate.CheckHeaders(headers)
 }
 
+// parsed is a flag whose text is parsed as it is read. Its errors name the flag.
+type parsed[T any] struct {
+	name, text string
+	to         *T
+	parse      func(text string) (T, error)
+}
+
+func (f *parsed[T]) String() string { return f.text }
+func (f *parsed[T]) Type() string   { return "string" } // what the help calls it
+
+func (f *parsed[T]) Set(text string) (err error) {
+	if *f.to, err = f.parse(text); err != nil {
+		return misusedf("--%s: %w", f.name, err)
+	}
+	f.text = text
+	return nil
+}
+
+// parsedVar adds a flag of any type.
+func parsedVar[T any](cmd *cobra.Command, to *T, name string, parse func(string) (T, error), usage string) {
+	cmd.Flags().Var(&parsed[T]{name: name, to: to, parse: parse}, name, usage)
+}
+
+// durationVar adds a flag whose default is what it points to.
+func durationVar(cmd *cobra.Command, to *time.Duration, name, usage string) {
+	parsedVar(cmd, to, name, wire.ParseDuration, usage)
+	if *to != 0 {
+		cmd.Flags().Lookup(name).DefValue = wire.FormatDuration(*to)
+	}
+}
+
+func timeVar(cmd *cobra.Command, to *time.Time, name, usage string) {
+	parsedVar(cmd, to, name, parseTime, usage)
+}
+
+// boundVar adds a flag for a time of which the zero value means that there is no bound.
+func boundVar(cmd *cobra.Command, to *time.Time, name, usage string) {
+	parsedVar(cmd, to, name, func(s string) (time.Time, error) {
+		t, err := parseTime(s)
+		return wire.Bound(t), err
+	}, usage)
+}
+
+func parseTime(s string) (time.Time, error) {
+	if t, ok := wire.Epoch(s); ok {
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return t, fmt.Errorf("want a time with its zone, as in 2027-01-31T08:30:00Z or "+
+			"2027-01-31T08:30:00.250+02:00, or the seconds (10 digits), milliseconds (13) or microseconds (16) "+
+			"since 1970; got %q", s)
+	}
+	return t, nil
+}
+
+// lateLimit is what --max-lateness says.
+type lateLimit struct {
+	after  time.Duration
+	policy delaytask.LatePolicy
+}
+
 // parseMaxLateness reads DURATION:POLICY, such as 10m:skip.
-func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
+func parseMaxLateness(s string) (lateLimit, error) {
 	text, name, _ := strings.Cut(s, ":")
 	d, err := wire.ParseDuration(text)
 	policy, known := wire.ParseLatePolicy(name)
 	if err != nil || !known {
-		return 0, 0, misusedf("--max-lateness %q: want a duration and run, skip or fail, as in 10m:skip", s)
+		return lateLimit{}, fmt.Errorf("want a duration and run, skip or fail, as in 10m:skip; got %q", s)
 	}
-	return d, policy, nil
+	return lateLimit{d, policy}, nil
 }
 
 var conflictModes = []string{"keep-existing", "replace-time", "replace-time-and-body", "only-earlier", "only-later"}
 
 func parseConflictMode(s string) (delaytask.ConflictMode, error) {
 	if !slices.Contains(conflictModes, s) {
-		return "", misusedf("--on-conflict %q: want one of %s", s, strings.Join(conflictModes, ", "))
+		return "", fmt.Errorf("want one of %s; got %q", strings.Join(conflictModes, ", "), s)
 	}
 	return delaytask.ConflictMode(strings.ReplaceAll(s, "-", "_")), nil
-}
-
-func parseTime(flag, s string) (time.Time, error) {
-	if t, ok := wire.Epoch(s); ok {
-		return t, nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return time.Time{}, misusedf("--%s %q: want a time with its zone, as in 2027-01-31T08:30:00Z or "+
-			"2027-01-31T08:30:00.250+02:00, or the seconds (10 digits), milliseconds (13) or microseconds (16) "+
-			"since 1970", flag, s)
-	}
-	return t, nil
-}
-
-// parseDuration reads a duration flag that was set.
-func parseDuration(flag, s string) (time.Duration, error) {
-	d, err := wire.ParseDuration(s)
-	if err != nil {
-		return 0, misusedf("--%s: %w", flag, err)
-	}
-	return d, nil
 }
 
 // taskName names one task on a command line: by its id, or by its tag and key while it is unfinished.
@@ -116,29 +156,28 @@ func (n *taskName) ref(args []string) (delaytask.Ref, error) {
 }
 
 // dueFlags hold a due time: after a delay, or at a time.
-type dueFlags struct{ delay, at string }
+type dueFlags struct {
+	delay time.Duration
+	at    time.Time
+}
 
 func (f *dueFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.delay, "delay", "", "due after this long, such as 500ms, 30m or 7d")
-	cmd.Flags().StringVar(&f.at, "at", "",
+	parsedVar(cmd, &f.delay, "delay", func(s string) (time.Duration, error) {
+		d, err := wire.ParseDuration(s)
+		if errors.Is(err, wire.ErrDurationTooLong) { // a delay has a bound of its own
+			err = delaytask.ErrDelayTooLong
+		}
+		return d, err
+	}, "due after this long, such as 500ms, 30m or 7d")
+	timeVar(cmd, &f.at, "at",
 		"due at this time, such as 2027-01-31T08:30:00Z or 1801384200000 (since 1970); a past one means now")
 }
 
-// parse returns the delay or the time; both are zero when neither flag was given.
-func (f *dueFlags) parse(cmd *cobra.Command) (delay time.Duration, at time.Time, err error) {
-	byDelay, byTime := cmd.Flags().Changed("delay"), cmd.Flags().Changed("at")
-	switch {
-	case byDelay && byTime:
-		return 0, at, misusedf("--delay and --at contradict each other: give one of them")
-	case byDelay:
-		delay, err = parseDuration("delay", f.delay)
-		if errors.Is(err, wire.ErrDurationTooLong) { // a delay has a bound of its own
-			err = misusedf("--delay %s: %w", f.delay, delaytask.ErrDelayTooLong)
-		}
-	case byTime:
-		at, err = parseTime("at", f.at)
+func (f *dueFlags) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("delay") && cmd.Flags().Changed("at") {
+		return misusedf("--delay and --at contradict each other: give one of them")
 	}
-	return delay, at, err
+	return nil
 }
 
 var statuses = []string{

@@ -17,8 +17,8 @@ func TestMaxLatenessIsADurationAndAPolicy(t *testing.T) {
 	t.Parallel()
 	f := func(s string, want time.Duration, policy delaytask.LatePolicy) {
 		t.Helper()
-		if d, p, err := parseMaxLateness(s); err != nil || d != want || p != policy {
-			t.Errorf("%q gave %v, %v, %v", s, d, p, err)
+		if got, err := parseMaxLateness(s); err != nil || got != (lateLimit{want, policy}) {
+			t.Errorf("%q gave %v, %v", s, got, err)
 		}
 	}
 	f("10m:skip", 10*time.Minute, delaytask.LateSkip)
@@ -49,10 +49,11 @@ func FuzzArguments(f *testing.F) {
 			}
 			return err == nil
 		}
-		if d, policy, err := parseMaxLateness(s); read(err) {
-			again, same, err := parseMaxLateness(wire.FormatDuration(d) + ":" + wire.LatePolicy(policy))
-			if d < 0 || again != d || same != policy || err != nil {
-				t.Errorf("%q gave %v and %v; written again %v, %v, %v", s, d, policy, again, same, err)
+		flags := new(app).saveCommand().Flags()
+		if late, err := parseMaxLateness(s); read(flags.Set("max-lateness", s)) {
+			again, err2 := parseMaxLateness(wire.FormatDuration(late.after) + ":" + wire.LatePolicy(late.policy))
+			if late.after < 0 || again != late || err != nil || err2 != nil {
+				t.Errorf("%q gave %v, %v; written again %v, %v", s, late, err, again, err2)
 			}
 		}
 		if headers, err := parseHeaders([]string{s}); read(err) {
@@ -62,10 +63,10 @@ func FuzzArguments(f *testing.F) {
 				}
 			}
 		}
-		at, err := parseTime("at", s)
+		at, err := parseTime(s)
 		year := at.UTC().Year() // a zone can lead to a year that has no such form
-		if read(err) && year >= 0 && year <= 9999 {
-			if again, err := parseTime("at", at.UTC().Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
+		if read(flags.Set("at", s)) && err == nil && year >= 0 && year <= 9999 {
+			if again, err := parseTime(at.UTC().Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
 				t.Errorf("%q gave %v; written again %v, %v", s, at, again, err)
 			}
 		}

@@ -282,22 +282,21 @@ the new time. A task that is executing or finished is left alone.`,
 			if err != nil {
 				return err
 			}
-			delay, at, err := due.parse(cmd)
-			if err != nil {
+			if err := due.check(cmd); err != nil {
 				return err
 			}
-			if due.delay == "" && due.at == "" {
+			if !cmd.Flags().Changed("delay") && !cmd.Flags().Changed("at") {
 				return misusedf("say to when: --delay or --at")
 			}
 			var options []delaytask.ChangeOption
-			if !at.IsZero() {
-				options = append(options, delaytask.To(at))
+			if !due.at.IsZero() {
+				options = append(options, delaytask.To(due.at))
 			}
 			if cmd.Flags().Changed("if-version") {
 				options = append(options, delaytask.IfVersion(version))
 			}
 			return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
-				met, err := a.operator.Reschedule(ctx, by(), ref, delay, options...)
+				met, err := a.operator.Reschedule(ctx, by(), ref, due.delay, options...)
 				if err != nil {
 					return err
 				}

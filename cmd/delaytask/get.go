@@ -19,7 +19,7 @@ import (
 
 func (a *app) getCommand() *cobra.Command {
 	var name taskName
-	var wait string
+	var wait time.Duration
 	var bodyOnly bool
 	cmd := &cobra.Command{
 		Use:   "get ID",
@@ -36,17 +36,11 @@ func (a *app) getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var limit time.Duration
-			if cmd.Flags().Changed("wait") {
-				if limit, err = parseDuration("wait", wait); err != nil {
-					return err
-				}
-			}
 			if bodyOnly && a.json {
 				return misusedf("--body and --json exclude each other; with --json the body is a text among the fields")
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				task, err := a.getEnded(ctx, s, ref, limit)
+				task, err := a.getEnded(ctx, s, ref, wait)
 				if err != nil {
 					return err
 				}
@@ -65,7 +59,7 @@ func (a *app) getCommand() *cobra.Command {
 		},
 	}
 	name.addFlags(cmd)
-	cmd.Flags().StringVar(&wait, "wait", "", "wait this long until the task is completed, failed or cancelled")
+	durationVar(cmd, &wait, "wait", "wait this long until the task is completed, failed or cancelled")
 	cmd.Flags().BoolVar(&bodyOnly, "body", false, "print the body alone; into a file or a pipe it comes byte for byte")
 	return a.withRaw(cmd)
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,12 +22,13 @@ import (
 
 // healthFlags select the service and the check.
 type healthFlags struct {
-	url, timeout string
-	live         bool
+	url     string
+	timeout time.Duration
+	live    bool
 }
 
 func (a *app) healthCommand() *cobra.Command {
-	var f healthFlags
+	f := healthFlags{timeout: 5 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask a service whether it is ready",
@@ -43,7 +45,7 @@ whatever names it holds; where server.tls.client_ca is set, it must have signed 
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "url", "", "the service, such as https://tasks.example.com; also DELAYTASK_URL")
-	flags.StringVar(&f.timeout, "timeout", "5s", "how long it may take to answer")
+	durationVar(cmd, &f.timeout, "timeout", "how long it may take to answer")
 	flags.BoolVar(&f.live, "live", false, "ask whether the process answers, not whether it is ready")
 	addSettings(cmd, "server.listen", "server.tls.cert", "server.tls.key")
 	return a.withJSON(cmd)
@@ -52,10 +54,6 @@ whatever names it holds; where server.tls.client_ca is set, it must have signed 
 var errUnhealthy = errors.New("the service does not answer as it should")
 
 func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
-	timeout, err := parseDuration("timeout", f.timeout)
-	if err != nil {
-		return err
-	}
 	s, err := a.serviceToAsk(cmd, f.url)
 	if err != nil {
 		return err
@@ -65,7 +63,7 @@ func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
 	if f.live {
 		path, want = "/healthz", "ok"
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	defer a.working()()
 	warning, err := s.ask(ctx, path, want)

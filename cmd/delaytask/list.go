@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -58,8 +59,8 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 		if !cmd.Flags().Changed(flag.name) {
 			continue
 		}
-		if *flag.to, err = parseDuration(flag.name, flag.text); err != nil {
-			return nil, err
+		if *flag.to, err = wire.ParseDuration(flag.text); err != nil {
+			return nil, misusedf("--%s: %w", flag.name, err)
 		}
 	}
 	if cmd.Flags().Changed("late-by") && f.LateBy == 0 {

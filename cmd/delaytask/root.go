@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,12 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if wrong, ok := errors.AsType[*usageError](err); ok {
+			return wrong // which names the flag
+		}
+		return misused(err)
+	})
 
 	flags := root.PersistentFlags()
 	config.AddFlags(flags, "dsn")

@@ -26,13 +26,13 @@ type saveFlags struct {
 	key         string
 	app         string
 	id          string
-	ttr         string
+	ttr         time.Duration
 	maxAttempts int
 	priority    int
 	headers     []string
-	maxLateness string
-	onConflict  string
-	maxWait     string
+	maxLateness lateLimit
+	onConflict  delaytask.ConflictMode
+	maxWait     time.Duration
 }
 
 func (a *app) saveCommand() *cobra.Command {
@@ -63,15 +63,16 @@ only-earlier, only-later or keep-existing, the default. --max-wait bounds how lo
 	flags.StringVar(&f.app, "app", "", "application that the task belongs to, and that its key is unique within")
 	flags.StringVar(&f.id, "id", "",
 		"save under this id, from a save whose outcome was unknown: it is not stored twice")
-	flags.StringVar(&f.ttr, "ttr", "",
+	durationVar(cmd, &f.ttr, "ttr",
 		"how long after its process has died another takes the task (default: as configured)")
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often the task is tried (default: as configured)")
 	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
 	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
-	flags.StringVar(&f.maxLateness, "max-lateness", "",
+	parsedVar(cmd, &f.maxLateness, "max-lateness", parseMaxLateness,
 		"what happens when the task would start later: DURATION:run, :skip or :fail")
-	flags.StringVar(&f.onConflict, "on-conflict", "", "what to do to the pending task that carries the key: a MODE")
-	flags.StringVar(&f.maxWait, "max-wait", "",
+	parsedVar(cmd, &f.onConflict, "on-conflict", parseConflictMode,
+		"what to do to the pending task that carries the key: a MODE")
+	durationVar(cmd, &f.maxWait, "max-wait",
 		"with --on-conflict, no save moves the task to a later time than this after it was first saved")
 	values(cmd, "on-conflict", conflictModes...)
 	return a.withJSON(cmd)
@@ -82,7 +83,7 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if err != nil {
 		return err
 	}
-	delay, options, err := f.options(cmd, c.Tags[args[0]])
+	options, err := f.options(cmd, c.Tags[args[0]])
 	if err != nil {
 		return err
 	}
@@ -90,11 +91,11 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if err != nil {
 		return err
 	}
-	_, err = request.NewSave(args[0], body, delay, request.Limits{Body: math.MaxInt}, options...)
+	_, err = request.NewSave(args[0], body, f.due.delay, request.Limits{Body: math.MaxInt}, options...)
 	if err != nil {
 		return err // before a database is created or read
 	}
-	item := delaytask.Item{Tag: args[0], Body: body, Delay: delay, Options: options}
+	item := delaytask.Item{Tag: args[0], Body: body, Delay: f.due.delay, Options: options}
 	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, _ *scheduler.Scheduler) error {
 		saved, err := a.operator.Save(ctx, by(), item)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
@@ -122,61 +123,43 @@ type savedView struct {
 
 // options translates the settings of the tag and the flags, which win. The id is drawn outside of any node's numbers,
 // because this process will have ended when the task is due.
-func (f *saveFlags) options(
-	cmd *cobra.Command, tag config.Tag,
-) (delay time.Duration, options []delaytask.Option, err error) {
+func (f *saveFlags) options(cmd *cobra.Command, tag config.Tag) (options []delaytask.Option, err error) {
+	if err := f.due.check(cmd); err != nil {
+		return nil, err
+	}
 	number := delaytask.NewID()
 	if f.id != "" {
 		if number, err = parseID(f.id); err != nil {
-			return 0, nil, err
+			return nil, err
 		}
-	}
-	options = append(options, delaytask.WithID(number), delaytask.WithKey(f.key), delaytask.WithPriority(f.priority),
-		delaytask.WithTTR(tag.TTR), delaytask.WithMaxAttempts(cmp.Or(f.maxAttempts, tag.MaxAttempts)))
-	delay, at, err := f.due.parse(cmd)
-	if err != nil {
-		return 0, nil, err
-	}
-	if !at.IsZero() {
-		options = append(options, delaytask.WithTime(at))
-	}
-	if cmd.Flags().Changed("ttr") {
-		ttr, err := parseDuration("ttr", f.ttr)
-		if err != nil {
-			return 0, nil, err
-		}
-		options = append(options, delaytask.WithTTR(ttr))
 	}
 	headers, err := parseHeaders(f.headers)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	options = append(options, delaytask.WithHeaders(headers))
+	options = append(options, delaytask.WithID(number), delaytask.WithKey(f.key), delaytask.WithPriority(f.priority),
+		delaytask.WithTTR(tag.TTR), delaytask.WithMaxAttempts(cmp.Or(f.maxAttempts, tag.MaxAttempts)),
+		delaytask.WithHeaders(headers))
+	if !f.due.at.IsZero() {
+		options = append(options, delaytask.WithTime(f.due.at))
+	}
 	if f.app != "" {
 		options = append(options, delaytask.WithApp(f.app))
 	}
-	if cmd.Flags().Changed("max-lateness") {
-		late, policy, err := parseMaxLateness(f.maxLateness)
-		if err != nil {
-			return 0, nil, err
-		}
-		options = append(options, delaytask.WithMaxLateness(late, policy))
+	changed := cmd.Flags().Changed
+	if changed("ttr") {
+		options = append(options, delaytask.WithTTR(f.ttr))
 	}
-	if cmd.Flags().Changed("on-conflict") {
-		mode, err := parseConflictMode(f.onConflict)
-		if err != nil {
-			return 0, nil, err
-		}
-		options = append(options, delaytask.WithOnConflict(mode))
+	if changed("max-lateness") {
+		options = append(options, delaytask.WithMaxLateness(f.maxLateness.after, f.maxLateness.policy))
 	}
-	if cmd.Flags().Changed("max-wait") {
-		wait, err := parseDuration("max-wait", f.maxWait)
-		if err != nil {
-			return 0, nil, err
-		}
-		options = append(options, delaytask.WithMaxWait(wait))
+	if changed("on-conflict") {
+		options = append(options, delaytask.WithOnConflict(f.onConflict))
 	}
-	return delay, options, nil
+	if changed("max-wait") {
+		options = append(options, delaytask.WithMaxWait(f.maxWait))
+	}
+	return options, nil
 }
 
 // body reads a body. It refuses one that was made from a body with masks: they would replace the secrets.

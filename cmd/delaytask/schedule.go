@@ -33,8 +33,9 @@ func (a *app) scheduleCommand() *cobra.Command {
 
 // specFlags hold all of a spec but its lines.
 type specFlags struct {
-	zone, dst, start, end string
-	except                []string
+	zone, dst  string
+	start, end time.Time
+	except     []string
 }
 
 func (f *specFlags) addFlags(cmd *cobra.Command) {
@@ -43,35 +44,22 @@ func (f *specFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.dst, "dst", string(delaytask.DSTOnce), "what a clock change does: once, skip, both or literal")
 	flags.StringArrayVar(&f.except, "except", nil,
 		"leave out a date such as 2027-12-24, or what a cron line matches; may be repeated")
-	flags.StringVar(&f.start, "start", "", "no tick before this time, such as 2027-01-31T08:30:00Z")
-	flags.StringVar(&f.end, "end", "", "no tick after this time")
+	boundVar(cmd, &f.start, "start", "no tick before this time, such as 2027-01-31T08:30:00Z")
+	boundVar(cmd, &f.end, "end", "no tick after this time")
 	values(cmd, "dst", string(delaytask.DSTOnce), string(delaytask.DSTSkip), string(delaytask.DSTBoth),
 		string(delaytask.DSTLiteral))
 }
 
-func (f *specFlags) spec(cmd *cobra.Command, lines []string) (s delaytask.Spec, err error) {
-	s = delaytask.Spec{Lines: lines, Zone: f.zone, DST: delaytask.DST(f.dst)}.Except(f.except...)
-	if s.Start, err = optionalBound(cmd, "start", f.start); err != nil {
-		return s, err
-	}
-	s.End, err = optionalBound(cmd, "end", f.end)
-	return s, err
-}
-
-// optionalBound is the zero time for a flag that was not set.
-func optionalBound(cmd *cobra.Command, flag, value string) (time.Time, error) {
-	if !cmd.Flags().Changed(flag) {
-		return time.Time{}, nil
-	}
-	t, err := parseTime(flag, value)
-	return wire.Bound(t), err
+func (f *specFlags) spec(lines []string) delaytask.Spec {
+	s := delaytask.Spec{Lines: lines, Zone: f.zone, DST: delaytask.DST(f.dst), Start: f.start, End: f.end}
+	return s.Except(f.except...)
 }
 
 const linesWanted = "one or more lines, each in quotes, as in '30 2 * * *'"
 
 func (a *app) schedulePreviewCommand() *cobra.Command {
 	var f specFlags
-	var after string
+	var after time.Time
 	var count int
 	cmd := &cobra.Command{
 		Use:   "preview LINE...",
@@ -97,18 +85,11 @@ Cron lines for all hours follow the hours that really pass.`,
   delaytask schedule preview '@every 90m' '@at 2027-01-01T09:00:00Z' --json | jq -r '.ticks[].time'`,
 		Args: wanted(1, -1, linesWanted),
 		RunE: func(cmd *cobra.Command, lines []string) error {
-			s, err := f.spec(cmd, lines)
-			if err != nil {
-				return err
+			s, now := f.spec(lines), time.Now()
+			if !cmd.Flags().Changed("after") {
+				after = now
 			}
-			now := time.Now()
-			from := now
-			if cmd.Flags().Changed("after") {
-				if from, err = parseTime("after", after); err != nil {
-					return err
-				}
-			}
-			ticks, warnings, err := scheduler.Preview(s, from, count)
+			ticks, warnings, err := scheduler.Preview(s, after, count)
 			if err != nil {
 				return pointed(err, s.Lines, lines)
 			}
@@ -119,7 +100,7 @@ Cron lines for all hours follow the hours that really pass.`,
 		},
 	}
 	f.addFlags(cmd)
-	cmd.Flags().StringVar(&after, "after", "", "only later ticks than this time (default now)")
+	timeVar(cmd, &after, "after", "only later ticks than this time (default now)")
 	cmd.Flags().IntVarP(&count, "count", "n", 20, "how many ticks, at most 1000")
 	return a.withJSON(cmd)
 }

@@ -136,9 +136,8 @@ executes, it is refused without --beside.`,
 }
 
 func (a *app) scheduleBackfillCommand() *cobra.Command {
-	var from, to string
+	var from, to time.Time
 	var atOnce int
-	var first, last time.Time
 	cmd := a.onSchedule(&cobra.Command{
 		Use:   "backfill NAME --from TIME --to TIME",
 		Short: "Run the past ticks of a schedule",
@@ -147,24 +146,18 @@ priority. The runs are those of a schedule of their own, whose name is printed. 
 		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
 			"--at-once 4",
 	}, func(ctx context.Context, _ *scheduler.Scheduler, changed *scheduleChanged) (_ string, err error) {
-		changed.Backfill, err = a.operator.Backfill(ctx, by(), changed.Name, first, last, atOnce)
+		changed.Backfill, err = a.operator.Backfill(ctx, by(), changed.Name, from, to, atOnce)
 		return changed.Backfill, err
 	})
 	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if from == "" || to == "" {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("from") || !cmd.Flags().Changed("to") {
 			return misusedf("say which ticks, by --from and --to")
-		}
-		if first, err = parseTime("from", from); err != nil {
-			return err
-		}
-		if last, err = parseTime("to", to); err != nil {
-			return err
 		}
 		return run(cmd, args)
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the first tick, such as 2027-01-31T08:30:00Z")
-	cmd.Flags().StringVar(&to, "to", "", "the last tick")
+	timeVar(cmd, &from, "from", "the first tick, such as 2027-01-31T08:30:00Z")
+	timeVar(cmd, &to, "to", "the last tick")
 	cmd.Flags().IntVar(&atOnce, "at-once", 1, "how many runs may be open at once, up to 1000")
 	return cmd
 }

@@ -11,9 +11,9 @@ import (
 // scheduleFlags hold the definition of a schedule, but for its lines.
 type scheduleFlags struct {
 	specFlags
-	tag, body, app, ttr          string
+	tag, body, app               string
 	overlap, missed              string
-	startWithin, jitter          string
+	ttr, startWithin, jitter     time.Duration
 	maxAttempts, priority        int
 	maxOpen, pauseAfter, maxRuns int
 	keepRuns                     int
@@ -27,7 +27,7 @@ func (f *scheduleFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.tag, "tag", "", "tag of the runs")
 	flags.StringVar(&f.body, "body", "", "body of the runs; @FILE takes it from a file and - from standard input")
 	flags.StringVar(&f.app, "app", "", "application that the runs belong to")
-	flags.StringVar(&f.ttr, "ttr", "",
+	durationVar(cmd, &f.ttr, "ttr",
 		"how long after its process has died another takes a run (default: as configured)")
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often a run is tried (default: as configured)")
 	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
@@ -37,9 +37,9 @@ func (f *scheduleFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.maxOpen, "max-open", delaytask.DefaultMaxOpen, "with --overlap allow: how many runs may be open")
 	flags.StringVar(&f.missed, "missed", string(delaytask.MissedOnce),
 		"what becomes of ticks that no process decided in time: once, skip or all")
-	flags.StringVar(&f.startWithin, "start-within", "",
+	durationVar(cmd, &f.startWithin, "start-within",
 		"a tick that is later than this does not run (default: no bound)")
-	flags.StringVar(&f.jitter, "jitter", "", "start up to this after the ticks, by the name (default: at the ticks)")
+	durationVar(cmd, &f.jitter, "jitter", "start up to this after the ticks, by the name (default: at the ticks)")
 	flags.IntVar(&f.pauseAfter, "pause-after", 0, "pause when so many runs in a row have failed (default: never)")
 	flags.IntVar(&f.maxRuns, "max-runs", 0, "end after so many runs (default: no bound)")
 	flags.IntVar(&f.keepRuns, "keep-runs", delaytask.DefaultKeepRuns, "rows that the history keeps")
@@ -58,11 +58,11 @@ type definition struct {
 // apply changes what flags were given for.
 func (f *scheduleFlags) apply(cmd *cobra.Command, a *app, d *definition, lines []string) (err error) {
 	changed := cmd.Flags().Changed
-	if err := f.applySpec(cmd, &d.Spec, lines); err != nil {
-		return err
-	}
+	f.applySpec(cmd, &d.Spec, lines)
 	for flag, to := range map[string]func(){
-		"tag": func() { d.Tag = f.tag }, "priority": func() { d.Priority = f.priority },
+		"ttr": func() { d.TTR = f.ttr }, "jitter": func() { d.Jitter = f.jitter },
+		"start-within": func() { d.StartWithin = f.startWithin },
+		"tag":          func() { d.Tag = f.tag }, "priority": func() { d.Priority = f.priority },
 		"max-attempts": func() { d.MaxAttempts = f.maxAttempts },
 		"missed":       func() { d.Missed = delaytask.Missed(f.missed) },
 		"max-open":     func() { d.MaxOpen = f.maxOpen }, "pause-after": func() { d.PauseAfter = f.pauseAfter },
@@ -80,16 +80,6 @@ func (f *scheduleFlags) apply(cmd *cobra.Command, a *app, d *definition, lines [
 			to()
 		}
 	}
-	for flag, to := range map[string]struct {
-		text string
-		d    *time.Duration
-	}{"ttr": {f.ttr, &d.TTR}, "start-within": {f.startWithin, &d.StartWithin}, "jitter": {f.jitter, &d.Jitter}} {
-		if changed(flag) {
-			if *to.d, err = parseDuration(flag, to.text); err != nil {
-				return err
-			}
-		}
-	}
 	if changed("body") {
 		if d.Body, err = a.body([]string{f.body}); err != nil {
 			return err
@@ -100,11 +90,8 @@ func (f *scheduleFlags) apply(cmd *cobra.Command, a *app, d *definition, lines [
 	return err
 }
 
-func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines []string) error {
-	given, err := f.spec(cmd, lines)
-	if err != nil {
-		return err
-	}
+func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines []string) {
+	given := f.spec(lines)
 	if len(lines) > 0 {
 		s.Lines = given.Lines
 	} else {
@@ -123,7 +110,6 @@ func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines [
 	if changed("end") {
 		s.End = given.End
 	}
-	return nil
 }
 
 // options are those that make the definition.

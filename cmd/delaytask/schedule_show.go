@@ -233,7 +233,7 @@ func (a *app) printHistory(ticks []delaytask.ScheduleTick, indent string) error 
 }
 
 func (a *app) scheduleExplainCommand() *cobra.Command {
-	var tick string
+	var tick time.Time
 	cmd := &cobra.Command{
 		Use:   "explain NAME",
 		Short: "Say why a schedule, or one of its ticks, did not run",
@@ -242,12 +242,8 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
   delaytask schedule explain report.daily --tick 2027-01-01T02:30:00+01:00`,
 		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := optionalBound(cmd, "tick", tick)
-			if err != nil {
-				return err
-			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				e, err := a.view().ExplainSchedule(ctx, args[0], at)
+				e, err := a.view().ExplainSchedule(ctx, args[0], tick)
 				if err != nil {
 					return err
 				}
@@ -258,12 +254,12 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&tick, "tick", "", "the tick in question, such as 2027-01-31T08:30:00Z")
+	boundVar(cmd, &tick, "tick", "the tick in question, such as 2027-01-31T08:30:00Z")
 	return a.withRaw(cmd)
 }
 
 func (a *app) scheduleTicksCommand() *cobra.Command {
-	var before string
+	var before time.Time
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "ticks NAME",
@@ -273,15 +269,11 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
   delaytask schedule ticks report.daily --before 2027-01-01T00:00:00Z --limit 1000 --json`,
 		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := optionalBound(cmd, "before", before)
-			if err != nil {
-				return err
-			}
 			if limit < 1 || limit > 1000 {
 				return misusedf("--limit %d: want 1 to 1000", limit)
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				ticks, err := a.view().Ticks(ctx, args[0], at, limit)
+				ticks, err := a.view().Ticks(ctx, args[0], before, limit)
 				switch {
 				case err != nil:
 					return err
@@ -295,7 +287,7 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&before, "before", "", "only ticks before this time")
+	boundVar(cmd, &before, "before", "only ticks before this time")
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most this many, up to 1000")
 	return a.withRaw(cmd)
 }

@@ -16,10 +16,13 @@ import (
 )
 
 // seriesFlags say which series is shown.
-type seriesFlags struct{ since, tag string }
+type seriesFlags struct {
+	since time.Duration
+	tag   string
+}
 
 func (f *seriesFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.since, "since", "", "over time: how far back, such as 1h or 7d (default 1h with --tag)")
+	durationVar(cmd, &f.since, "since", "over time: how far back, such as 1h or 7d (default 1h with --tag)")
 	cmd.Flags().StringVar(&f.tag, "tag", "", "over time: of this tag (default: all tags together)")
 }
 
@@ -28,18 +31,11 @@ func (f *seriesFlags) given(cmd *cobra.Command) bool {
 }
 
 func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
-	filter := report.SeriesFilter{Tag: f.tag}
-	if cmd.Flags().Changed("since") {
-		since, err := parseDuration("since", f.since)
-		if err != nil {
-			return err
-		}
-		if filter.Since = since; since == 0 {
-			return misusedf("--since: want more than 0")
-		}
+	if cmd.Flags().Changed("since") && f.since == 0 {
+		return misusedf("--since: want more than 0")
 	}
 	return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-		series, err := a.view().Series(ctx, filter)
+		series, err := a.view().Series(ctx, report.SeriesFilter{Tag: f.tag, Since: f.since})
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func TestTimesForPeopleAreLocal(t *testing.T) {
 	if got := localTimes("It is due at 2026-03-01T23:59:59.250Z, says 2026."); got != want {
 		t.Errorf("got %s", got)
 	}
-	if at, err := parseTime("at", "2026-03-02T07:59:59.250+08:00"); err != nil || at.UTC().Day() != 1 {
+	if at, err := parseTime("2026-03-02T07:59:59.250+08:00"); err != nil || at.UTC().Day() != 1 {
 		t.Errorf("a flag reads it as %v, %v", at, err)
 	}
 }

@@ -138,7 +138,7 @@ What its caller has saved stays.`,
 
 type tokenFlags struct {
 	tags, verbs []string
-	expires     string
+	expires     time.Duration
 }
 
 func (a *app) tokenCreateCommand() *cobra.Command {
@@ -172,27 +172,21 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 			if err != nil {
 				return err
 			}
-			var life time.Duration
-			if cmd.Flags().Changed("expires") {
-				if life, err = parseDuration("expires", f.expires); err == nil && life <= 0 {
-					err = misusedf("--expires %s: the token would never be good", f.expires)
-				}
-				if err != nil {
-					return err
-				}
+			if cmd.Flags().Changed("expires") && f.expires == 0 {
+				return misusedf("--expires %v: the token would never be good", f.expires)
 			}
 			secret, token, err := access.New(args[0], f.tags, verbs, 0)
 			if err != nil {
 				return err
 			}
 			return a.onTokens(cmd, changes, func(ctx context.Context, s *sqlstore.Store) error {
-				return a.createToken(ctx, s, secret, token, life)
+				return a.createToken(ctx, s, secret, token, f.expires)
 			})
 		},
 	}
 	cmd.Flags().StringSliceVar(&f.tags, "tags", nil, "tags that it may use, such as mail.send,order.* or * for all")
 	cmd.Flags().StringSliceVar(&f.verbs, "verbs", nil, "what it may do: "+strings.Join(verbNames(), ", "))
-	cmd.Flags().StringVar(&f.expires, "expires", "", "refuse it after this long, such as 12h or 90d (default: never)")
+	durationVar(cmd, &f.expires, "expires", "refuse it after this long, such as 12h or 90d (default: never)")
 	values(cmd, "verbs", verbNames()...)
 	return a.withJSON(cmd)
 }
