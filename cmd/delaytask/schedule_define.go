@@ -13,7 +13,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/request"
-	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -49,7 +48,8 @@ says so; delaytask schedule preview --help explains them, and --dst. A name that
 			if f.tag == "" {
 				return misusedf("say which tag the runs have, by --tag")
 			}
-			d := definition{Schedule: newSchedule(c.Tags[f.tag])}
+			tag := c.Tags[f.tag]
+			d := definition{Schedule: delaytask.Schedule{TTR: tag.TTR, MaxAttempts: tag.MaxAttempts}}
 			if err := f.apply(cmd, a, &d, args[1:]); err != nil {
 				return err
 			}
@@ -69,13 +69,6 @@ says so; delaytask schedule preview --help explains them, and --dst. A name that
 	}
 	f.addFlags(cmd)
 	return a.withJSON(cmd)
-}
-
-func newSchedule(tag config.Tag) delaytask.Schedule {
-	return delaytask.Schedule{
-		TTR: tag.TTR, MaxAttempts: tag.MaxAttempts, KeepRuns: delaytask.DefaultKeepRuns, Overlap: delaytask.OverlapSkip,
-		Missed: delaytask.MissedOnce,
-	}
 }
 
 // check refuses what can be refused before a database is created or read.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 )
 
 // scheduleFlags hold the definition of a schedule, but for its lines.
@@ -58,20 +59,21 @@ type definition struct {
 // apply changes what flags were given for.
 func (f *scheduleFlags) apply(cmd *cobra.Command, a *app, d *definition, lines []string) (err error) {
 	changed := cmd.Flags().Changed
+	give := func(option delaytask.Option) func() { return func() { d.given = append(d.given, option) } }
 	f.applySpec(cmd, &d.Spec, lines)
 	for flag, to := range map[string]func(){
 		"ttr": func() { d.TTR = f.ttr }, "jitter": func() { d.Jitter = f.jitter },
 		"start-within": func() { d.StartWithin = f.startWithin },
 		"tag":          func() { d.Tag = f.tag }, "priority": func() { d.Priority = f.priority },
 		"max-attempts": func() { d.MaxAttempts = f.maxAttempts },
-		"missed":       func() { d.Missed = delaytask.Missed(f.missed) },
+		"missed":       give(delaytask.WithMissed(delaytask.Missed(f.missed))),
 		"max-open":     func() { d.MaxOpen = f.maxOpen }, "pause-after": func() { d.PauseAfter = f.pauseAfter },
-		"max-runs": func() { d.MaxRuns = f.maxRuns }, "keep-runs": func() { d.KeepRuns = f.keepRuns },
+		"max-runs": func() { d.MaxRuns = f.maxRuns }, "keep-runs": give(delaytask.WithKeepRuns(f.keepRuns)),
 		"retry-past-next": func() { d.RetryPastNext = f.retryPastNext },
-		"app":             func() { d.given = append(d.given, delaytask.WithApp(f.app)) },
+		"app":             give(delaytask.WithApp(f.app)),
 		"overlap": func() {
-			d.Overlap = delaytask.Overlap(f.overlap)
-			if d.Overlap != delaytask.OverlapAllow && !changed("max-open") {
+			give(delaytask.WithOverlap(delaytask.Overlap(f.overlap)))()
+			if f.overlap != string(delaytask.OverlapAllow) && !changed("max-open") {
 				d.MaxOpen = 0
 			}
 		},
@@ -114,24 +116,5 @@ func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines [
 
 // options are those that make the definition.
 func (d *definition) options() []delaytask.Option {
-	options := []delaytask.Option{
-		delaytask.WithTTR(d.TTR), delaytask.WithPriority(d.Priority), delaytask.WithHeaders(d.Headers),
-		delaytask.WithJitter(d.Jitter), delaytask.WithPauseAfter(d.PauseAfter), delaytask.WithMaxRuns(d.MaxRuns),
-		delaytask.WithKeepRuns(d.KeepRuns), delaytask.WithOverlap(d.Overlap), delaytask.WithMissed(d.Missed),
-	}
-	if d.MaxAttempts == 0 && d.ID != 0 { // it is stored without a limit
-		options = append(options, delaytask.WithNoAttemptLimit())
-	} else {
-		options = append(options, delaytask.WithMaxAttempts(d.MaxAttempts))
-	}
-	if d.MaxOpen != 0 {
-		options = append(options, delaytask.WithMaxOpen(d.MaxOpen))
-	}
-	if d.StartWithin != 0 {
-		options = append(options, delaytask.WithStartWithin(d.StartWithin))
-	}
-	if d.RetryPastNext {
-		options = append(options, delaytask.WithRetryPastNext())
-	}
-	return append(options, d.given...)
+	return append(request.ScheduleOptions(&d.Schedule), d.given...)
 }

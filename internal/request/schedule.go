@@ -53,3 +53,26 @@ func (s *ScheduleSave) check() error {
 	}
 	return nil
 }
+
+// ScheduleOptions returns the options that give a schedule the settings of s. Zero fields of one that is not stored
+// have their defaults.
+func ScheduleOptions(s *delaytask.Schedule) []delaytask.Option {
+	options := []delaytask.Option{
+		delaytask.WithTTR(s.TTR), delaytask.WithMaxAttempts(s.MaxAttempts), delaytask.WithPriority(s.Priority),
+		delaytask.WithHeaders(s.Headers), delaytask.WithJitter(s.Jitter), delaytask.WithPauseAfter(s.PauseAfter),
+		delaytask.WithMaxRuns(s.MaxRuns),
+	}
+	given := func(is bool, option delaytask.Option) {
+		if is {
+			options = append(options, option)
+		}
+	}
+	given(s.MaxAttempts == 0 && s.ID != 0, delaytask.WithNoAttemptLimit())
+	given(s.Overlap != "", delaytask.WithOverlap(s.Overlap))
+	given(s.MaxOpen != 0, delaytask.WithMaxOpen(s.MaxOpen))
+	given(s.Missed != "", delaytask.WithMissed(s.Missed))
+	given(s.StartWithin != 0, delaytask.WithStartWithin(s.StartWithin))
+	given(s.KeepRuns != 0, delaytask.WithKeepRuns(s.KeepRuns))
+	given(s.RetryPastNext, delaytask.WithRetryPastNext())
+	return options
+}

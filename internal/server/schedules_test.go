@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -19,8 +20,9 @@ func TestSchedulesOfTheSettingsAreDeclared(t *testing.T) {
 		cfg := config.Default()
 		cfg.DSN, cfg.Migrate, cfg.Server.Listen, cfg.Push.Allow = db.DSN, true, "127.0.0.1:0", []string{"127.0.0.1"}
 		cfg.SchedulesOwner, cfg.SchedulesRevision = "shop", time.Unix(1.7e9, 0).UTC()
+		calls := delaytask.Schedule{Tag: "http"}
 		cfg.Schedules = map[string]config.Schedule{
-			"ping/it": {Tag: "http", Every: "1s", Body: `{"url":"` + hook + `"}`},
+			"ping/it": {Schedule: calls, Every: "1s", Body: `{"url":"` + hook + `"}`},
 		}
 		s, err := Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
 		servertest.OK(t, err)
@@ -31,7 +33,7 @@ func TestSchedulesOfTheSettingsAreDeclared(t *testing.T) {
 			t.Errorf("got the headers %v", h)
 		}
 
-		cfg.Schedules["ping/it"] = config.Schedule{Tag: "http", Every: "1s", Body: `{"url":"ftp://x"}`}
+		cfg.Schedules["ping/it"] = config.Schedule{Schedule: calls, Every: "1s", Body: `{"url":"ftp://x"}`}
 		refused, err := Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.HasPrefix(err.Error(), "schedules.ping/it.body: ") {
 			t.Errorf("a call of ftp: %v, %v", refused, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -88,27 +89,16 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*output[
 }
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
-	options, err := optionsOf(&wire.Save{
+	options := request.ScheduleOptions(&delaytask.Schedule{
+		Jitter: s.Jitter.Std(), PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, Overlap: delaytask.Overlap(s.Overlap),
+		MaxOpen: s.MaxOpen, Missed: delaytask.Missed(s.Missed), StartWithin: s.StartWithin.Std(), KeepRuns: s.KeepRuns,
+		RetryPastNext: s.RetryPastNext,
+	})
+	ofTasks, err := optionsOf(&wire.Save{
 		App: s.App, TTR: s.TTR, MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.NoAttemptLimit, Priority: s.Priority,
 		Headers: s.Headers,
 	})
-	if err != nil {
-		return nil, err
-	}
-	options = append(options, delaytask.WithJitter(s.Jitter.Std()), delaytask.WithPauseAfter(s.PauseAfter),
-		delaytask.WithMaxRuns(s.MaxRuns))
-	given := func(is bool, option delaytask.Option) {
-		if is {
-			options = append(options, option)
-		}
-	}
-	given(s.Overlap != "", delaytask.WithOverlap(delaytask.Overlap(s.Overlap)))
-	given(s.MaxOpen != 0, delaytask.WithMaxOpen(s.MaxOpen))
-	given(s.Missed != "", delaytask.WithMissed(delaytask.Missed(s.Missed)))
-	given(s.StartWithin != 0, delaytask.WithStartWithin(s.StartWithin.Std()))
-	given(s.KeepRuns != 0, delaytask.WithKeepRuns(s.KeepRuns))
-	given(s.RetryPastNext, delaytask.WithRetryPastNext())
-	return options, nil
+	return append(options, ofTasks...), err
 }
 
 func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*output[wire.Schedule], error) {

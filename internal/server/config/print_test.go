@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -22,11 +23,15 @@ func TestPrintedSettingsCanBeReadBack(t *testing.T) {
 	c.Receivers = map[string]Receiver{"a.b": {URL: "https://example.com/x", PassRule: `{"code":1}`}}
 	c.SchedulesRevision = time.Unix(1.7e9, 1000).UTC()
 	c.Schedules = map[string]Schedule{"a/b.c": {
-		Tag: "t", Cron: []string{"0,30 2 * * *", "@daily"}, Every: "24h/2h", At: []string{"2027-01-01T09:00"},
-		Except: []string{"2027-12-24"}, Zone: "Europe/Berlin", DST: "skip", Start: time.Unix(1.7e9, 0).UTC(),
-		End: time.Unix(2e9, 0).UTC(), Body: `{"n":1}`, App: "shop", Headers: []string{"a=b"}, TTR: time.Minute,
-		MaxAttempts: 2, Priority: -3, Overlap: "allow", MaxOpen: 4, Missed: "all", StartWithin: 5 * time.Hour,
-		Jitter: 6 * time.Second, PauseAfter: 7, MaxRuns: 8, KeepRuns: 9, RetryPastNext: true,
+		Schedule: delaytask.Schedule{
+			Tag: "t", TTR: time.Minute, MaxAttempts: 2, Priority: -3, Overlap: "allow", MaxOpen: 4, Missed: "all",
+			StartWithin: 5 * time.Hour, Jitter: 6 * time.Second, PauseAfter: 7, MaxRuns: 8, KeepRuns: 9,
+			RetryPastNext: true, Spec: delaytask.Spec{
+				Zone: "Europe/Berlin", DST: "skip", Start: time.Unix(1.7e9, 0).UTC(), End: time.Unix(2e9, 0).UTC(),
+			},
+		},
+		Cron: []string{"0,30 2 * * *", "@daily"}, Every: "24h/2h", At: []string{"2027-01-01T09:00"},
+		Except: []string{"2027-12-24"}, Body: `{"n":1}`, App: "shop", Headers: []string{"a=b"},
 	}}
 	var printed strings.Builder
 	servertest.OK(t, c.Print(&printed))

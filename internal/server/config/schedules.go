@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,29 +17,14 @@ import (
 
 // Schedule is a schedule that this process declares. Zero fields have the defaults of the library.
 type Schedule struct {
-	Tag           string
-	Cron          []string
-	Every         string
-	At            []string
-	Except        []string
-	Zone          string
-	DST           string
-	Start, End    time.Time
-	Body          string
-	App           string
-	Headers       []string // name=value
-	TTR           time.Duration
-	MaxAttempts   int
-	Priority      int
-	Overlap       string
-	MaxOpen       int
-	Missed        string
-	StartWithin   time.Duration
-	Jitter        time.Duration
-	PauseAfter    int
-	MaxRuns       int
-	KeepRuns      int
-	RetryPastNext bool
+	delaytask.Schedule // but for its lines, its body and its headers
+	Cron               []string
+	Every              string
+	At                 []string
+	Except             []string
+	Body               string
+	App                string
+	Headers            []string // name=value
 }
 
 const decades = 290 * year
@@ -51,19 +35,21 @@ var scheduleSettings = []part[Schedule]{
 	partOf("every", text(1), func(s *Schedule) *string { return &s.Every }),
 	linesPart("at", func(s *Schedule) *[]string { return &s.At }),
 	linesPart("except", func(s *Schedule) *[]string { return &s.Except }),
-	partOf("zone", text(0), func(s *Schedule) *string { return &s.Zone }),
-	partOf("dst", choice("once", "skip", "both", "literal"), func(s *Schedule) *string { return &s.DST }),
-	partOf("start", moment, func(s *Schedule) *time.Time { return &s.Start }),
-	partOf("end", moment, func(s *Schedule) *time.Time { return &s.End }),
+	partOf("zone", text(0), func(s *Schedule) *string { return &s.Schedule.Spec.Zone }),
+	partOf("dst", choice("once", "skip", "both", "literal"),
+		func(s *Schedule) *string { return (*string)(&s.Schedule.Spec.DST) }),
+	partOf("start", moment, func(s *Schedule) *time.Time { return &s.Schedule.Spec.Start }),
+	partOf("end", moment, func(s *Schedule) *time.Time { return &s.Schedule.Spec.End }),
 	partOf("body", text(0), func(s *Schedule) *string { return &s.Body }),
 	partOf("app", text(0), func(s *Schedule) *string { return &s.App }),
 	linesPart("headers", func(s *Schedule) *[]string { return &s.Headers }),
 	partOf("ttr", duration(time.Second, day), func(s *Schedule) *time.Duration { return &s.TTR }),
 	partOf("max_attempts", integer(1, 1_000_000), func(s *Schedule) *int { return &s.MaxAttempts }),
 	partOf("priority", integer(-100, 100), func(s *Schedule) *int { return &s.Priority }),
-	partOf("overlap", choice("skip", "queue_one", "replace", "allow"), func(s *Schedule) *string { return &s.Overlap }),
+	partOf("overlap", choice("skip", "queue_one", "replace", "allow"),
+		func(s *Schedule) *string { return (*string)(&s.Overlap) }),
 	partOf("max_open", integer(1, 10_000), func(s *Schedule) *int { return &s.MaxOpen }),
-	partOf("missed", choice("once", "skip", "all"), func(s *Schedule) *string { return &s.Missed }),
+	partOf("missed", choice("once", "skip", "all"), func(s *Schedule) *string { return (*string)(&s.Missed) }),
 	partOf("start_within", duration(time.Second, decades), func(s *Schedule) *time.Duration { return &s.StartWithin }),
 	partOf("jitter", duration(0, day), func(s *Schedule) *time.Duration { return &s.Jitter }),
 	partOf("pause_after", integer(0, math.MaxInt32), func(s *Schedule) *int { return &s.PauseAfter }),
@@ -116,7 +102,7 @@ func (c *Config) setSchedule(path []string, value any) error {
 
 // Spec returns when the schedule runs, and the key that each of its lines comes from.
 func (s *Schedule) Spec() (spec delaytask.Spec, keys []string) {
-	spec = delaytask.Spec{Zone: s.Zone, DST: delaytask.DST(s.DST), Start: s.Start, End: s.End}
+	spec = s.Schedule.Spec
 	add := func(key, prefix string, texts ...string) {
 		for i, line := range texts {
 			spec.Lines = append(spec.Lines, prefix+line)
@@ -142,25 +128,10 @@ func (s *Schedule) Spec() (spec delaytask.Spec, keys []string) {
 
 // Options are those of a declaration.
 func (s *Schedule) Options() []delaytask.Option {
-	options := []delaytask.Option{
-		delaytask.WithTTR(s.TTR), delaytask.WithMaxAttempts(s.MaxAttempts), delaytask.WithPriority(s.Priority),
-		delaytask.WithApp(s.App), delaytask.WithJitter(s.Jitter), delaytask.WithPauseAfter(s.PauseAfter),
-		delaytask.WithMaxRuns(s.MaxRuns), delaytask.WithKeepRuns(cmp.Or(s.KeepRuns, delaytask.DefaultKeepRuns)),
-		delaytask.WithOverlap(cmp.Or(delaytask.Overlap(s.Overlap), delaytask.OverlapSkip)),
-		delaytask.WithMissed(cmp.Or(delaytask.Missed(s.Missed), delaytask.MissedOnce)),
-	}
+	options := append(request.ScheduleOptions(&s.Schedule), delaytask.WithApp(s.App))
 	for _, header := range s.Headers {
 		name, value, _ := strings.Cut(header, "=")
 		options = append(options, delaytask.WithHeader(name, value))
-	}
-	if s.MaxOpen != 0 {
-		options = append(options, delaytask.WithMaxOpen(s.MaxOpen))
-	}
-	if s.StartWithin != 0 {
-		options = append(options, delaytask.WithStartWithin(s.StartWithin))
-	}
-	if s.RetryPastNext {
-		options = append(options, delaytask.WithRetryPastNext())
 	}
 	return options
 }
