@@ -56,15 +56,9 @@ type TraceHook func(ctx context.Context, method, host string) (context.Context, 
 
 // Client makes calls. It is safe for concurrent use; make one for a process, because the limits of a host are its own.
 type Client struct {
-	guard         *Guard
+	cfg           Config
 	plain, secure *http.Transport
 	hosts         *hosts
-	timeout       time.Duration
-	permanent     []int
-	showAnswer    bool
-	userAgent     string
-	trace         TraceHook
-	inject        func(ctx context.Context, header http.Header)
 }
 
 // New makes a client. It returns [ErrInvalidConfig] when a setting is negative or a status is not 200 to 599.
@@ -79,16 +73,26 @@ func New(cfg Config) (*Client, error) {
 	if slices.ContainsFunc(cfg.Permanent, func(status int) bool { return !validStatus(status) }) {
 		return nil, fmt.Errorf("%w: permanent statuses must be 200-599", ErrInvalidConfig)
 	}
-	guard := cfg.Guard
-	if guard == nil {
-		strict, err := NewGuard(GuardConfig{})
-		if err != nil {
-			return nil, err
-		}
-		guard = strict
+	cfg.setDefaults()
+	return &Client{
+		cfg: cfg, plain: newTransport(cfg, "http"), secure: newTransport(cfg, "https"), hosts: newHosts(cfg),
+	}, nil
+}
+
+func (cfg *Config) setDefaults() {
+	if cfg.Guard == nil {
+		cfg.Guard, _ = NewGuard(GuardConfig{}) // its errors are about the allow list
 	}
-	cfg.HostConcurrency = cmp.Or(cfg.HostConcurrency, 16)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.HeaderTimeout = cmp.Or(cfg.HeaderTimeout, 10*time.Second)
+	cfg.HostConcurrency = cmp.Or(cfg.HostConcurrency, 16)
+	cfg.HostBurst = cmp.Or(cfg.HostBurst, max(int(min(cfg.HostRate, 1e6)), 1))
+	cfg.BreakerFailures = cmp.Or(min(cfg.BreakerFailures, 1e6), 5)
+	cfg.BreakerWait = cmp.Or(cfg.BreakerWait, 10*time.Second)
+	cfg.MaxHosts = cmp.Or(cfg.MaxHosts, 4096)
+	cfg.Permanent = slices.Clone(cfg.Permanent)
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, "delaytask")
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	if cfg.Trace == nil {
 		cfg.Trace = func(ctx context.Context, _, _ string) (context.Context, func(int, error)) {
 			return ctx, func(int, error) {}
@@ -97,18 +101,6 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Inject == nil {
 		cfg.Inject = func(context.Context, http.Header) {}
 	}
-	return &Client{
-		guard:      guard,
-		plain:      newTransport(cfg, guard, "http"),
-		secure:     newTransport(cfg, guard, "https"),
-		hosts:      newHosts(cfg),
-		timeout:    cmp.Or(cfg.Timeout, 30*time.Second),
-		permanent:  slices.Clone(cfg.Permanent),
-		showAnswer: cfg.ShowAnswer,
-		userAgent:  cmp.Or(cfg.UserAgent, "delaytask"),
-		trace:      cfg.Trace,
-		inject:     cfg.Inject,
-	}, nil
 }
 
 // Close gives idle connections back. Calls that run go on. Later ones open new connections.
@@ -118,7 +110,7 @@ func (c *Client) Close() {
 }
 
 // CheckURL refuses what its guard can refuse without a look-up: [ErrInvalidURL] or [ErrBlockedURL].
-func (c *Client) CheckURL(raw string) error { return c.guard.CheckURL(raw) }
+func (c *Client) CheckURL(raw string) error { return c.cfg.Guard.CheckURL(raw) }
 
 // Down reports whether calls to the host of a URL wait because it did not answer the last ones. Then one call tries it
 // at the moment that is returned, which is past while that call runs. Down knows the calls of this client alone.
@@ -132,7 +124,7 @@ func (c *Client) Down(raw string) (again time.Time, down bool) {
 
 // newTransport makes the connections of one scheme. Each scheme has its own, so that the guard knows what it dials for.
 // There is no http.Client before it: it would follow redirects and quote the URL in its errors.
-func newTransport(cfg Config, guard *Guard, scheme string) *http.Transport {
+func newTransport(cfg Config, scheme string) *http.Transport {
 	var secure *tls.Config
 	if cfg.TLS != nil {
 		secure = cfg.TLS.Clone()
@@ -140,7 +132,7 @@ func newTransport(cfg Config, guard *Guard, scheme string) *http.Transport {
 	return &http.Transport{
 		// Proxy stays nil: through a proxy of the environment the guard would see the proxy's address and protect
 		// nothing.
-		DialContext:            guard.dial(scheme),
+		DialContext:            cfg.Guard.dial(scheme),
 		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    5 * time.Second,
 		ResponseHeaderTimeout:  cfg.HeaderTimeout,

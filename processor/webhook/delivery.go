@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -40,11 +41,11 @@ type Answer struct {
 //   - [StatusError], [MismatchError] or [CallError], which the three above wrap,
 //   - [ErrInvalidURL], [ErrBlockedURL], [ErrInvalidHeader] or [ErrInvalidRequest] when the call cannot be made at all.
 func (c *Client) Deliver(ctx context.Context, task *delaytask.Task, call Call) (Answer, error) {
-	t, err := c.guard.check(call.URL)
+	t, err := c.cfg.Guard.check(call.URL)
 	if err != nil {
 		return Answer{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	req, err := c.newRequest(limited, task, call, t)
 	if err != nil {
@@ -57,7 +58,7 @@ func (c *Client) Deliver(ctx context.Context, task *delaytask.Task, call Call) (
 	result := errNotCalled // what stays if a panic ends the call
 	defer func() { leave(result) }()
 
-	traced, end := c.trace(noteSent(limited), req.Method, t.key())
+	traced, end := c.cfg.Trace(noteSent(limited), req.Method, t.key())
 	req = req.WithContext(traced)
 	c.signAndTrace(req, task, call)
 	answer, err := c.exchange(req, call, t.host, cancel)
@@ -124,10 +125,10 @@ func (c *Client) refused(resp *http.Response, host string, cancel context.Cancel
 	defer stop.Stop()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	status := &StatusError{Host: host, Status: resp.StatusCode}
-	if c.showAnswer {
+	if c.cfg.ShowAnswer {
 		status.Answer = printable(body)
 	}
-	if slices.Contains(c.permanent, resp.StatusCode) {
+	if slices.Contains(c.cfg.Permanent, resp.StatusCode) {
 		return processor.Permanent(status)
 	}
 	if after := retryAfter(resp, time.Now()); after > 0 {
@@ -186,8 +187,8 @@ func retryAfter(resp *http.Response, now time.Time) time.Duration {
 		return 0
 	}
 	text := strings.TrimSpace(resp.Header.Get("Retry-After"))
-	if seconds, ok := parseSeconds(text); ok {
-		return seconds
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(n, uint64(longestRetryAfter/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
@@ -197,15 +198,4 @@ func retryAfter(resp *http.Response, now time.Time) time.Duration {
 		now = date
 	}
 	return min(max(at.Sub(now), 0), longestRetryAfter)
-}
-
-func parseSeconds(text string) (time.Duration, bool) {
-	var d time.Duration
-	for _, r := range text {
-		if r < '0' || r > '9' {
-			return 0, false
-		}
-		d = min(d*10+time.Duration(r-'0')*time.Second, longestRetryAfter) // each step, so that no number is too long
-	}
-	return d, text != ""
 }

@@ -1,11 +1,9 @@
 package webhook
 
 import (
-	"cmp"
 	"container/list"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -25,7 +23,7 @@ const (
 // host holds the state of one receiver: how many calls run, how fast they may begin, and whether it answers.
 type host struct {
 	key     string
-	cfg     hostConfig
+	cfg     Config
 	limiter *rate.Limiter
 	breaker *breaker
 
@@ -35,18 +33,22 @@ type host struct {
 	next    time.Time     // when the next refused task may come back
 }
 
-func newHost(key string, cfg hostConfig) *host {
-	return &host{key: key, cfg: cfg, limiter: rate.NewLimiter(cfg.rate, cfg.burst), breaker: newBreaker(key, cfg)}
+func newHost(key string, cfg Config) *host {
+	limit := rate.Inf
+	if cfg.HostRate > 0 {
+		limit = rate.Limit(cfg.HostRate)
+	}
+	return &host{key: key, cfg: cfg, limiter: rate.NewLimiter(limit, cfg.HostBurst), breaker: newBreaker(key, cfg)}
 }
 
 // enter never waits: a task that has to wait is snoozed, so that its slot is free for tasks of other hosts.
 func (h *host) enter(now time.Time) (leave func(error), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.running >= h.cfg.concurrency {
+	if h.running >= h.cfg.HostConcurrency {
 		return nil, h.snooze(ErrHostBusy, now, now)
 	}
-	report, err := h.breaker.allow()
+	report, err := h.breaker.steps.Allow()
 	if err != nil {
 		return nil, h.snooze(ErrHostDown, now, h.breaker.reopens())
 	}
@@ -87,9 +89,9 @@ func (h *host) snooze(why error, now, earliest time.Time) error {
 }
 
 func (h *host) pace() time.Duration {
-	pace := h.took / time.Duration(h.cfg.concurrency)
-	if h.cfg.rate != rate.Inf {
-		pace = max(pace, time.Duration(min(float64(time.Second)/float64(h.cfg.rate), float64(longestPace))))
+	pace := h.took / time.Duration(h.cfg.HostConcurrency)
+	if h.cfg.HostRate > 0 {
+		pace = max(pace, time.Duration(min(float64(time.Second)/h.cfg.HostRate, float64(longestPace))))
 	}
 	return min(max(pace, shortestPace), longestPace)
 }
@@ -113,11 +115,11 @@ type breaker struct {
 // errNotCalled reports that a call which the breaker had allowed says nothing about the host.
 var errNotCalled = errors.New("webhook: not called")
 
-func newBreaker(key string, cfg hostConfig) *breaker {
-	b := &breaker{wait: cfg.wait}
+func newBreaker(key string, cfg Config) *breaker {
+	b, failures := &breaker{wait: cfg.BreakerWait}, uint32(cfg.BreakerFailures)
 	b.steps = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Timeout:     cfg.wait,
-		ReadyToTrip: func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= cfg.failures },
+		Timeout:     cfg.BreakerWait,
+		ReadyToTrip: func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= failures },
 		IsExcluded:  func(err error) bool { return errors.Is(err, errNotCalled) },
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			if to == gobreaker.StateOpen {
@@ -127,16 +129,14 @@ func newBreaker(key string, cfg hostConfig) *breaker {
 			}
 			switch {
 			case from == gobreaker.StateClosed:
-				cfg.log.Warn("host does not answer; calls to it wait", "host", key, "wait", cfg.wait)
+				cfg.Log.Warn("host does not answer; calls to it wait", "host", key, "wait", cfg.BreakerWait)
 			case to == gobreaker.StateClosed:
-				cfg.log.Info("host answers again", "host", key)
+				cfg.Log.Info("host answers again", "host", key)
 			}
 		},
 	})
 	return b
 }
-
-func (b *breaker) allow() (report func(error), err error) { return b.steps.Allow() }
 
 // reopens returns when a call is let through to see whether the host is back. It is in the past while that call runs.
 func (b *breaker) reopens() time.Time {
@@ -147,45 +147,15 @@ func (b *breaker) reopens() time.Time {
 
 // hosts keeps the limits of the hosts called last. Names come from tasks, so their number is bounded.
 type hosts struct {
-	cfg hostConfig
-	max int
+	cfg Config
 
 	mu     sync.Mutex
 	recent *list.List // of *host, the one called last in front
 	byKey  map[string]*list.Element
 }
 
-type hostConfig struct {
-	concurrency int
-	rate        rate.Limit
-	burst       int
-	failures    uint32
-	wait        time.Duration
-	log         *slog.Logger
-}
-
 func newHosts(cfg Config) *hosts {
-	limit, burst := rate.Inf, 0
-	if cfg.HostRate > 0 {
-		limit, burst = rate.Limit(cfg.HostRate), cmp.Or(cfg.HostBurst, max(int(min(cfg.HostRate, 1e6)), 1))
-	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	return &hosts{
-		cfg: hostConfig{
-			concurrency: cfg.HostConcurrency,
-			rate:        limit,
-			burst:       burst,
-			failures:    uint32(cmp.Or(min(cfg.BreakerFailures, 1e6), 5)),
-			wait:        cmp.Or(cfg.BreakerWait, 10*time.Second),
-			log:         log,
-		},
-		max:    cmp.Or(cfg.MaxHosts, 4096),
-		recent: list.New(),
-		byKey:  map[string]*list.Element{},
-	}
+	return &hosts{cfg: cfg, recent: list.New(), byKey: map[string]*list.Element{}}
 }
 
 // enter asks the host's limits for a call. It returns the function to call with the call's result, or a snooze.
@@ -223,7 +193,7 @@ func (h *hosts) down(key string) (again time.Time, down bool) {
 
 // forgetOldest makes room for one host. Hosts that are being called stay: there are no more of them than running tasks.
 func (h *hosts) forgetOldest() {
-	for element := h.recent.Back(); element != nil && h.recent.Len() >= h.max; {
+	for element := h.recent.Back(); element != nil && h.recent.Len() >= h.cfg.MaxHosts; {
 		oldest, newer := element.Value.(*host), element.Prev()
 		if oldest.idle() {
 			h.recent.Remove(element)

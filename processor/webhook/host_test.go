@@ -18,10 +18,15 @@ import (
 
 var errDown = errors.New("down")
 
+func hostsOf(cfg Config) *hosts {
+	cfg.setDefaults()
+	return newHosts(cfg)
+}
+
 func TestTaskOverTheConcurrencyIsSnoozed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHosts(Config{HostConcurrency: 2})
+		h := hostsOf(Config{HostConcurrency: 2})
 		leave := mustEnter(t, h, "a:443")
 		_ = mustEnter(t, h, "a:443")
 		first, second := snoozed(t, h, "a:443"), snoozed(t, h, "a:443")
@@ -37,7 +42,7 @@ func TestTaskOverTheConcurrencyIsSnoozed(t *testing.T) {
 func TestTasksOverTheRateComeBackAtTheRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHosts(Config{HostConcurrency: 100, HostRate: 10, HostBurst: 1})
+		h := hostsOf(Config{HostConcurrency: 100, HostRate: 10, HostBurst: 1})
 		mustEnter(t, h, "a:443")(nil)
 		var waits []time.Duration
 		for range 5 {
@@ -65,7 +70,7 @@ func TestHostThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := newHosts(Config{HostConcurrency: 10, BreakerFailures: 3, BreakerWait: 10 * time.Second,
+		h := hostsOf(Config{HostConcurrency: 10, BreakerFailures: 3, BreakerWait: 10 * time.Second,
 			Log: slog.New(slog.NewTextHandler(&log, nil))})
 		fail := func() { mustEnter(t, h, "a:443")(errDown) }
 		fail()
@@ -122,7 +127,7 @@ func TestHostThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 func TestHostsAreForgottenLeastRecentFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHosts(Config{HostConcurrency: 1, BreakerFailures: 1, BreakerWait: time.Hour, MaxHosts: 3,
+		h := hostsOf(Config{HostConcurrency: 1, BreakerFailures: 1, BreakerWait: time.Hour, MaxHosts: 3,
 			Log: slog.New(slog.DiscardHandler)})
 		busy := mustEnter(t, h, "busy:1")
 		mustEnter(t, h, "dead:1")(errDown)

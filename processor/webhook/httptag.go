@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,10 +44,7 @@ func ParseRequest(text []byte) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	call := Call{Method: strings.ToUpper(r.Method), Statuses: r.PassStatus}
-	if call.Method == "" {
-		call.Method = http.MethodPost
-	}
+	call := Call{Method: cmp.Or(strings.ToUpper(r.Method), http.MethodPost), Statuses: r.PassStatus}
 	if !validMethod(call.Method) {
 		return Call{}, fmt.Errorf("%w: the method must be get, post, put, patch or delete", ErrInvalidRequest)
 	}

@@ -182,7 +182,7 @@ func FuzzParseRequest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the URL %q: %v", call.URL, err)
 		}
-		client := &Client{userAgent: "fuzz"}
+		client := &Client{cfg: Config{UserAgent: "fuzz"}}
 		req, err := client.newRequest(t.Context(), someTask(), call, target)
 		if err != nil {
 			t.Fatalf("the request: %v", err)

@@ -2,12 +2,14 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/delaytask/delaytask"
 )
@@ -40,10 +42,7 @@ func (c *Client) newRequest(ctx context.Context, task *delaytask.Task, call Call
 	if err := checkHeader(call.Header); err != nil {
 		return nil, err
 	}
-	method := call.Method
-	if method == "" {
-		method = http.MethodPost
-	}
+	method := cmp.Or(call.Method, http.MethodPost)
 	if !validMethod(method) {
 		return nil, fmt.Errorf("%w: the method must be GET, POST, PUT, PATCH or DELETE", ErrInvalidRequest)
 	}
@@ -55,7 +54,7 @@ func (c *Client) newRequest(ctx context.Context, task *delaytask.Task, call Call
 		req.Header = call.Header.Clone()
 	}
 	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", c.userAgent)
+		req.Header.Set("User-Agent", c.cfg.UserAgent)
 	}
 	if req.Header.Get("Idempotency-Key") == "" {
 		// Receivers have to expect repetitions. The empty key is not sent. It lets the transport repeat a call at once
@@ -68,7 +67,7 @@ func (c *Client) newRequest(ctx context.Context, task *delaytask.Task, call Call
 
 // signAndTrace adds the trace and the signature, which depend on when the call is made.
 func (c *Client) signAndTrace(req *http.Request, task *delaytask.Task, call Call) {
-	c.inject(req.Context(), req.Header)
+	c.cfg.Inject(req.Context(), req.Header)
 	if req.Header.Get("traceparent") == "" {
 		continueTrace(req.Header, task)
 	}
@@ -90,7 +89,7 @@ func setTaskHeaders(header http.Header, task *delaytask.Task) {
 
 func continueTrace(header http.Header, task *delaytask.Task) {
 	for _, name := range []string{"traceparent", "tracestate"} {
-		if value := task.Headers[name]; value != "" && validValue(value) && header.Get(name) == "" {
+		if value := task.Headers[name]; value != "" && httpguts.ValidHeaderFieldValue(value) && header.Get(name) == "" {
 			header.Set(name, value)
 		}
 	}
@@ -110,14 +109,14 @@ var reserved = map[string]bool{
 func checkHeader(header http.Header) error {
 	size := 0
 	for name, values := range header {
-		if !validToken(name) {
+		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("%w: a name is empty or holds characters that a token may not have", ErrInvalidHeader)
 		}
 		if reserved[http.CanonicalHeaderKey(name)] {
 			return fmt.Errorf("%w: %s is not yours to set", ErrInvalidHeader, http.CanonicalHeaderKey(name))
 		}
 		for _, value := range values {
-			if !validValue(value) {
+			if !httpguts.ValidHeaderFieldValue(value) {
 				return fmt.Errorf("%w: the value of %s holds a line break or another control character",
 					ErrInvalidHeader, name)
 			}
@@ -128,28 +127,6 @@ func checkHeader(header http.Header) error {
 		return fmt.Errorf("%w: they take %d bytes, the limit is %d", ErrInvalidHeader, size, maxHeader)
 	}
 	return nil
-}
-
-// validToken is the token of RFC 9110, section 5.6.2.
-func validToken(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		digit := '0' <= c && c <= '9'
-		if !letter && !digit && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func validValue(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 func validMethod(method string) bool {

@@ -157,7 +157,8 @@ var only = map[string]struct {
 		"internal/server/signin"}},
 	"golang.org/x/time": {packages: []string{"dashboard", "processor/webhook", "internal/server/otlp",
 		"=internal/server", "internal/server/api", "internal/server/signin"}},
-	"golang.org/x/net":                  {packages: []string{"=internal/server"}},
+	// The names and values of headers are checked as net/http does.
+	"golang.org/x/net":                  {packages: []string{"=internal/server", "processor/webhook"}},
 	"github.com/danielgtaylor":          {packages: []string{"internal/server/api"}},
 	"github.com/sony/gobreaker":         {packages: []string{"processor/webhook"}},
 	"github.com/standard-webhooks":      {}, // the reference that signatures are tested against
