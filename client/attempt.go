@@ -64,7 +64,7 @@ func (w *worker) context(a *attempt, reg *processor.Registration) context.Contex
 	if timeout == 0 {
 		return ctx
 	}
-	a.renewUntil = time.Now().Add(timeout + w.grace)
+	a.renewUntil = time.Now().Add(timeout + w.client.grace)
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, delaytask.ErrTimeout)
 	a.end = func(cause error) { end(cause); stop() }
 	return ctx
@@ -84,11 +84,11 @@ func process(ctx context.Context, task *delaytask.Task, p processor.Processor) (
 
 // freeSlotLater gives the slot of a processor that does not return to another task, after a while.
 func (a *attempt) freeSlotLater(w *worker) {
-	time.AfterFunc(w.grace, func() {
+	time.AfterFunc(w.client.grace, func() {
 		if a.returned.Load() {
 			return
 		}
-		w.log.Error("a processor goes on although its context has ended; its slot is given to another task",
+		w.client.log.Error("a processor goes on although its context has ended; its slot is given to another task",
 			"task", a.token.ID, "tag", a.tag)
 		a.free()
 	})
@@ -169,10 +169,10 @@ func (w *worker) report(ctx context.Context, t delaytask.Token, e ending) {
 	switch {
 	case err == nil:
 	case isGone(err):
-		w.log.Warn("the result of a task is not taken: its lease was lost, or it was cancelled", "task", t.ID,
+		w.client.log.Warn("the result of a task is not taken: its lease was lost, or it was cancelled", "task", t.ID,
 			"result", e.op)
 	default:
-		w.log.Error("the result of a task could not be stored; it comes back when its lease ends", "task", t.ID,
+		w.client.log.Error("the result of a task could not be stored; it comes back when its lease ends", "task", t.ID,
 			"result", e.op, "err", err)
 	}
 }

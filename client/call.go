@@ -98,7 +98,7 @@ func (c *Client) newRequest(ctx context.Context, r *httpCall) (*http.Request, er
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", c.agent)
+	req.Header.Set("User-Agent", strings.TrimSpace(c.name+" delaytask-go"))
 	c.authorize(req.Header)
 	return req, nil
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,14 +23,9 @@ var _ processor.Scheduler = (*Client)(nil)
 // ended, and [delaytask.ErrClosed] after Stop. What the service refuses is an [*Error], which Is the error of package
 // processor that the library would have returned.
 type Client struct {
-	base      string
-	http      *http.Client
-	authorize func(http.Header) // a function, because a field would show when a client is printed
-	agent     string
-	log       *slog.Logger
-	retryFor  time.Duration
-	bodyLimit int
-	idle      func() // closes the connections of a pool that is ours
+	config
+	base string
+	idle func() // closes the connections of a pool that is ours
 
 	worker *worker
 	stop   sync.Once
@@ -50,15 +44,9 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{
-		base: base, agent: strings.TrimSpace(cfg.name + " delaytask-go"), log: cfg.log,
-		retryFor: cfg.retryFor, bodyLimit: cfg.bodyLimit, authorize: func(http.Header) {},
-	}
-	if cfg.token != "" {
-		c.authorize = func(h http.Header) { h.Set("Authorization", "Bearer "+cfg.token) }
-	}
+	c := &Client{config: cfg, base: base}
 	c.http, c.idle = httpClient(&cfg)
-	c.worker = newWorker(c, &cfg)
+	c.worker = newWorker(c)
 	return c, nil
 }
 

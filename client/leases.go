@@ -30,9 +30,14 @@ func (l *leases) add(a *attempt) {
 	l.mu.Lock()
 	l.all[a] = true
 	l.mu.Unlock()
+	l.look()
+}
+
+// look lets the loop make its next pass now.
+func (l *leases) look() {
 	select {
 	case l.wake <- struct{}{}:
-	default:
+	default: // it will
 	}
 }
 
@@ -126,12 +131,9 @@ func (l *leases) touch(a *attempt) {
 	default:
 		a.renewAt = time.Now().Add(a.ttr / 12)
 		if !errors.Is(err, context.Canceled) {
-			l.w.log.Warn("a lease could not be renewed; it is tried again", "task", a.token.ID, "tag", a.tag,
+			l.w.client.log.Warn("a lease could not be renewed; it is tried again", "task", a.token.ID, "tag", a.tag,
 				"err", err)
 		}
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.look()
 }

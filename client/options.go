@@ -16,14 +16,13 @@ import (
 type Option func(*config) error
 
 type config struct {
-	token       string
+	authorize   func(http.Header) // a function, because a token would show when a client is printed
 	name        string
 	http        *http.Client
 	log         *slog.Logger
 	concurrency int
 	ttr         time.Duration
-	timeout     time.Duration
-	noTimeout   bool
+	timeout     time.Duration // 0: none
 	grace       time.Duration
 	retryFor    time.Duration
 	bodyLimit   int
@@ -37,7 +36,9 @@ func WithAccessToken(token string) Option {
 				return fmt.Errorf("%w: the token holds a character that no token has", delaytask.ErrInvalidOption)
 			}
 		}
-		c.token = token
+		if token != "" {
+			c.authorize = func(h http.Header) { h.Set("Authorization", "Bearer "+token) }
+		}
 		return nil
 	}
 }
@@ -78,52 +79,42 @@ func WithLogger(log *slog.Logger) Option {
 // WithConcurrency is how many tasks run at once in this process, besides those of tags with a [processor.Concurrency],
 // which adds slots here and does not bound these. Default 64.
 func WithConcurrency(n int) Option {
-	return func(c *config) error {
-		c.concurrency = n
-		return within("concurrency", n, 1, 100_000)
-	}
+	return bounded("concurrency", n, 1, 100_000, func(c *config) { c.concurrency = n })
 }
 
 // WithTTR is the lease of tasks whose tag is registered without [processor.TTR]: how long after the death of this
 // process another one takes its task. Default 15 s, 1 s to 24 h.
 func WithTTR(d time.Duration) Option {
-	return func(c *config) error {
-		c.ttr = d
-		return within("TTR", d, time.Second, 24*time.Hour)
-	}
+	return bounded("TTR", d, time.Second, 24*time.Hour, func(c *config) { c.ttr = d })
 }
 
 // WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Default 5 min; 0 means no
 // bound.
 func WithTimeout(d time.Duration) Option {
-	return func(c *config) error {
-		c.timeout, c.noTimeout = d, d == 0
-		return within("timeout", d, 0, 365*24*time.Hour)
-	}
+	return bounded("timeout", d, 0, 365*24*time.Hour, func(c *config) { c.timeout = d })
 }
 
 // WithStopGrace is how long Stop waits for running tasks. Default 30 s.
 func WithStopGrace(d time.Duration) Option {
-	return func(c *config) error {
-		c.grace = d
-		return within("grace", d, time.Millisecond, 24*time.Hour)
-	}
+	return bounded("grace", d, time.Millisecond, 24*time.Hour, func(c *config) { c.grace = d })
 }
 
 // WithRetryFor says for how long a call without an answer is repeated, unless its context ends before. Default 30 s; 0
 // means that nothing is repeated.
 func WithRetryFor(d time.Duration) Option {
-	return func(c *config) error {
-		c.retryFor = d
-		return within("retry time", d, 0, 24*time.Hour)
-	}
+	return bounded("retry time", d, 0, 24*time.Hour, func(c *config) { c.retryFor = d })
 }
 
 // WithBodyLimit is how long a body may be: what the service is configured with. Default 1 MiB.
 func WithBodyLimit(bytes int) Option {
+	return bounded("body limit", bytes, 1, 1<<30, func(c *config) { c.bodyLimit = bytes })
+}
+
+// bounded is the option of a value that must not be outside of its bounds.
+func bounded[T cmp.Ordered](what string, value, least, most T, set func(*config)) Option {
 	return func(c *config) error {
-		c.bodyLimit = bytes
-		return within("body limit", bytes, 1, 1<<30)
+		set(c)
+		return within(what, value, least, most)
 	}
 }
 
@@ -136,8 +127,8 @@ func within[T cmp.Ordered](what string, value, least, most T) error {
 
 func newConfig(opts []Option) (config, error) {
 	c := config{
-		log: slog.Default(), concurrency: 64, ttr: 15 * time.Second, timeout: 5 * time.Minute, grace: 30 * time.Second,
-		retryFor: 30 * time.Second, bodyLimit: request.DefaultBodyLimit,
+		authorize: func(http.Header) {}, concurrency: 64, ttr: 15 * time.Second, timeout: 5 * time.Minute,
+		grace: 30 * time.Second, retryFor: 30 * time.Second, bodyLimit: request.DefaultBodyLimit,
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -147,8 +138,6 @@ func newConfig(opts []Option) (config, error) {
 			return c, err
 		}
 	}
-	if c.log == nil {
-		c.log = slog.Default()
-	}
+	c.log = cmp.Or(c.log, slog.Default())
 	return c, nil
 }

@@ -95,7 +95,7 @@ func (p *poller) run() {
 			continue
 		}
 		failures++
-		p.w.log.Warn("tasks could not be taken from the service", "err", err)
+		p.w.client.log.Warn("tasks could not be taken from the service", "err", err)
 		if !sleep(p.w.polls, refusedPolls(failures)) {
 			return
 		}

@@ -93,7 +93,7 @@ func (c *Client) Receiver(app, address string, opts ...ReceiverOption) (*Receive
 	}
 	r := &Receiver{
 		client: c, app: app, address: address, secret: webhook.NewSecret(), ttl: 30 * time.Second,
-		window: 5 * time.Minute, shared: make(chan struct{}, c.worker.concurrency), slots: map[string]chan struct{}{},
+		window: 5 * time.Minute, shared: make(chan struct{}, c.concurrency), slots: map[string]chan struct{}{},
 		changed: make(chan struct{}, 1),
 	}
 	for _, opt := range opts {
@@ -262,21 +262,9 @@ func (r *Receiver) end(ctx context.Context) error {
 	r.mu.Lock()
 	r.stopping = true
 	r.mu.Unlock()
-	over := make(chan struct{})
-	go func() {
-		r.running.Wait()
-		close(over)
-	}()
-	err := r.client.worker.await(ctx, over)
+	err := drain(ctx, &r.running, r.client.grace, r.interrupt, func() {
+		r.client.log.Error("a processor goes on although its receiver stops; its task comes back later")
+	})
 	r.interrupt(delaytask.ErrStopping)
-	if err != nil {
-		last := time.NewTimer(lastWait)
-		defer last.Stop()
-		select {
-		case <-over:
-		case <-last.C:
-			r.client.log.Error("a processor goes on although its receiver stops; its task comes back later")
-		}
-	}
 	return err
 }

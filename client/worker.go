@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -15,13 +15,7 @@ import (
 // worker runs the processors of the registered tags.
 type worker struct {
 	client   *Client
-	log      *slog.Logger
 	registry processor.Registry
-
-	concurrency int
-	ttr         time.Duration
-	timeout     time.Duration // 0: none
-	grace       time.Duration
 
 	polls     context.Context // ends first, with Stop
 	stopPolls context.CancelFunc
@@ -41,18 +35,12 @@ type worker struct {
 	running sync.WaitGroup
 }
 
-func newWorker(c *Client, cfg *config) *worker {
-	w := &worker{
-		client: c, log: cfg.log, concurrency: cfg.concurrency, ttr: cfg.ttr, timeout: cfg.timeout, grace: cfg.grace,
-		byTag: map[string]*poller{},
-	}
-	if cfg.noTimeout {
-		w.timeout = 0
-	}
+func newWorker(c *Client) *worker {
+	w := &worker{client: c, byTag: map[string]*poller{}}
 	w.polls, w.stopPolls = context.WithCancel(context.Background())
 	w.base, w.interrupt = context.WithCancelCause(context.Background())
 	w.reports, w.stopAll = context.WithCancel(context.Background())
-	w.shared = newPoller(w, cfg.concurrency)
+	w.shared = newPoller(w, c.concurrency)
 	w.leases = newLeases(w)
 	w.finishes = batch.New(batch.Config[*finish]{Flush: w.flush, MaxItems: mostFinished, Panicked: w.flushPanicked})
 	return w
@@ -161,21 +149,14 @@ func (w *worker) leave(tag string) {
 }
 
 func (w *worker) leaseOf(reg *processor.Registration) time.Duration {
-	if reg.TTR > 0 {
-		return reg.TTR
-	}
-	return w.ttr
+	return cmp.Or(reg.TTR, w.client.ttr)
 }
 
 func (w *worker) timeoutOf(reg *processor.Registration) time.Duration {
-	switch {
-	case reg.NoTimeout:
+	if reg.NoTimeout {
 		return 0
-	case reg.Timeout > 0:
-		return reg.Timeout
-	default:
-		return w.timeout
 	}
+	return cmp.Or(reg.Timeout, w.client.timeout)
 }
 
 // lastWait is how long a stop waits for processors whose contexts have ended, before it abandons them.
@@ -205,23 +186,7 @@ func (w *worker) stop(ctx context.Context) error {
 	w.stopPolls()
 	w.mu.Unlock()
 	w.pollers.Wait()
-
-	over := make(chan struct{})
-	go func() {
-		w.running.Wait()
-		close(over)
-	}()
-	err := w.await(ctx, over)
-	if err != nil {
-		w.interrupt(delaytask.ErrStopping)
-		last := time.NewTimer(lastWait)
-		defer last.Stop()
-		select {
-		case <-over:
-		case <-last.C:
-			w.abandon()
-		}
-	}
+	err := drain(ctx, &w.running, w.client.grace, w.interrupt, w.abandon)
 	w.stopAll()
 	w.leases.wg.Wait()
 	_ = w.finishes.Close(context.Background()) // at once: its calls have just ended
@@ -229,18 +194,32 @@ func (w *worker) stop(ctx context.Context) error {
 	return err
 }
 
-// await waits for running tasks.
-func (w *worker) await(ctx context.Context, over <-chan struct{}) error {
-	grace := time.NewTimer(w.grace)
-	defer grace.Stop()
+// drain waits for running tasks. When ctx or the grace has ended before them, it interrupts them, and abandons those
+// that go on nevertheless.
+func drain(
+	ctx context.Context, running *sync.WaitGroup, grace time.Duration, interrupt context.CancelCauseFunc,
+	abandon func(),
+) (err error) {
+	over := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(over)
+	}()
 	select {
 	case <-over:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-grace.C:
-		return delaytask.ErrGraceEnded
+		err = context.Cause(ctx)
+	case <-time.After(grace):
+		err = delaytask.ErrGraceEnded
 	}
+	interrupt(delaytask.ErrStopping)
+	select {
+	case <-over:
+	case <-time.After(lastWait):
+		abandon()
+	}
+	return err
 }
 
 // abandon releases the tasks of processors that do not return.
@@ -250,8 +229,8 @@ func (w *worker) abandon() {
 	var all sync.WaitGroup
 	for _, a := range w.leases.held() {
 		if !a.returned.Load() {
-			w.log.Error("a processor goes on although the client stops; its task is released", "task", a.token.ID,
-				"tag", a.tag)
+			w.client.log.Error("a processor goes on although the client stops; its task is released",
+				"task", a.token.ID, "tag", a.tag)
 		}
 		all.Go(func() { w.report(ctx, a.token, ending{op: opRelease}) })
 	}
