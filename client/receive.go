@@ -56,27 +56,29 @@ func (r *Receiver) read(
 ) (*delaytask.Task, *processor.Registration, *wire.Problem) {
 	if call.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, nil, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "tasks are posted")
+		return nil, nil, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "tasks are posted")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, call.Body, int64(r.client.bodyLimit)))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, nil, problemOf(http.StatusRequestEntityTooLarge, wire.CodeBodyTooLarge,
+		return nil, nil, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeBodyTooLarge,
 			"the body is longer than this receiver takes; see WithBodyLimit")
 	}
 	if err != nil {
-		return nil, nil, problemOf(http.StatusBadRequest, wire.CodeUnreadableBody, "the call ended before its body did")
+		return nil, nil, wire.NewProblem(http.StatusBadRequest, wire.CodeUnreadableBody,
+			"the call ended before its body did")
 	}
 	if err := webhook.Verify(call.Header, body, time.Now(), r.window, r.secret); err != nil {
-		return nil, nil, problemOf(http.StatusUnauthorized, distrust(err), err.Error())
+		return nil, nil, wire.NewProblem(http.StatusUnauthorized, distrust(err), err.Error())
 	}
 	task, ok := taskOf(call.Header, body)
 	if !ok {
-		return nil, nil, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+		return nil, nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"the headers Delaytask-Tag, Delaytask-Attempt and Delaytask-Token do not name the task that was signed")
 	}
 	reg, known := r.registry.Lookup(task.Tag)
 	if !known {
-		return nil, nil, problemOf(http.StatusNotFound, codeUnknownTag, "this receiver has no processor for the tag")
+		return nil, nil, wire.NewProblem(http.StatusNotFound, codeUnknownTag,
+			"this receiver has no processor for the tag")
 	}
 	return task, &reg, nil
 }
@@ -149,11 +151,8 @@ func (r *Receiver) answerShort(w http.ResponseWriter, e ending) {
 	if after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
-	refuse(w, problemOf(status, codeNotReported, "the task did not succeed, and the service could not be told why"))
-}
-
-func problemOf(status int, code, detail string) *wire.Problem {
-	return &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+	refuse(w, wire.NewProblem(status, codeNotReported,
+		"the task did not succeed, and the service could not be told why"))
 }
 
 func refuse(w http.ResponseWriter, p *wire.Problem) {

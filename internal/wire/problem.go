@@ -12,6 +12,11 @@ type Problem struct {
 	Errors []Detail `json:"errors,omitempty" doc:"Where in the request, when it is more than one thing or one of many"`
 }
 
+// NewProblem returns a problem with the title of its status.
+func NewProblem(status int, code, detail string) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+}
+
 // Detail is one thing that is wrong.
 type Detail struct {
 	Location string `json:"location,omitempty" doc:"As query.max, path.id, body or line 17"`

@@ -63,26 +63,22 @@ func (h *Handler) fail(w http.ResponseWriter, err error) {
 		h.Refuse(w, p.Status, p.Detail)
 		return
 	}
-	if errors.Is(err, delaytask.ErrBodyTooLarge) {
+	isErr := func(known error) bool { return errors.Is(err, known) }
+	_, about := errors.AsType[clientError](err)
+	switch {
+	case errors.Is(err, delaytask.ErrBodyTooLarge):
 		refuse(w, http.StatusRequestEntityTooLarge, err.Error())
 		return
-	}
-	if _, ok := errors.AsType[clientError](err); ok {
+	case about || slices.ContainsFunc(forCaller, isErr):
 		refuse(w, http.StatusOK, err.Error())
 		return
-	}
-	isErr := func(known error) bool { return errors.Is(err, known) }
-	if slices.ContainsFunc(forCaller, isErr) {
-		refuse(w, http.StatusOK, err.Error())
-		return
-	}
-	if slices.ContainsFunc(unable, isErr) {
+	case slices.ContainsFunc(unable, isErr):
 		refuse(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	if !errors.Is(err, context.Canceled) { // the client has gone
 		// The outermost error may name a task by its key, which is the client's own.
-		h.log.Error("a request of the compatibility routes failed", "err", cmp.Or(errors.Unwrap(err), err))
+		h.cfg.Log.Error("a request of the compatibility routes failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
 	refuse(w, http.StatusServiceUnavailable,
 		"the database did not answer as it should; the log of the service says why. Try again")

@@ -36,13 +36,13 @@ func (h *Handler) finish(ctx context.Context, p protocol, q *command) (answer, e
 func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, err error) {
 	token := delaytask.Token{ID: task.ID, Version: task.Version}
 	if task.Status != delaytask.Pending {
-		now := h.scheduler.Now()
-		return !now.IsZero() && !task.Due.After(now), h.scheduler.Finish(ctx, token)
+		now := h.cfg.Scheduler.Now()
+		return !now.IsZero() && !task.Due.After(now), h.cfg.Scheduler.Finish(ctx, token)
 	}
 	if task.Attempt == 0 && task.CrashCount == 0 {
 		return false, clientError("the job is not handed out: nobody has taken it yet. Delete it to end it")
 	}
-	return true, core.Of(h.scheduler).Complete(ctx, token)
+	return true, core.Of(h.cfg.Scheduler).Complete(ctx, token)
 }
 
 // remove cancels the job, pending or handed out.
@@ -53,7 +53,7 @@ func (h *Handler) remove(ctx context.Context, p protocol, q *command) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	_, err = h.scheduler.Cancel(ctx, delaytask.ID(task.ID))
+	_, err = h.cfg.Scheduler.Cancel(ctx, delaytask.ID(task.ID))
 	if errors.Is(err, delaytask.ErrFinished) || errors.Is(err, delaytask.ErrNotFound) {
 		return answer{}, errNoJob
 	}
@@ -87,7 +87,7 @@ func (h *Handler) find(ctx context.Context, p protocol, q *command, verb access.
 
 // unfinished reads a task that is not finished.
 func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.TaskRow, error) {
-	task, err := h.scheduler.Get(ctx, ref)
+	task, err := h.cfg.Scheduler.Get(ctx, ref)
 	if errors.Is(err, delaytask.ErrNotFound) || err == nil && (task.Status.Final() || task.Broken != "") {
 		return delaytask.TaskRow{}, errNoJob
 	}
@@ -107,16 +107,16 @@ func (h *Handler) pop(ctx context.Context, p protocol, q *command) (answer, erro
 	}
 	waiting, cancel := context.WithTimeout(ctx, reqbody.LongestWait+patience)
 	defer cancel()
-	defer context.AfterFunc(h.stopping, cancel)()
-	popped, err := h.scheduler.Pop(waiting, q.topic, options...)
+	defer context.AfterFunc(h.cfg.Stopping, cancel)()
+	popped, err := h.cfg.Scheduler.Pop(waiting, q.topic, options...)
 	if ctx.Err() != nil {
-		reqbody.Unclaim(h.log, h.scheduler, popped)
+		reqbody.Unclaim(h.cfg.Log, h.cfg.Scheduler, popped)
 		return answer{}, context.Cause(ctx)
 	}
-	if err != nil && h.stopping.Err() == nil {
+	if err != nil && h.cfg.Stopping.Err() == nil {
 		return answer{}, err
 	}
-	if err := reqbody.HandOut(ctx, h.log, h.scheduler, popped, allow); err != nil {
+	if err := reqbody.HandOut(ctx, h.cfg.Log, h.cfg.Scheduler, popped, allow); err != nil {
 		return answer{}, err
 	}
 	return p.popped(popped, q.many), nil

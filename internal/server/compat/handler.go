@@ -34,16 +34,9 @@ type Config struct {
 
 // Handler serves the four routes. Make one with [New].
 type Handler struct {
-	scheduler *scheduler.Scheduler
-	log       *slog.Logger
-	bodyLimit int
-	stopping  context.Context
-	check     func(tag string, body []byte) error
-	origin    *http.CrossOriginProtection
-	routes    map[string]route
-
-	otherNames bool
-	getTopics  []string
+	cfg    Config
+	origin *http.CrossOriginProtection
+	routes map[string]route
 }
 
 // route is one path with its only method.
@@ -57,14 +50,11 @@ func New(c Config) (*Handler, error) {
 	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil {
 		return nil, errors.New("compat: a part of the configuration is missing")
 	}
-	h := &Handler{
-		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, request.DefaultBodyLimit),
-		stopping: c.Stopping,
-		check:    c.Check, origin: http.NewCrossOriginProtection(), otherNames: c.OtherNames, getTopics: c.GetTopics,
+	c.BodyLimit = cmp.Or(c.BodyLimit, request.DefaultBodyLimit)
+	if c.Check == nil {
+		c.Check = func(string, []byte) error { return nil }
 	}
-	if h.check == nil {
-		h.check = func(string, []byte) error { return nil }
-	}
+	h := &Handler{cfg: c, origin: http.NewCrossOriginProtection()}
 	h.routes = map[string]route{
 		"/compat/topics": {http.MethodPost, h.command},
 		"/o/add":         {http.MethodPost, h.add},
@@ -122,14 +112,14 @@ func (h *Handler) crossOrigin(r *http.Request) bool {
 // checkGet refuses a GET that a web page may have sent although the browser does not name one.
 func (h *Handler) checkGet(r *http.Request, topic string) error {
 	switch {
-	case h.otherNames && !access.Match(h.getTopics, topic):
+	case h.cfg.OtherNames && !access.Match(h.cfg.GetTopics, topic):
 		return &refusal{http.StatusForbidden,
 			"GET is off for this topic: this server is called by other names than loopback, " +
 				"where any web page can send a GET. Use POST /v1/tags/{tag}/pop, or let the operator add the topic " +
 				"to server.get_topics"}
 	case r.Header.Get(clientHeader) != "":
 		return nil
-	case h.otherNames && access.From(r.Context()).Name() == "", silentBrowser(r):
+	case h.cfg.OtherNames && access.From(r.Context()).Name() == "", silentBrowser(r):
 		return &refusal{http.StatusForbidden, "a web page may have sent this GET: send the header " + clientHeader +
 			": 1 with it, which no web page can add"}
 	}

@@ -83,7 +83,7 @@ const widest = 6
 
 // read returns the whole body of a request, within its limits of size and time.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	data, err := reqbody.Body(w, r, widest*int64(h.bodyLimit)+reqbody.Envelope, reqbody.BodyWait)
+	data, err := reqbody.Body(w, r, widest*int64(h.cfg.BodyLimit)+reqbody.Envelope, reqbody.BodyWait)
 	if unreadable, ok := errors.AsType[*reqbody.BodyError](err); ok {
 		return nil, &refusal{unreadable.Status, unreadable.Error()}
 	}

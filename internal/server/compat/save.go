@@ -45,12 +45,12 @@ func (h *Handler) save(ctx context.Context, p protocol, q *command) (answer, err
 
 // saveOnce returns false when the task that had the id has finished.
 func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored bool, err error) {
-	_, err = h.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
+	_, err = h.cfg.Scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
 	there, taken := errors.AsType[*delaytask.DuplicateError](err)
 	if !taken {
 		return err == nil, err
 	}
-	task, err := h.scheduler.Get(ctx, delaytask.ID(there.ID))
+	task, err := h.cfg.Scheduler.Get(ctx, delaytask.ID(there.ID))
 	switch {
 	case errors.Is(err, delaytask.ErrNotFound), err == nil && task.Status.Final():
 		return false, nil
@@ -92,7 +92,7 @@ func (h *Handler) item(ctx context.Context, p protocol, q *command) (delaytask.I
 		Options: []delaytask.Option{p.keyOption(key), delaytask.WithNoAttemptLimit(), delaytask.WithTTR(ttr),
 			delaytask.WithHeader(ttrHeader, strconv.FormatInt(ttr.Milliseconds(), 10))},
 	}
-	if err := h.check(item.Tag, []byte(q.body)); err != nil {
+	if err := h.cfg.Check(item.Tag, []byte(q.body)); err != nil {
 		return delaytask.Item{}, clientError(err.Error())
 	}
 	return item, nil

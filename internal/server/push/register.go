@@ -79,9 +79,8 @@ func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 			return w, refused(wire.CodeInvalidTag, where, "a tag has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 		}
 		if r.reserved(tag) {
-			p := wire.NewProblem(http.StatusConflict, wire.CodeConflict, "the service serves the tag "+tag+" by itself")
-			p.Errors = []wire.Detail{{Location: where, Message: p.Detail}}
-			return w, p
+			return w, problemAt(http.StatusConflict, wire.CodeConflict, where,
+				"the service serves the tag "+tag+" by itself")
 		}
 	}
 	w.Tags = slices.Sorted(slices.Values(asked.Tags))
@@ -105,11 +104,15 @@ func (r *Registry) checkAddress(address string) error {
 }
 
 func refused(code, where, why string) *wire.Problem {
-	p := wire.NewProblem(http.StatusBadRequest, code, why)
+	status := http.StatusBadRequest
 	if code == wire.CodeBlockedAddress || code == wire.CodeSecretsImpossible {
-		// The request is right; this server's settings forbid it.
-		p = wire.NewProblem(http.StatusUnprocessableEntity, code, why)
+		status = http.StatusUnprocessableEntity // the settings of this server forbid it
 	}
+	return problemAt(status, code, where, why)
+}
+
+func problemAt(status int, code, where, why string) *wire.Problem {
+	p := wire.NewProblem(status, code, why)
 	p.Errors = []wire.Detail{{Location: where, Message: why}}
 	return p
 }
@@ -154,7 +157,5 @@ func (r *Registry) checkRoom(ctx context.Context, w row.Receiver, live []row.Rec
 func same(a, b row.Receiver) bool { return a.App == b.App && a.Address == b.Address }
 
 func tooMany(where, why string) *wire.Problem {
-	p := wire.NewProblem(http.StatusConflict, wire.CodeTooManyReceivers, why)
-	p.Errors = []wire.Detail{{Location: where, Message: why}}
-	return p
+	return problemAt(http.StatusConflict, wire.CodeTooManyReceivers, where, why)
 }

@@ -55,16 +55,10 @@ type Config struct {
 
 // Handler serves Root: the login, the logout, and the pages to those who are signed in.
 type Handler struct {
-	pages     http.Handler
-	tokens    Tokens
-	log       *slog.Logger
-	readOnly  bool
-	publicURL string
-	trusted   []netip.Prefix
-	note      func(ctx context.Context, token string)
-	sessions  *sessions
-	limiter   limiter
-	lines     *rate.Limiter // of the log, about requests that failed
+	cfg      Config
+	sessions *sessions
+	limiter  limiter
+	lines    *rate.Limiter // of the log, about requests that failed
 }
 
 // New returns a Handler. It returns an error when a part of it is missing.
@@ -72,15 +66,11 @@ func New(c Config) (*Handler, error) {
 	if c.Pages == nil || c.Store == nil || c.Log == nil {
 		return nil, errors.New("signin: a part of the configuration is missing")
 	}
-	h := &Handler{
-		pages: http.StripPrefix(strings.TrimSuffix(Root, "/"), c.Pages), tokens: c.Tokens, log: c.Log,
-		readOnly: c.ReadOnly, publicURL: c.PublicURL, trusted: c.Trusted, note: c.Note,
-		sessions: newSessions(c.Store), lines: rate.NewLimiter(1, 1),
+	c.Pages = http.StripPrefix(strings.TrimSuffix(Root, "/"), c.Pages)
+	if c.Note == nil {
+		c.Note = func(context.Context, string) {}
 	}
-	if h.note == nil {
-		h.note = func(context.Context, string) {}
-	}
-	return h, nil
+	return &Handler{cfg: c, sessions: newSessions(c.Store), lines: rate.NewLimiter(1, 1)}, nil
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // guard passes on requests of a caller, and those for files that the login page needs.
 func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, Root+"static/") && browser.Reads(r) {
-		h.pages.ServeHTTP(w, r)
+		h.cfg.Pages.ServeHTTP(w, r)
 		return
 	}
 	caller, err := h.caller(r)
@@ -123,11 +113,11 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 		h.unavailable(w, r, err)
 		return
 	}
-	h.note(r.Context(), caller.Name())
-	if h.readOnly {
+	h.cfg.Note(r.Context(), caller.Name())
+	if h.cfg.ReadOnly {
 		caller = caller.Only(access.Read, access.Bodies, access.Observe, access.Audit, access.Metrics)
 	}
-	h.pages.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+	h.cfg.Pages.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
 }
 
 // caller returns the caller of the request's session. It returns errNoSession where there is none, and every caller has
@@ -144,7 +134,7 @@ func (h *Handler) caller(r *http.Request) (access.Caller, error) {
 	if err != nil {
 		return access.Caller{}, err
 	}
-	caller, err := h.tokens.Holder(r.Context(), s.Token, s.TokenHash)
+	caller, err := h.cfg.Tokens.Holder(r.Context(), s.Token, s.TokenHash)
 	if errors.Is(err, access.ErrUnauthorized) {
 		err = errNoSession
 	}
@@ -152,10 +142,10 @@ func (h *Handler) caller(r *http.Request) (access.Caller, error) {
 }
 
 func (h *Handler) asked(ctx context.Context) (bool, error) {
-	if h.tokens == nil {
+	if h.cfg.Tokens == nil {
 		return false, nil
 	}
-	return h.tokens.Asked(ctx)
+	return h.cfg.Tokens.Asked(ctx)
 }
 
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
@@ -187,8 +177,8 @@ func (h *Handler) form(r *http.Request, next string) page {
 	p := page{texts: textsFor(r), Next: strings.TrimPrefix(next, firstPage)}
 	if p.Form = h.keepsCookies(r); !p.Form {
 		p.Problem = p.Insecure
-		if h.publicURL != "" {
-			p.Elsewhere = h.publicURL + Root
+		if h.cfg.PublicURL != "" {
+			p.Elsewhere = h.cfg.PublicURL + Root
 		}
 	}
 	return p
@@ -210,7 +200,7 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 		browser.SeeOther(w, next)
 		return
 	}
-	p, from := h.form(r, next), sender(r, h.trusted)
+	p, from := h.form(r, next), sender(r, h.cfg.Trusted)
 	if !p.Form {
 		p.write(w, r, http.StatusForbidden)
 		return
@@ -223,10 +213,10 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token := strings.TrimSpace(r.PostForm.Get("token"))
-	caller, err := h.tokens.Check(ctx, token)
+	caller, err := h.cfg.Tokens.Check(ctx, token)
 	switch {
 	case errors.Is(err, access.ErrUnauthorized):
-		h.log.Warn("a login to the dashboard was refused: the token is unknown, or has expired", "remote", from)
+		h.cfg.Log.Warn("a login to the dashboard was refused: the token is unknown, or has expired", "remote", from)
 		p.Problem, p.Invalid = t.Wrong, true
 		p.write(w, r, http.StatusUnauthorized)
 		return
@@ -234,15 +224,15 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 		h.unavailable(w, r, err)
 		return
 	}
-	h.note(ctx, caller.Name())
+	h.cfg.Note(ctx, caller.Name())
 	cookie, err := h.replace(ctx, r.CookiesNamed(Cookie), caller.Name(), sha256.Sum256([]byte(token)))
 	if err != nil {
-		h.log.Error("a session cannot be stored", "err", err)
+		h.cfg.Log.Error("a session cannot be stored", "err", err)
 		p.Problem = t.Unstored + " " + t.Unavailable
 		p.write(w, r, http.StatusServiceUnavailable)
 		return
 	}
-	h.log.Info("signed in to the dashboard", "token", caller.Name(), "remote", from)
+	h.cfg.Log.Info("signed in to the dashboard", "token", caller.Name(), "remote", from)
 	http.SetCookie(w, cookieOf(cookie))
 	browser.SeeOther(w, next)
 }
@@ -275,7 +265,7 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, gone)
 	for _, c := range r.CookiesNamed(Cookie) {
 		if err := h.sessions.end(r.Context(), c.Value); err != nil {
-			h.log.Error("a session cannot be deleted", "err", err)
+			h.cfg.Log.Error("a session cannot be deleted", "err", err)
 			t := textsFor(r)
 			page{texts: t, Problem: t.NotSignedOut, Back: true}.write(w, r, http.StatusServiceUnavailable)
 			return
@@ -292,7 +282,7 @@ func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request, allowed st
 
 func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if h.lines.Allow() { // in an outage every request fails, and for one reason
-		h.log.Error("a session cannot be checked", "err", err)
+		h.cfg.Log.Error("a session cannot be checked", "err", err)
 	}
 	t := textsFor(r)
 	w.Header().Set("Retry-After", "1")

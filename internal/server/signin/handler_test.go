@@ -493,7 +493,7 @@ func TestWhereNoTokensAreAskedForThereIsNoLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := newSite(t, func(c *Config) { c.Tokens = nil })
 		later := newSite(t)
-		later.handler.tokens = access.NewTokensOnceThereAreAny(later.table)
+		later.handler.cfg.Tokens = access.NewTokensOnceThereAreAny(later.table)
 		had := later.tokens
 		later.set(func() { later.tokens = nil })
 		for _, s := range []*site{never, later} {
@@ -548,7 +548,7 @@ func TestALoginThatIsRefused(t *testing.T) {
 		if res := s.send("POST", https+"/ui/login?token="+s.secret, ""); res.StatusCode != 401 {
 			t.Errorf("a token in the address: %d", res.StatusCode)
 		}
-		servertest.OK(t, one(s.handler.tokens.Check(t.Context(), s.secret)))
+		servertest.OK(t, one(s.handler.cfg.Tokens.Check(t.Context(), s.secret)))
 		s.set(func() { s.err = errAway })
 		f(503, "The session cannot be stored. The database does not answer.", form(s.secret, ""))
 		if strings.Contains(s.logged.String(), wrong) || strings.Contains(s.logged.String(), s.secret) {

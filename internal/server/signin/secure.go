@@ -15,8 +15,8 @@ func (h *Handler) keepsCookies(r *http.Request) bool {
 	if r.TLS != nil || api.IsLoopbackName(api.HostName(r.Host)) {
 		return true
 	}
-	public, err := url.Parse(h.publicURL)
-	if err != nil || h.publicURL == "" {
+	public, err := url.Parse(h.cfg.PublicURL)
+	if err != nil || h.cfg.PublicURL == "" {
 		return false
 	}
 	return strings.EqualFold(r.Host, public.Host) || r.Header.Get("Sec-Fetch-Site") != ""
