@@ -55,11 +55,6 @@ var known = []struct {
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, CodeOverloaded},
 }
 
-// NewProblem is the answer to a request that was refused.
-func NewProblem(status int, code, detail string) *Problem {
-	return &Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
-}
-
 // FromError is an error of the library in JSON. It reports false for any other: the text of a database's error may name
 // hosts and users.
 func FromError(err error) (*Problem, bool) {

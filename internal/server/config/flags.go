@@ -23,23 +23,23 @@ func AddFlags(flags *pflag.FlagSet, keys ...string) {
 		keys = Keys()
 	}
 	for _, key := range keys {
-		s, ok := find(key)
+		s, ok := find(settings, key)
 		if !ok {
 			panic(fmt.Sprintf("config: no setting is called %q", key))
 		}
-		if !s.noFlag {
-			s.addFlag(flags)
+		if key != secretKey {
+			addFlag(flags, s)
 		}
 	}
 }
 
-func (s setting) addFlag(flags *pflag.FlagSet) {
-	byDefault := Default()
-	name := FlagName(s.key)
-	flags.String(name, flagText(s.get(&byDefault)), fmt.Sprintf("setting %s, also %s", s.key, EnvName(s.key)))
+func addFlag(flags *pflag.FlagSet, s part[Config]) {
+	byDefault, _ := s.get(Default())
+	name := FlagName(s.name)
+	flags.String(name, flagText(byDefault), fmt.Sprintf("setting %s, also %s", s.name, EnvName(s.name)))
 	flag := flags.Lookup(name)
-	flag.Annotations = map[string][]string{keyAnnotation: {s.key}}
-	if _, isBool := s.get(&byDefault).(bool); isBool {
+	flag.Annotations = map[string][]string{keyAnnotation: {s.name}}
+	if _, isBool := byDefault.(bool); isBool {
 		flag.NoOptDefVal = "true"
 	}
 }

@@ -117,8 +117,8 @@ func (c *Config) set(path []string, value any) error {
 	case "schedules":
 		return c.setSchedule(path[1:], value)
 	}
-	s, known := find(strings.Join(path, "."))
-	known = known && len(path) == len(strings.Split(s.key, ".")) // not log.level in one piece
+	s, known := find(settings, strings.Join(path, "."))
+	known = known && len(path) == len(strings.Split(s.name, ".")) // not log.level in one piece
 	if isEmpty(value) && (known || isSection(path)) {
 		return nil // a key without a value says nothing
 	}

@@ -136,12 +136,13 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 	AddFlags(flags)
 	var environ []string
 	for _, s := range settings {
-		value := flagText(s.get(&other))
-		environ = append(environ, EnvName(s.key)+"="+value)
-		if s.noFlag {
+		set, _ := s.get(other)
+		value := flagText(set)
+		environ = append(environ, EnvName(s.name)+"="+value)
+		if s.name == secretKey {
 			continue
 		}
-		servertest.OK(t, flags.Set(FlagName(s.key), value))
+		servertest.OK(t, flags.Set(FlagName(s.name), value))
 	}
 	for name, src := range map[string]Source{"DELAYTASK_DSN": {Environ: environ}, "--dsn": {Flags: flags}} {
 		src.Path = writeFile(t, "")

@@ -54,34 +54,31 @@ func (c *Config) mask() {
 func (c *Config) tree(add func(section map[string]any, name string, value any)) map[string]any {
 	tree := make(map[string]any)
 	for _, s := range settings {
-		section, name := tree, s.key
+		section, name := tree, s.name
 		for parent, child, nested := strings.Cut(name, "."); nested; parent, child, nested = strings.Cut(name, ".") {
 			section, name = below(section, parent), child
 		}
-		add(section, name, s.get(c))
+		value, _ := s.get(*c)
+		add(section, name, value)
 	}
-	for tag, w := range c.Receivers {
-		for _, s := range receiverSettings {
-			if value, isSet := s.get(w); isSet {
-				add(below(below(tree, "receivers"), tag), s.name, value)
-			}
-		}
-	}
-	for name, schedule := range c.Schedules {
-		for _, s := range scheduleSettings {
-			if value, isSet := s.get(schedule); isSet {
-				add(below(below(tree, "schedules"), name), s.name, value)
-			}
-		}
-	}
-	for tag, t := range c.Tags {
-		for _, s := range tagSettings {
-			if value, isSet := s.get(t); isSet {
-				add(below(below(tree, "tags"), tag), s.name, value)
-			}
-		}
-	}
+	nest(tree, "receivers", c.Receivers, receiverSettings, add)
+	nest(tree, "schedules", c.Schedules, scheduleSettings, add)
+	nest(tree, "tags", c.Tags, tagSettings, add)
 	return tree
+}
+
+// nest puts what is set of each into the section.
+func nest[S any](
+	tree map[string]any, section string, all map[string]S, parts []part[S],
+	add func(section map[string]any, name string, value any),
+) {
+	for name, one := range all {
+		for _, p := range parts {
+			if value, isSet := p.get(one); isSet {
+				add(below(below(tree, section), name), p.name, value)
+			}
+		}
+	}
 }
 
 // below returns the section of that name and makes it when it is missing.

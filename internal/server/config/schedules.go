@@ -31,10 +31,10 @@ const decades = 290 * year
 
 var scheduleSettings = []part[Schedule]{
 	partOf("tag", text(1), func(s *Schedule) *string { return &s.Tag }),
-	linesPart("cron", func(s *Schedule) *[]string { return &s.Cron }),
+	partOf("cron", lines, func(s *Schedule) *[]string { return &s.Cron }),
 	partOf("every", text(1), func(s *Schedule) *string { return &s.Every }),
-	linesPart("at", func(s *Schedule) *[]string { return &s.At }),
-	linesPart("except", func(s *Schedule) *[]string { return &s.Except }),
+	partOf("at", lines, func(s *Schedule) *[]string { return &s.At }),
+	partOf("except", lines, func(s *Schedule) *[]string { return &s.Except }),
 	partOf("zone", text(0), func(s *Schedule) *string { return &s.Schedule.Spec.Zone }),
 	partOf("dst", choice("once", "skip", "both", "literal"),
 		func(s *Schedule) *string { return (*string)(&s.Schedule.Spec.DST) }),
@@ -42,7 +42,7 @@ var scheduleSettings = []part[Schedule]{
 	partOf("end", moment, func(s *Schedule) *time.Time { return &s.Schedule.Spec.End }),
 	partOf("body", text(0), func(s *Schedule) *string { return &s.Body }),
 	partOf("app", text(0), func(s *Schedule) *string { return &s.App }),
-	linesPart("headers", func(s *Schedule) *[]string { return &s.Headers }),
+	partOf("headers", lines, func(s *Schedule) *[]string { return &s.Headers }),
 	partOf("ttr", duration(time.Second, day), func(s *Schedule) *time.Duration { return &s.TTR }),
 	partOf("max_attempts", integer(1, 1_000_000), func(s *Schedule) *int { return &s.MaxAttempts }),
 	partOf("priority", integer(-100, 100), func(s *Schedule) *int { return &s.Priority }),
@@ -58,31 +58,23 @@ var scheduleSettings = []part[Schedule]{
 	partOf("retry_past_next", boolean, func(s *Schedule) *bool { return &s.RetryPastNext }),
 }
 
-// linesPart takes a text, or a sequence of texts. Commas do not part a text: a cron line may hold some.
-func linesPart(name string, field func(*Schedule) *[]string) part[Schedule] {
-	return part[Schedule]{
-		name: name,
-		set: func(s *Schedule, value any) error {
-			items, isList := value.([]any)
-			if !isList {
-				items = []any{value}
-			}
-			var texts []string
-			for _, item := range items {
-				switch v := item.(type) {
-				case string:
-					texts = append(texts, v)
-				case time.Time: // YAML reads a text that looks like one
-					texts = append(texts, strings.TrimSuffix(v.UTC().Format(time.RFC3339), "T00:00:00Z"))
-				default:
-					return errors.New("want a text or a list of texts; put them in quotes")
-				}
-			}
-			*field(s) = texts
-			return nil
-		},
-		get: func(s Schedule) (any, bool) { return *field(&s), len(*field(&s)) > 0 },
+// lines takes a text, or a sequence of texts. Commas do not part a text: a cron line may hold some.
+func lines(value any) (texts []string, err error) {
+	items, isList := value.([]any)
+	if !isList {
+		items = []any{value}
 	}
+	for _, item := range items {
+		switch v := item.(type) {
+		case string:
+			texts = append(texts, v)
+		case time.Time: // YAML reads a text that looks like one
+			texts = append(texts, strings.TrimSuffix(v.UTC().Format(time.RFC3339), "T00:00:00Z"))
+		default:
+			return nil, errors.New("want a text or a list of texts; put them in quotes")
+		}
+	}
+	return texts, nil
 }
 
 // setSchedule takes the path below schedules: the name and that of its setting.

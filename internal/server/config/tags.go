@@ -3,13 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/delaytask/delaytask"
 )
 
-// part is a setting of a [Tag] or a [Receiver]. It is optional: one that is left out is neither checked nor printed.
+// part ties a name in the file to a field. A part of a [Tag], a [Receiver] or a [Schedule] is optional: one that is
+// left out is neither checked nor printed.
 type part[S any] struct {
 	name string
 	set  func(of *S, value any) error
@@ -50,7 +51,8 @@ var receiverSettings = []part[Receiver]{
 	partOf("concurrency", integer(1, 100_000), func(w *Receiver) *int { return &w.Concurrency }),
 }
 
-func partOf[S any, T comparable](name string, parse func(any) (T, error), field func(*S) *T) part[S] {
+// partOf makes a part of a parser and the field that the parsed value goes to.
+func partOf[S, T any](name string, parse func(any) (T, error), field func(*S) *T) part[S] {
 	return part[S]{
 		name: name,
 		set: func(of *S, value any) (err error) {
@@ -58,16 +60,24 @@ func partOf[S any, T comparable](name string, parse func(any) (T, error), field 
 			return err
 		},
 		get: func(of S) (any, bool) {
-			var unset T
-			return *field(&of), *field(&of) != unset
+			return *field(&of), !reflect.ValueOf(field(&of)).Elem().IsZero()
 		},
 	}
 }
 
+func find[S any](parts []part[S], name string) (part[S], bool) {
+	for _, p := range parts {
+		if p.name == name {
+			return p, true
+		}
+	}
+	return part[S]{}, false
+}
+
 // setPart sets the part that is named below the tag, unless it is to skip a known one.
 func setPart[S any](of *map[string]S, parts []part[S], tag string, below []string, value any, skip bool) error {
-	i := slices.IndexFunc(parts, func(p part[S]) bool { return p.name == below[0] })
-	if i < 0 || len(below) > 1 {
+	p, known := find(parts, below[0])
+	if !known || len(below) > 1 {
 		names := make([]string, len(parts))
 		for i, p := range parts {
 			names[i] = p.name
@@ -78,7 +88,7 @@ func setPart[S any](of *map[string]S, parts []part[S], tag string, below []strin
 		return nil
 	}
 	s := (*of)[tag]
-	if err := parts[i].set(&s, value); err != nil {
+	if err := p.set(&s, value); err != nil {
 		return err
 	}
 	if *of == nil {

@@ -9,7 +9,7 @@ import (
 
 func unknownKey(path []string) error {
 	key := strings.Join(path, ".")
-	if _, known := find(key); known {
+	if _, known := find(settings, key); known {
 		return errors.New("a key with dots has to be written nested, one part below the other")
 	}
 	if isSection(path) {
