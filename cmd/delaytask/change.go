@@ -304,10 +304,7 @@ the new time. A task that is executing or finished is left alone.`,
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(viewOf(&task))
-				}
-				return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
+				return a.say(viewOf(&task), "Task %d is now due at %s.\n", task.ID, moment(task.Expected))
 			})
 		},
 	}

@@ -184,16 +184,13 @@ func (a *app) versionCommand() *cobra.Command {
 		Short:   "Print the version",
 		Example: "  delaytask version --json",
 		RunE: func(*cobra.Command, []string) error {
-			if !a.json {
-				return a.printf("%s\n", versionLine())
-			}
-			return a.printJSON(struct {
+			return a.say(struct {
 				Version string `json:"version"`
 				Commit  string `json:"commit,omitempty"`
 				Go      string `json:"go"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
-			}{scheduler.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}{scheduler.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH}, "%s\n", versionLine())
 		},
 	})
 }

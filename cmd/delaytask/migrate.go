@@ -138,10 +138,10 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.printJSON(list[migrationView]{Items: migrationViews(states)})
+					return a.printJSON(list[migrations.State]{Items: states})
 				}
 				t := a.newTable("VERSION", "NAME", "STATE").mayCut(1)
-				for _, s := range migrationViews(states) {
+				for _, s := range states {
 					state := "pending"
 					if s.Applied {
 						state = "applied"
@@ -167,13 +167,10 @@ harmless, and migrate up afterwards only takes note of them. No connection is ma
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(struct {
-					Kind string `json:"kind"`
-					SQL  string `json:"sql"`
-				}{of.String(), migrations.SQL(of)})
-			}
-			return a.printf("%s", migrations.SQL(of))
+			return a.say(struct {
+				Kind string `json:"kind"`
+				SQL  string `json:"sql"`
+			}{of.String(), migrations.SQL(of)}, "%s", migrations.SQL(of))
 		},
 	}
 	cmd.Flags().StringVar(&kind, "for", "", "mysql or sqlite (default: what --dsn names)")
@@ -226,20 +223,6 @@ func (a *app) onDatabase(
 	return err
 }
 
-type migrationView struct {
-	Version int64  `json:"version"`
-	Name    string `json:"name"`
-	Applied bool   `json:"applied"`
-}
-
-func migrationViews(states []migrations.State) []migrationView {
-	views := make([]migrationView, len(states))
-	for i, s := range states {
-		views[i] = migrationView(s)
-	}
-	return views
-}
-
 func newestApplied(states []migrations.State) (newest migrations.State) {
 	for _, s := range states {
 		if s.Applied {
@@ -251,15 +234,15 @@ func newestApplied(states []migrations.State) (newest migrations.State) {
 
 // printMigrated prints the changed migrations, or that there was none.
 func (a *app) printMigrated(before []migrations.State, changed func(migrations.State) bool, past, none string) error {
-	views := []migrationView{} // [] in JSON when there is none
+	views := []migrations.State{} // [] in JSON when there is none
 	for _, s := range before {
 		if changed(s) {
 			s.Applied = !s.Applied
-			views = append(views, migrationView(s))
+			views = append(views, s)
 		}
 	}
 	if a.json {
-		return a.printJSON(list[migrationView]{Items: views})
+		return a.printJSON(list[migrations.State]{Items: views})
 	}
 	if len(views) == 0 {
 		return a.printf("%s\n", none)

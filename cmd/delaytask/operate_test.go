@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/migrations"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -23,7 +24,7 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	s := newShell(t)
 	contains(t, s.ok("migrate", "up"), "applied 00001_tables.sql")
 	contains(t, s.ok("migrate", "up"), "The tables are up to date.")
-	var states []migrationView
+	var states []migrations.State
 	if s.items(&states, "migrate", "up"); states == nil || len(states) != 0 {
 		t.Errorf("a second time it changed %v", states)
 	}

@@ -47,6 +47,14 @@ func (a *app) printf(format string, args ...any) error {
 	return nil
 }
 
+// say prints a value with --json, and otherwise a sentence.
+func (a *app) say(v any, format string, args ...any) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	return a.printf(format, args...)
+}
+
 // painted writes what is escaped and may have colours.
 func (a *app) painted(text string) error {
 	if _, err := io.WriteString(raw(a.stdout), text); err != nil {

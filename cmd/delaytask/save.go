@@ -104,10 +104,7 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printJSON(savedView{saved.ID, args[0], f.key, f.app, false, saved.Rescheduled})
-		}
-		return a.printf("%d\n", saved.ID)
+		return a.say(savedView{saved.ID, args[0], f.key, f.app, false, saved.Rescheduled}, "%d\n", saved.ID)
 	})
 }
 

@@ -20,32 +20,22 @@ type scheduleChanged struct {
 	Backfill string    `json:"backfill,omitzero"` // name of its schedule
 }
 
-// changeSchedule does something to one schedule, and prints the sentence that it returns.
-func (a *app) changeSchedule(
-	cmd *cobra.Command, name string,
-	change func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error),
-) error {
-	return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
-		to := scheduleChanged{Name: name}
-		sentence, err := change(ctx, s, &to)
-		switch {
-		case err != nil:
-			return err
-		case a.json:
-			return a.printJSON(to)
-		default:
-			return a.printf("%s\n", sentence)
-		}
-	})
-}
-
-// onSchedule completes a command about one schedule.
+// onSchedule completes a command that does something to one schedule, and prints the sentence that change returns.
 func (a *app) onSchedule(
 	cmd *cobra.Command,
 	change func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error),
 ) *cobra.Command {
 	cmd.Args = wanted(1, 1, "the name of a schedule")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.changeSchedule(cmd, args[0], change) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.onTasks(cmd, changes, func(ctx context.Context, s *scheduler.Scheduler) error {
+			to := scheduleChanged{Name: args[0]}
+			sentence, err := change(ctx, s, &to)
+			if err != nil {
+				return err
+			}
+			return a.say(to, "%s\n", sentence)
+		})
+	}
 	return a.withJSON(cmd)
 }
 

@@ -247,10 +247,7 @@ func (a *app) scheduleExplainCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(wire.FromScheduleExplanation(&e.ScheduleExplanation))
-				}
-				return a.printf("%s\n", e.Text)
+				return a.say(wire.FromScheduleExplanation(&e.ScheduleExplanation), "%s\n", e.Text)
 			})
 		},
 	}

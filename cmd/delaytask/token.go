@@ -124,13 +124,10 @@ What its caller has saved stays.`,
 				if err := a.operator.RevokeToken(ctx, by(), args[0]); err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(struct {
-						Name    string `json:"name"`
-						Revoked bool   `json:"revoked"`
-					}{args[0], true})
-				}
-				return a.printf("Revoked %s; all servers refuse it within 2 seconds.\n", oneLine(args[0]))
+				return a.say(struct {
+					Name    string `json:"name"`
+					Revoked bool   `json:"revoked"`
+				}{args[0], true}, "Revoked %s; all servers refuse it within 2 seconds.\n", oneLine(args[0]))
 			})
 		},
 	})
