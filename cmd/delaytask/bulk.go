@@ -44,10 +44,7 @@ not reach the database. "unknown": the process does not tell how far it is, as o
 }
 
 func (a *app) printRuns(found []runs.State) error {
-	shown := make([]wire.BulkRun, len(found)) // not nil: an empty list is [] in JSON
-	for i := range found {
-		shown[i] = a.view().BulkRun(&found[i])
-	}
+	shown := viewsOf(found, a.view().BulkRun)
 	switch {
 	case a.json:
 		return a.printJSON(list[wire.BulkRun]{Items: shown})

@@ -146,11 +146,7 @@ func (a *app) pages(ctx context.Context, filter delaytask.Filter, limit int) (al
 
 func (a *app) printPage(page operate.Page) error {
 	if a.json {
-		views := list[taskView]{Items: make([]taskView, len(page.Tasks)), Next: page.Next, Stopped: page.Stopped}
-		for i := range page.Tasks {
-			views.Items[i] = viewOf(&page.Tasks[i])
-		}
-		return a.printJSON(views)
+		return a.printJSON(list[taskView]{Items: viewsOf(page.Tasks, viewOf), Next: page.Next, Stopped: page.Stopped})
 	}
 	if len(page.Tasks) == 0 && !page.Stopped {
 		return a.printf("No task matches.\n")

@@ -25,6 +25,15 @@ type list[T any] struct {
 	Stopped bool `json:"stopped,omitempty"` // it has looked at many tasks; there may be more
 }
 
+// viewsOf is what a list shows. It is not nil: an empty list is [] in JSON.
+func viewsOf[T, V any](all []T, view func(*T) V) []V {
+	views := make([]V, len(all))
+	for i := range all {
+		views[i] = view(&all[i])
+	}
+	return views
+}
+
 // printJSON writes indented JSON without escaping <, > and &: people read it.
 func (a *app) printJSON(v any) error {
 	if err := encode(a.stdout, v, "  "); err != nil {

@@ -127,8 +127,10 @@ func (a *app) printTagOverviews(o *report.Overview) error {
 			p50, p99 = lateness(of.P50), lateness(of.P99)
 		}
 		state := tagState(report.TagStats{Served: len(of.Nodes) > 0, Paused: of.Paused})
+		lastHour := spark(a.screen, of.LastHour, func(s report.HourStep) int64 { return s.Completed })
+		nextHour := spark(a.screen, of.Due, func(d report.DueTasks) int64 { return d.Tasks })
 		t.row(of.Tag, inFigures(of.Overdue), count(delaytask.Pending), count(delaytask.Executing),
-			count(delaytask.Failed), p50, p99, a.lastHour(of), a.nextHour(of), state)
+			count(delaytask.Failed), p50, p99, lastHour, nextHour, state)
 		if of.Overdue.Tasks > 0 {
 			t.paint(1, yellow)
 		}
@@ -139,33 +141,16 @@ func (a *app) printTagOverviews(o *report.Overview) error {
 	return t.flush()
 }
 
-// lastHour draws the tasks that were completed, and nextHour what falls due.
-func (a *app) lastHour(t *report.TagOverview) string {
-	var steps []int64
-	for _, step := range t.LastHour {
-		steps = append(steps, step.Completed)
-	}
-	return a.spark(steps)
-}
-
-func (a *app) nextHour(t *report.TagOverview) string {
-	var steps []int64
-	for _, due := range t.Due {
-		steps = append(steps, due.Tasks)
-	}
-	return a.spark(steps)
-}
-
-// spark draws a line, and nothing where all is zero.
-func (a *app) spark(steps []int64) string {
+// spark draws a line of counts, and nothing where all are zero.
+func spark[T any](s screen, steps []T, count func(T) int64) string {
 	line, known := make([]float64, len(steps)), make([]bool, len(steps))
 	most := 0.0
-	for i, n := range steps {
-		line[i], known[i] = float64(n), true
+	for i, step := range steps {
+		line[i], known[i] = float64(count(step)), true
 		most = max(most, line[i])
 	}
 	if most == 0 {
 		return ""
 	}
-	return a.screen.bars(line, known, 1)
+	return s.bars(line, known, 1)
 }

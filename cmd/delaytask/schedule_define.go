@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,15 +155,4 @@ func scheduleViewOf(s *operate.Schedule) scheduleView {
 	v := scheduleView{Schedule: wire.FromSchedule(&s.Schedule), Body: string(s.Body)}
 	v.Schedule.Body, v.Redacted = wire.Body{}, s.Redacted
 	return v
-}
-
-// lineOf is the lines of a spec in one.
-func lineOf(s *delaytask.Spec) (text string) {
-	for i, line := range s.Lines {
-		if i > 0 {
-			text += " ; "
-		}
-		text += line
-	}
-	return text + " " + cmp.Or(s.Zone, "UTC")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -65,12 +66,11 @@ func (a *app) schedulePages(
 
 func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
 	if a.json {
-		views := list[scheduleView]{Items: make([]scheduleView, len(page.Schedules)), Next: page.Next}
-		for i := range page.Schedules {
-			shown := a.view().SeenSchedule(&page.Schedules[i])
-			views.Items[i] = scheduleViewOf(&shown)
-		}
-		return a.printJSON(views)
+		views := viewsOf(page.Schedules, func(s *delaytask.Schedule) scheduleView {
+			shown := a.view().SeenSchedule(s)
+			return scheduleViewOf(&shown)
+		})
+		return a.printJSON(list[scheduleView]{Items: views, Next: page.Next})
 	}
 	if len(page.Schedules) == 0 {
 		return a.printf("No schedule matches.\n")
@@ -82,7 +82,8 @@ func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
 		if !s.NextDue.IsZero() {
 			in = away(s.NextDue.Sub(now))
 		}
-		t.row(s.Name, string(s.State), s.Tag, lineOf(&s.Spec), moment(s.NextDue), in, moment(s.LastSuccess))
+		ticks := strings.Join(s.Spec.Lines, " ; ") + " " + cmp.Or(s.Spec.Zone, "UTC")
+		t.row(s.Name, string(s.State), s.Tag, ticks, moment(s.NextDue), in, moment(s.LastSuccess))
 		t.paint(1, styleOfSchedule(s.State))
 	}
 	if err := t.flush(); err != nil {

@@ -80,10 +80,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				views := make([]tokenView, len(tokens)) // not nil: an empty list is [] in JSON
-				for i, t := range tokens {
-					views[i] = viewOfToken(t, now.Time)
-				}
+				views := viewsOf(tokens, func(t *row.AccessToken) tokenView { return viewOfToken(*t, now.Time) })
 				if a.json {
 					return a.printJSON(list[tokenView]{Items: views})
 				}
