@@ -13,9 +13,9 @@ import (
 
 // State says whether a migration is applied.
 type State struct {
-	Version int64  `json:"version"`
-	Name    string `json:"name"` // file name
-	Applied bool   `json:"applied"`
+	Version int64
+	Name    string // file name
+	Applied bool
 }
 
 // Status lists all migrations by version. It changes nothing and needs only the right to read.

@@ -58,7 +58,7 @@ func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st, build := core.BuilderOf(&cfg); build != nil {
+	if st, build := core.Built(&cfg.builder); build != nil {
 		return withEngine(&cfg, cfg.engineConfig(st), build, func(context.Context) error { return nil })
 	}
 	if db == nil {

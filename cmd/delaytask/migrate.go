@@ -138,7 +138,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.printJSON(list[migrations.State]{Items: states})
+					return a.printJSON(list[migrationView]{Items: viewsOf(states, viewOfMigration)})
 				}
 				t := a.newTable("VERSION", "NAME", "STATE").mayCut(1)
 				for _, s := range states {
@@ -223,6 +223,14 @@ func (a *app) onDatabase(
 	return err
 }
 
+type migrationView struct {
+	Version int64  `json:"version"`
+	Name    string `json:"name"`
+	Applied bool   `json:"applied"`
+}
+
+func viewOfMigration(s *migrations.State) migrationView { return migrationView(*s) }
+
 func newestApplied(states []migrations.State) (newest migrations.State) {
 	for _, s := range states {
 		if s.Applied {
@@ -234,15 +242,15 @@ func newestApplied(states []migrations.State) (newest migrations.State) {
 
 // printMigrated prints the changed migrations, or that there was none.
 func (a *app) printMigrated(before []migrations.State, changed func(migrations.State) bool, past, none string) error {
-	views := []migrations.State{} // [] in JSON when there is none
+	views := []migrationView{} // [] in JSON when there is none
 	for _, s := range before {
 		if changed(s) {
 			s.Applied = !s.Applied
-			views = append(views, s)
+			views = append(views, migrationView(s))
 		}
 	}
 	if a.json {
-		return a.printJSON(list[migrations.State]{Items: views})
+		return a.printJSON(list[migrationView]{Items: views})
 	}
 	if len(views) == 0 {
 		return a.printf("%s\n", none)

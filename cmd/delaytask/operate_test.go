@@ -14,7 +14,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/migrations"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -24,7 +23,7 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	s := newShell(t)
 	contains(t, s.ok("migrate", "up"), "applied 00001_tables.sql")
 	contains(t, s.ok("migrate", "up"), "The tables are up to date.")
-	var states []migrations.State
+	var states []migrationView
 	if s.items(&states, "migrate", "up"); states == nil || len(states) != 0 {
 		t.Errorf("a second time it changed %v", states)
 	}

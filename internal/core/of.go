@@ -32,8 +32,7 @@ func BuildOn(
 	*cfg.builder() = Builder{st, build}
 }
 
-// BuilderOf returns what BuildOn has set, nil if nothing is.
-func BuilderOf(cfg interface{ builder() *Builder }) (store.Store, func(engine.Config) (*engine.Engine, error)) {
-	b := cfg.builder()
+// Built returns what BuildOn has set, nil if nothing is.
+func Built(b *Builder) (store.Store, func(engine.Config) (*engine.Engine, error)) {
 	return b.store, b.build
 }

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/robfig/cron/v3"
+
+	"github.com/delaytask/delaytask"
 )
 
 const (
