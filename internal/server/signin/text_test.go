@@ -22,7 +22,7 @@ func TestEveryRefusalHasAChineseText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refusal := regexp.MustCompile(before + `problemOf\(http\.\w+, wire\.Code(\w+)`)
+		refusal := regexp.MustCompile(before + `wire\.NewProblem\(http\.\w+, wire\.Code(\w+)`)
 		found := refusal.FindAllStringSubmatch(string(source), -1)
 		if len(found) == 0 {
 			t.Errorf("%s refuses nothing", file)
