@@ -59,7 +59,7 @@ const repeaters = 8 // of the callers
 var keyed = bench.Measurement{
 	Name: "keyed",
 	Figures: []bench.Figure{
-		{"keyed.ratio", "saves of each of 56 callers beside 8 that repeat a key, in terms of those of 64 good ones"},
+		{"keyed.ratio", "saves of each of 56 callers beside 8 that repeat a key, in terms of 64 good callers"},
 		{"keyed.fresh_ratio", "the same when all good callers save with a key of its own each time"},
 	},
 	Measure: func(ctx context.Context, r *bench.Runner) error {

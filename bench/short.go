@@ -131,7 +131,7 @@ type shortEvent struct {
 
 type shortStart struct{ At, Expected time.Time }
 
-// shortDelay is that of the task with the number.
+// shortDelay is the delay of the task with the number.
 func shortDelay(n int) time.Duration { return shortDelays[n%len(shortDelays)] }
 
 func shortChild(ctx context.Context, o order, t *child.Narrator) error {

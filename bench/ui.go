@@ -159,7 +159,7 @@ func (w *pageStatus) WriteHeader(status int)      { w.status = status }
 
 func uiTag(i int) string { return fmt.Sprintf("bench.ui.%03d", i) }
 
-// listed returns the read of the first page of a list, and that of the next one by its cursor.
+// listed returns the read of the first page of a list, and the read of the next page by its cursor.
 func listed(name, about string, f delaytask.Filter) []uiRead {
 	read := func(ctx context.Context, u *uiReader, after string) error {
 		next := f

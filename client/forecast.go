@@ -14,7 +14,7 @@ import (
 // Forecast returns how many pending tasks are overdue, and how many fall due in each step of a span, by tag. Ticks of
 // schedules that have no task yet are in it. Each number says what it is worth.
 //
-// It returns ErrInvalidTag, and ErrInvalidOption for a span that is none.
+// It returns ErrInvalidTag, and ErrInvalidOption for an invalid span.
 func (c *Client) Forecast(ctx context.Context, f report.ForecastFilter) (report.Forecast, error) {
 	if err := c.enter(ctx); err != nil {
 		return report.Forecast{}, err

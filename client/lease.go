@@ -58,7 +58,7 @@ func (c *Client) Fail(ctx context.Context, t delaytask.Token, failure error) err
 	return lostOnce(err, unclear)
 }
 
-// Release gives the task back without spending the attempt. Its errors are those of Fail.
+// Release gives the task back without spending the attempt. It returns errors as Fail does.
 func (c *Client) Release(ctx context.Context, t delaytask.Token) error { return c.release(ctx, t, 0) }
 
 func (c *Client) release(ctx context.Context, t delaytask.Token, delay time.Duration) error {

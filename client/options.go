@@ -76,8 +76,8 @@ func WithLogger(log *slog.Logger) Option {
 	}
 }
 
-// WithConcurrency is how many tasks run at once in this process, besides those of tags with a [processor.Concurrency],
-// which adds slots here and does not bound these. Default 64.
+// WithConcurrency is how many tasks run at once in this process, besides the tasks of tags with a
+// [processor.Concurrency], which adds slots here and does not bound these. Default 64.
 func WithConcurrency(n int) Option {
 	return bounded("concurrency", n, 1, 100_000, func(c *config) { c.concurrency = n })
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // ServeHTTP runs the task of a call. It answers 204 when the task is done, and 202 when the task was ended, or will be,
-// by its token. A call that is none gets application/problem+json with a code: 401 unsigned, wrong_signature or
+// by its token. An invalid call gets application/problem+json with a code: 401 unsigned, wrong_signature or
 // too_old; 404 unknown_tag; 413 body_too_large; 400 invalid_header or unreadable_body; 405 method_not_allowed. A result
 // that could not be reported to the service gets 422, 429 or 503 not_reported.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, call *http.Request) {

@@ -23,7 +23,7 @@ import (
 //
 // The service waits for an answer as long as its push.timeout says. A processor whose task takes longer returns
 // [processor.HandOver] and ends the task by its token later. A task has its ID, Tag, Body, Attempt, Version and
-// Expected here, and of its headers those of the trace; [Client.Get] tells the rest.
+// Expected here, and of its headers the trace's; [Client.Get] tells the rest.
 type Receiver struct {
 	client   *Client
 	app      string
@@ -122,7 +122,7 @@ func (r *Receiver) Use(mw ...processor.Middleware) error {
 
 // Register gives a tag its processor in this receiver. It may be called before and after Start. [processor.TTR] and
 // [processor.MaxAttempts] are refused with [delaytask.ErrInvalidOption]: they are given when a task is saved. Other
-// errors are those of [Client.Register].
+// errors are the errors of [Client.Register].
 func (r *Receiver) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	opts = append(opts[:len(opts):len(opts)], noMaxAttempts, noTTR)
 	if err := r.registry.Register(tag, p, opts...); err != nil {

@@ -95,8 +95,8 @@ func (c *Client) newSave(tag string, body any, delay time.Duration, opts []delay
 // others of a chunk that was refused for one of its tasks have [delaytask.ErrChunkRefused].
 //
 // A nil error means that every item is stored or met an unfinished task with its key ([delaytask.ErrDuplicate] in its
-// result). Otherwise the error wraps that of the first item that was not stored. When no answer came, every result is a
-// [delaytask.OutcomeUnknownError] with the id to save that item again with.
+// result). Otherwise the error wraps the error of the first item that was not stored. When no answer came, every result
+// is a [delaytask.OutcomeUnknownError] with the id to save that item again with.
 func (c *Client) SaveDelayTasks(ctx context.Context, items []delaytask.Item) ([]delaytask.SaveResult, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
 }
 
 // Backfill runs the past ticks of a schedule from one time to another, both included: each once, the oldest first, and
-// as many at once as given. The runs have the lowest priority. They are those of a schedule of their own, whose name
+// as many at once as given. The runs have the lowest priority. They belong to a schedule of their own, whose name
 // Backfill returns.
 //
 // It returns [delaytask.ErrScheduleNotFound], [delaytask.ErrInvalidRange] when there is no tick in the range, when one

@@ -124,7 +124,7 @@ func (c *Client) Reschedule(
 }
 
 // SetBody replaces the body of a pending task, and nothing else. It returns the status that it met, which is
-// [delaytask.Pending]. Its errors are those of Reschedule.
+// [delaytask.Pending]. It returns errors as Reschedule does.
 func (c *Client) SetBody(
 	ctx context.Context, ref delaytask.Ref, body any, opts ...delaytask.ChangeOption,
 ) (delaytask.Status, error) {

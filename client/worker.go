@@ -47,7 +47,7 @@ func newWorker(c *Client) *worker {
 }
 
 // Use puts middleware around the processors of all tags, registered before or after. It goes outside of the middleware
-// that a tag is registered with. The first one is outermost, and those of a later call are inside.
+// that a tag is registered with. The first one is outermost. A later call adds inside.
 //
 // It returns [delaytask.ErrStarted] after Start, [delaytask.ErrInvalidOption] when one is nil, and
 // [delaytask.ErrNilProcessor] when one returns nil.

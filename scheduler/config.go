@@ -116,8 +116,8 @@ type Config struct {
 	// database that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
-	// ScheduleOwner is whose the schedules are that [Scheduler.DeclareSchedule] declares: those of another owner are
-	// left alone. Give each program that declares schedules its own. A program that declares no schedule any more
+	// ScheduleOwner is whose the schedules are that [Scheduler.DeclareSchedule] declares: schedules of another owner
+	// are left alone. Give each program that declares schedules its own. A program that declares no schedule any more
 	// retires those that it had only if its owner is set here. Default: the path of the main package.
 	ScheduleOwner string
 

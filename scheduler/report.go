@@ -52,7 +52,7 @@ func (s *Scheduler) Series(ctx context.Context, f report.SeriesFilter) (report.S
 // It takes a connection for 0.2 s at most, however many tasks there are, and each number says what it is worth. Small
 // tags are counted. MySQL and MariaDB estimate large ones, and SQLite counts them up to a bound.
 //
-// It returns [delaytask.ErrInvalidTag], and [delaytask.ErrInvalidOption] for a span that is none.
+// It returns [delaytask.ErrInvalidTag], and [delaytask.ErrInvalidOption] for an invalid span.
 func (s *Scheduler) Forecast(ctx context.Context, f report.ForecastFilter) (report.Forecast, error) {
 	return s.core.Forecast(ctx, f)
 }

@@ -64,8 +64,8 @@ func (s *Scheduler) Committed(ids ...int64) { s.core.Committed(ids...) }
 // item may also reschedule the task of an earlier one. [delaytask.ErrNotPending] and [delaytask.ErrContended] refuse
 // nothing of the chunk.
 //
-// A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of
-// the first item that was not stored. Saving again with the same keys, or with the ids of
+// A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps the one
+// of the first item that was not stored. Saving again with the same keys, or with the ids of
 // [delaytask.OutcomeUnknownError], stores what is missing and nothing twice.
 func (s *Scheduler) SaveDelayTasks(
 	ctx context.Context, items []delaytask.Item,

@@ -12,7 +12,7 @@ import (
 // live by then. A schedule of the name gets this definition: what is planted and has not begun is planted anew, and
 // nothing that was due before runs at once. Saving the definition that is stored already writes nothing.
 //
-// The options are those of the runs, such as [delaytask.WithTTR] and [delaytask.WithPriority], and those of the
+// The options are of the runs, such as [delaytask.WithTTR] and [delaytask.WithPriority], and of the
 // schedule, such as [delaytask.WithOverlap] and [delaytask.WithMissed].
 //
 // It returns [delaytask.ErrInvalidScheduleName], [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], also when no
@@ -28,7 +28,7 @@ func (s *Scheduler) SaveSchedule(
 // long as live programs declare it. It has the arguments of [Scheduler.SaveSchedule].
 //
 // The schedules of a program are a set, which belongs to [Config].ScheduleOwner. Among the live processes of an owner
-// those of the newest [Config].Revision say what is stored, so that a deployment and a rollback both end with the
+// the ones of the newest [Config].Revision say what is stored, so that a deployment and a rollback both end with the
 // schedules of the programs that run. A schedule that the set lacks is retired when all live processes of the owner
 // have agreed for a minute. It runs no more, and comes back with its state when it is declared again within 30 days.
 //
@@ -91,7 +91,7 @@ func (s *Scheduler) DeleteSchedule(ctx context.Context, name string) error {
 }
 
 // Backfill runs the past ticks of a schedule from one time to another, both included: each once, the oldest first, and
-// as many at once as given. The runs have the lowest priority. They are those of a schedule of their own, whose name
+// as many at once as given. The runs have the lowest priority. They belong to a schedule of their own, whose name
 // Backfill returns: it can be paused, resumed and deleted, and goes on after a crash.
 //
 // It returns [delaytask.ErrScheduleNotFound], and [delaytask.ErrInvalidRange] when there is no tick in the range, when

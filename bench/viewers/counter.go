@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Counter counts the statements of a pool, but for those of a scheduler's own. It tells them by their context. What is
+// Counter counts the statements of a pool, except a scheduler's own. It tells them by their context. What is
 // left out is marked: some reads of a dashboard have no request's context, because all viewers share them.
 type Counter struct {
 	mu               sync.Mutex // guards what follows

@@ -74,7 +74,7 @@ func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 		return misused(err)
 	}
 	if u != reads && c.DSNFrom == "" {
-		return misusedf("say which database, by --dsn, DELAYTASK_DSN or dsn in config.yaml; that of serve without "+
+		return misusedf("say which database, by --dsn, DELAYTASK_DSN or dsn in config.yaml; the one of serve without "+
 			"settings is --dsn %s", sqlstore.DefaultDSN)
 	}
 	state, err := embeddedState(ctx, target, u)

@@ -38,7 +38,7 @@ up.`,
 				return misusedf("the demo takes a database of its own: leave out --dsn")
 			}
 			if cmd.Flags().Changed("port") && !pages {
-				return misusedf("--port is that of the dashboard: add --ui")
+				return misusedf("--port is for the dashboard: add --ui")
 			}
 			dir, err := os.MkdirTemp("", "delaytask-demo-")
 			if err != nil {

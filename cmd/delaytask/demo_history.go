@@ -31,7 +31,7 @@ const (
 	shopBackoff  = 2 * time.Second
 )
 
-// history is the time before the demo. Its charts are those of its rows.
+// history is the time before the demo. Its charts are drawn from its rows.
 type history struct {
 	now    time.Time
 	tasks  []pastTask
@@ -129,7 +129,7 @@ func (h *history) count(at time.Time) *rollup.Counts {
 	return h.counts[minute]
 }
 
-// write stores each minute as that of a process of its own.
+// write stores each minute as if a process of its own had written it.
 func (h *history) write(ctx context.Context, to *sqlstore.Store) {
 	life := lifecycle.New(ctx, lifecycle.Config{Log: slog.New(slog.DiscardHandler)})
 	defer life.End()

@@ -59,7 +59,7 @@ func sceneOf(name string) *scene {
 	return nil
 }
 
-// tags are those of the script, in its order.
+// tags are the tags of the script, in its order.
 func tags() (all []string) {
 	for _, s := range script {
 		if !slices.Contains(all, s.Tag) {

@@ -95,7 +95,7 @@ var advice = []struct {
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }
 
-// codes are those of errors that the HTTP API does not have. The first match counts.
+// codes maps errors that only the command returns. The first match wins.
 var codes = []struct {
 	about error
 	code  string
@@ -113,7 +113,8 @@ var codes = []struct {
 	{sqlstore.ErrNotFound, wire.CodeNotFound},
 }
 
-// failure is an error in JSON. Its code never changes its meaning, and is that of the HTTP API where it has the error.
+// failure is an error in JSON. Its code never changes its meaning. It is the code of the HTTP API, if that has the
+// error.
 type failure struct {
 	Code    string  `json:"code"`
 	Message string  `json:"message"`
@@ -151,7 +152,7 @@ func failureOf(err error) *failure {
 // printError prints the error: as one sentence, and after wrong use where to read more; or as JSON.
 func (a *app) printError(cmd *cobra.Command, err error) {
 	if a.json {
-		_ = encode(a.stderr, map[string]*failure{"error": failureOf(err)}, "") // a line, as those of the log
+		_ = encode(a.stderr, map[string]*failure{"error": failureOf(err)}, "") // a line, as the log has
 		return
 	}
 	a.note("delaytask: %s\n", sentence(err))

@@ -85,7 +85,7 @@ func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
 
 // askedService is the address of a service, and the transport to it.
 type askedService struct {
-	base, host string // host: the name that is asked for, "": that of base
+	base, host string // host: the name that is asked for, "": the name in base
 	transport  *http.Transport
 }
 
@@ -116,7 +116,7 @@ func (s *askedService) ask(ctx context.Context, path, want string) (warning stri
 	return warning, nil
 }
 
-// serviceToAsk returns the named service, or that of the settings.
+// serviceToAsk returns the named service, or the one that the settings describe.
 func (a *app) serviceToAsk(cmd *cobra.Command, named string) (*askedService, error) {
 	s := &askedService{transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if named == "" {

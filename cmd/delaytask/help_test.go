@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/golden"
 )
 
-// commands returns every command, without those of cobra.
+// commands returns every command, without cobra's own.
 func commands(t *testing.T) (all []*cobra.Command) {
 	t.Helper()
 	var walk func(*cobra.Command)

@@ -56,7 +56,7 @@ type app struct {
 	shown       bool // stdout is a terminal
 	interactive bool // stdin is too: questions can be asked
 	screen      screen
-	columns     int // of the terminal of stderr, 0 where that is none
+	columns     int // of the terminal of stderr, 0 where stderr is not a terminal
 	busy        busy
 	operator    *operate.Operator // on the database of the command
 
@@ -138,7 +138,7 @@ func (a *app) schedulerConfig(c config.Config) scheduler.Config {
 	}
 }
 
-// orForEver translates a retention: 0 in a file is none, for which a Config has a negative one.
+// orForEver translates a retention: 0 in a file means no bound, as a negative one in a Config does.
 func orForEver(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1

@@ -53,7 +53,7 @@ func (f *scheduleFlags) addFlags(cmd *cobra.Command) {
 // definition is a schedule as the flags change it.
 type definition struct {
 	delaytask.Schedule
-	given []delaytask.Option // of flags alone; they follow those of the schedule
+	given []delaytask.Option // of flags alone; they follow the schedule's
 }
 
 // apply changes what flags were given for.

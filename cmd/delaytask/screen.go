@@ -45,7 +45,7 @@ func (a *app) hasColour() bool {
 	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && !old
 }
 
-// isTerminal reports whether the stream is a terminal. The null device looks like one and is none.
+// isTerminal reports whether the stream is a terminal. The null device looks like a terminal but is not one.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {

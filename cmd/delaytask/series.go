@@ -126,7 +126,7 @@ func markText(m report.SeriesMark) string {
 	}
 }
 
-// columns are those of a plot.
+// columns are the columns of a plot.
 type columns struct {
 	points []report.SeriesPoint
 	known  []bool
@@ -165,7 +165,7 @@ func (c *columns) at(s *report.Series, t time.Time) int {
 	return i
 }
 
-// lateness returns by how much the logarithms of a line are above that of its smallest value.
+// lateness returns by how much the logarithms of a line are above the logarithm of its smallest value.
 func (c *columns) lateness(of func(report.SeriesPoint) time.Duration) (line []float64, words string) {
 	line = make([]float64, len(c.points))
 	var least, most time.Duration

@@ -44,7 +44,7 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 		if !near(values["save.ratio"], values["save.per_s"]/values["raw.insert_single_per_s"]) ||
 			!near(values["save_bulk.ratio"], values["save_bulk.per_s"]/values["raw.insert_batch_per_s"]) ||
 			!near(values["drain.ratio"], values["drain.per_s"]/(1/(1/claim+1/settle))) {
-			t.Errorf("ratios are not those of the medians: %v", values)
+			t.Errorf("ratios are not of the medians: %v", values)
 		}
 		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine == "" || m.Duration <= 0 ||
 			m.Repeats != o.Repeats || len(m.Settings) < 2 {

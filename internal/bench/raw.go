@@ -118,7 +118,7 @@ func newIDs(n int) []int64 {
 }
 
 // inserts returns INSERTs of so many rows each, with values in the text or bound to it. They have the columns that a
-// save writes, and those of a claim where rows were claimed.
+// save writes, and what a claim writes where rows were claimed.
 func (f Filling) inserts(ids []int64, rows int, bound bool) (all []statement) {
 	columns, values := "", ""
 	switch f.Status {

@@ -56,7 +56,7 @@ func TestAnotherProcessShowsAndStopsARun(t *testing.T) {
 		if run = find(); run.Done != 700 || run.Err != nil || run.Ended.IsZero() {
 			t.Errorf("stopped it is %+v", run)
 		}
-		// The process of the next one dies, and that of the last one is of an older version.
+		// The process of the next one dies, and the process of the last one is of an older version.
 		servertest.Exec(t, d.DSN, "INSERT INTO delay_task_audit (create_time, action, tag, tasks, bulk, seen_time)"+
 			" VALUES ('2026-03-01 12:00:00.000000', 'bulk.retry', 'a', 7, '{}', '2026-03-01 12:00:09.000000')")
 		servertest.Exec(t, d.DSN, "INSERT INTO delay_task_audit (create_time, action, tag)"+

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-// refusals are the errors that a service has beside those of the library. The first match wins.
+// refusals are the errors of a service that the library does not have. The first match wins.
 var refusals = []struct {
 	err    error
 	status int

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/schedules/plan"
 )
 
-// toSchedule are the rights to define and delete a schedule of the tag. Its body is that of a save.
+// toSchedule are the rights to define and delete a schedule of the tag. Its body is checked as the body of a save.
 func toSchedule(tag string) []access.Verb {
 	if tag == access.HTTPTag {
 		return []access.Verb{access.Schedule, access.SaveHTTP}

@@ -37,7 +37,7 @@ func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 	return signin.New(c)
 }
 
-// pages makes those of package dashboard, for callers whom the login has found.
+// pages makes the pages of package dashboard, for callers whom the login has found.
 func (p *parts) pages() Pages {
 	return func(s *scheduler.Scheduler, readOnly bool) (http.Handler, error) {
 		o := dashboard.Options{
@@ -53,7 +53,7 @@ func (p *parts) pages() Pages {
 }
 
 // userOf returns the caller that package signin has found. What this release does not know allows nothing. Scripts and
-// styles are served without a login, and a path among them that is none has no caller.
+// styles are served without a login, and an unknown path among them has no caller.
 func userOf(r *http.Request) (dashboard.User, error) {
 	caller := access.From(r.Context())
 	if caller.Name() == "" && len(caller.Verbs()) == 0 {

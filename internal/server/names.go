@@ -15,8 +15,8 @@ import (
 // names are the hosts that the service answers to: a request with another Host is refused.
 type names struct {
 	any       bool     // no name is refused
-	addresses bool     // every address is answered, not those of loopback alone
-	hosts     []string // besides those of loopback
+	addresses bool     // every address is answered, not loopback's alone
+	hosts     []string // besides loopback's
 }
 
 // names returns the hosts that are answered. Where tokens are required a web page has none, so every name is answered.
@@ -37,7 +37,7 @@ func (p *parts) names() names {
 	return n
 }
 
-// others reports whether names beyond those of loopback are answered.
+// others reports whether other names than loopback's are answered.
 func (n names) others() bool { return n.any || n.addresses || len(n.hosts) > 0 }
 
 func (n names) String() string {

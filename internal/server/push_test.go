@@ -42,8 +42,8 @@ func called(t *testing.T, calls <-chan call, want ...call) {
 	}
 }
 
-// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a receiver in the settings,
-// which exists again after a restart, with its jobs.
+// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends the jobs of the tag http, and of a receiver in the
+// settings, which exists again after a restart, with its jobs.
 func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := settings(db.DSN)

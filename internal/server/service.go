@@ -42,7 +42,7 @@ type Service struct {
 	server   *http.Server
 	stopping context.CancelFunc
 	traces   otlp.Settings
-	pages    Pages // nil: those of package dashboard
+	pages    Pages // nil: the pages of package dashboard
 }
 
 // Option configures what the settings do not contain.
@@ -55,7 +55,7 @@ func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to }
 // that no caller may change anything.
 type Pages func(s *scheduler.Scheduler, readOnly bool) (http.Handler, error)
 
-// Dashboard serves these pages at /ui/ instead of those of package dashboard.
+// Dashboard serves these pages at /ui/ instead of the pages of package dashboard.
 func Dashboard(pages Pages) Option { return func(s *Service) { s.pages = pages } }
 
 // Open listens and opens the database, so that every mistake is reported before a request is accepted. It returns an

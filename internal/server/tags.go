@@ -59,7 +59,7 @@ func (p *parts) register(tag string, with processor.Processor, options ...proces
 	return p.scheduler.Register(tag, with, slices.Concat(options, p.options(tag))...)
 }
 
-// options are those of a tag: its jobs of the legacy protocols run again after their TTR when a call fails.
+// options are the options of a tag: its jobs of the legacy protocols run again after their TTR when a call fails.
 func (p *parts) options(tag string) []processor.RegisterOption {
 	own := p.cfg.Tags[tag]
 	return append(tagOptions(own), processor.Use(compat.RetryAfterTTR(cmp.Or(own.TTR, p.cfg.TTR))))

@@ -63,7 +63,7 @@ type TagStats struct {
 	Lateness      *Lateness                  `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
 }
 
-// Stats has those of every tag.
+// Stats has the statistics of every tag.
 type Stats struct {
 	Tags []TagStats `json:"tags"`
 }
@@ -194,7 +194,7 @@ func FromLateness(l report.Lateness) *Lateness {
 	}
 }
 
-// To is the lateness as Go has it. Nil is that of nothing.
+// To is the lateness as Go has it, the zero value for nil.
 func (l *Lateness) To() report.Lateness {
 	if l == nil {
 		return report.Lateness{}

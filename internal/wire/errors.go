@@ -89,7 +89,7 @@ func place(e *delaytask.SpecError) Detail {
 	return d
 }
 
-// To is the error of the library that the problem stands for, nil where there is none.
+// To is the error of the library that the problem stands for, nil for any other.
 func (p *Problem) To() error {
 	switch {
 	case p.Code == CodeDuplicate:

@@ -51,7 +51,7 @@ type BatchResult struct {
 	Detail      string `json:"detail,omitempty"`
 }
 
-// BatchChunk is the outcome of a chunk: so many tasks of the batch, after those of the chunk before.
+// BatchChunk is the outcome of a chunk: this many tasks of the batch, after the tasks of the chunk before.
 type BatchChunk struct {
 	Count   int      `json:"count" doc:"Tasks in it"`
 	Outcome string   `json:"outcome" enum:"stored,refused,unknown,not_tried" doc:"stored: all of its tasks are there, duplicates included; refused and not_tried: none was stored; unknown: all or none"`

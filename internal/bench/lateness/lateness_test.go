@@ -43,7 +43,7 @@ func TestJudgeSeesWhatIsWrong(t *testing.T) {
 		t.Errorf("%d tasks were early, want only 2", j.Early)
 	}
 	if len(j.Starts) != 4 || Percentile(j.Starts, 100) != 2*time.Millisecond {
-		t.Errorf("lateness %v, want that of the first starts of four tasks", j.Starts)
+		t.Errorf("lateness %v, want the first starts of four tasks", j.Starts)
 	}
 }
 

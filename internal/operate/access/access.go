@@ -39,7 +39,7 @@ const (
 	Observe  Verb = "observe"   // see nodes, statistics and receivers
 	Operate  Verb = "operate"   // pause and resume tags, run and pause schedules; it includes Observe
 	Metrics  Verb = "metrics"   // read the metrics, which name all tags; Operate on all tags includes it
-	Schedule Verb = "schedule"  // save and delete schedules; those of the tag "http" also need SaveHTTP
+	Schedule Verb = "schedule"  // save and delete schedules; for the tag "http" with SaveHTTP
 	Audit    Verb = "audit"     // see what people have changed
 	Register Verb = "register"  // register receivers, whose addresses are called back with tasks
 

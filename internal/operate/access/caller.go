@@ -41,7 +41,7 @@ func (c Caller) Allow(v Verb, tag string) error {
 	return Forbidden(v, tag)
 }
 
-// Forbidden is the error of a caller that may not do v with tasks of the tag, or with those of all tags when it is "".
+// Forbidden is the error of a caller that may not do v with tasks of the tag, or of all tags when it is "".
 func Forbidden(v Verb, tag string) error { return forbidden{v, tag} }
 
 type forbidden struct {
@@ -64,7 +64,7 @@ func (c Caller) SomeTag(v Verb) bool { return c.has(v) && len(c.tags) > 0 }
 // AnyTag reports whether the caller may do v with tasks of every tag.
 func (c Caller) AnyTag(v Verb) bool { return c.has(v) && slices.Contains(c.tags, anyTag) }
 
-// Only returns the caller with those of its rights that are among the verbs.
+// Only returns the caller with the rights that are among the verbs.
 func (c Caller) Only(verbs ...Verb) Caller {
 	c.verbs = slices.DeleteFunc(slices.Clone(verbs), func(v Verb) bool { return !c.has(v) })
 	return c

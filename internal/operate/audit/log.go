@@ -75,7 +75,7 @@ func (l *Log) Do(ctx context.Context, act Act, do func(context.Context) (tasks i
 	return err
 }
 
-// Entry is that of an act under way. A nil Entry is of an act that is not recorded.
+// Entry is the entry of an act under way. It is nil for an act that is not recorded.
 type Entry struct {
 	ID  int64
 	log *Log

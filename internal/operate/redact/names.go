@@ -206,7 +206,7 @@ func (r *Redactor) knows(word, follows []byte) bool {
 	return false
 }
 
-// worthMasking reports whether a value may be a secret. What is empty, and what is true, false or null, is none.
+// worthMasking reports whether a value may be a secret. An empty value is not, and neither are true, false and null.
 func worthMasking(c class, value string) bool {
 	const longestNumber = 64
 	if len(value) > longestNumber {

@@ -100,7 +100,7 @@ func badSizes() []bad {
 	}
 }
 
-// badCalls are about other routes than that of a save.
+// badCalls are about other routes than a save's.
 func badCalls() (rows []bad) {
 	for _, id := range []string{"abc", "1e3", "%D9%A3", "+1", "0", "12345678901234567890", "%201", "%00"} {
 		rows = append(rows, bad{400, wire.CodeInvalidID, []string{

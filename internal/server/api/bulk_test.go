@@ -166,7 +166,7 @@ func TestABulkChangeIsStoppedByThoseWhoMayChange(t *testing.T) {
 			t.Errorf("%s sees: %d", c.name, got.Status)
 		}
 		if got := s.Call("GET", bulkPath+"/"+every.ID, "", c.header...); got.Status != c.sees0 {
-			t.Errorf("%s sees that of all tags: %d", c.name, got.Status)
+			t.Errorf("%s sees the change of all tags: %d", c.name, got.Status)
 		}
 		if c.runs >= 0 {
 			if got := ok[wire.BulkList](s, 200, "GET", bulkPath, "", c.header...); len(got.Runs) != c.runs {

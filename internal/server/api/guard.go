@@ -52,7 +52,7 @@ func (a *API) bounded(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(a.bodyWait + answerWait))
 		if r.Body != nil && r.Body != http.NoBody {
-			// The server waits for what is left of a body before it answers, also for that of a request which is
+			// The server waits for what is left of a body before it answers, also for a request which is
 			// refused.
 			_ = control.SetReadDeadline(time.Now().Add(a.bodyWait))
 		}
@@ -214,7 +214,7 @@ func repeatable(op *huma.Operation, name string) bool {
 	return isParameter(op, name, func(s *huma.Schema) bool { return s.Type == huma.TypeArray })
 }
 
-// wantsText reports whether an empty parameter is none. To take it as a missing one would drop a condition.
+// wantsText reports whether an empty parameter is invalid. To take it as a missing one would drop a condition.
 func wantsText(op *huma.Operation, name string) bool {
 	return isParameter(op, name, func(s *huma.Schema) bool { return s.MinLength != nil && *s.MinLength > 0 })
 }

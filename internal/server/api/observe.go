@@ -41,7 +41,7 @@ func (a *API) observed(next http.Handler) http.Handler {
 	})
 }
 
-// noteRoute notes the pattern of the request for observed; that of the innermost mux counts.
+// noteRoute notes the pattern of the request for observed. The innermost mux wins.
 func noteRoute(ctx context.Context, pattern string) {
 	if request, ok := ctx.Value(requestKey{}).(*Request); ok {
 		if _, path, found := strings.Cut(pattern, " "); found {

@@ -27,8 +27,8 @@ func SetHeaders(h http.Header, policy string) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// SeeOther leads to a place that is relative to that of the request. http.Redirect would make it absolute, without the
-// prefix that a mux or a proxy has taken away.
+// SeeOther leads to a place that is relative to the place of the request. http.Redirect would make it absolute, without
+// the prefix that a mux or a proxy has taken away.
 func SeeOther(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)
 	w.Header().Set("Cache-Control", "no-store")

@@ -23,7 +23,7 @@ type Config struct {
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
 
-	// OtherNames reports that the server answers other names than those of loopback. There, over plain HTTP, a browser
+	// OtherNames reports that the server answers other names than loopback's. There, over plain HTTP, a browser
 	// does not name the page that sends a GET. So GETs are served for the topics of GetTopics alone.
 	OtherNames bool
 	GetTopics  []string // patterns, as [access.ParseTags] returns them

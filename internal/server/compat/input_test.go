@@ -208,9 +208,9 @@ func TestRequestThatEndsTooEarlyStoresNothing(t *testing.T) {
 	defer server.Close()
 	const head, body = "POST /o/add HTTP/1.1\r\nHost: h\r\n", `{"topic":"t","id":"1"}`
 	for name, request := range map[string]string{
-		"a length that lies":   head + "Content-Length: 99\r\n\r\n" + body,
-		"chunks without end":   head + "Transfer-Encoding: chunked\r\n\r\n16\r\n" + body + "\r\n",
-		"a chunk that is none": head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"a length that lies": head + "Content-Length: 99\r\n\r\n" + body,
+		"chunks without end": head + "Transfer-Encoding: chunked\r\n\r\n16\r\n" + body + "\r\n",
+		"an invalid chunk":   head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
 	} {
 		if answer := servertest.Speak(t, server.URL, request, true); !strings.HasPrefix(answer, "HTTP/1.1 400 ") {
 			t.Errorf("%s: %s", name, answer)

@@ -43,14 +43,14 @@ type Config struct {
 // Server says where the service listens and which callers it accepts.
 type Server struct {
 	Listen   string
-	Hosts    []string // names that it is called by, besides those of loopback
+	Hosts    []string // names that it is called by, besides loopback's
 	Auth     string   // auto, token, none
 	Insecure bool     // listen beyond loopback without tokens
 	// GetTopics are patterns of topics that GET /o/get and /o/complete serve where other names than loopback are
 	// answered.
 	GetTopics []string
 	Metrics   string // auto: with a token where tokens are asked for; open: without
-	// Audit says which changes have an entry in the audit log: all, operate (but those of single tasks), off.
+	// Audit says which changes have an entry in the audit log: all, operate (no changes of single tasks), off.
 	Audit          string
 	MaxConnections int
 	Dashboard      string // on, read: nothing can be changed there; off

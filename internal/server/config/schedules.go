@@ -77,7 +77,7 @@ func lines(value any) (texts []string, err error) {
 	return texts, nil
 }
 
-// setSchedule takes the path below schedules: the name and that of its setting.
+// setSchedule takes the path below schedules: its name, and the name of its setting.
 func (c *Config) setSchedule(path []string, value any) error {
 	switch {
 	case len(path) == 0 && isEmpty(value):
@@ -118,7 +118,7 @@ func (s *Schedule) Spec() (spec delaytask.Spec, keys []string) {
 	return spec, keys
 }
 
-// Options are those of a declaration.
+// Options are the options of a declaration.
 func (s *Schedule) Options() []delaytask.Option {
 	options := append(request.ScheduleOptions(&s.Schedule), delaytask.WithApp(s.App))
 	for _, header := range s.Headers {

@@ -45,7 +45,7 @@ type Config struct {
 
 	// Reserved are the tags that the service serves by itself: receivers cannot register for them.
 	Reserved []string
-	// Options are those of a tag that is served by receivers. Default: none.
+	// Options are the options of a tag that receivers serve. Default: none.
 	Options func(tag string) []processor.RegisterOption
 	// Every is how often the live receivers are read, by one query. Default 1 s.
 	Every time.Duration

@@ -142,7 +142,7 @@ func (s *site) grant(name string) (secret string) {
 
 const https = "https://tasks.example.com"
 
-// send sends a request as a browser does. Headers come in pairs and replace those of the browser; an empty one is not
+// send sends a request as a browser does. Headers come in pairs and replace the browser's; an empty one is not
 // sent.
 func (s *site) send(method, at, body string, header ...string) *http.Response {
 	s.Helper()

@@ -198,7 +198,7 @@ func (s *sessions) read(hash [32]byte) (any, error) {
 	return reading{Session: found[at], asked: asked, now: now.Time}, nil
 }
 
-// inUse returns the hash, and those of other sessions in use whose readings are not fresh.
+// inUse returns the hash, and the hashes of other sessions in use whose readings are not fresh.
 func (s *sessions) inUse(hash [32]byte) [][32]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

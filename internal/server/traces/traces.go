@@ -59,7 +59,7 @@ func Answered(ctx context.Context, method, route string, status int) {
 }
 
 // Extracted puts the trace context of each request into its context, so that what the request saves belongs to the
-// caller's trace. A nil propagator is that of W3C trace context (traceparent and tracestate). A malformed header
+// caller's trace. A nil propagator means W3C trace context (traceparent and tracestate). A malformed header
 // changes nothing.
 func Extracted(p propagation.TextMapPropagator, next http.Handler) http.Handler {
 	if p == nil {

@@ -177,7 +177,7 @@ func TestRequestsCarryTheTraceOfTheirCaller(t *testing.T) {
 	}{
 		{"a trace", map[string]string{"traceparent": parent}, true, ""},
 		{"with a state", map[string]string{"traceparent": parent, "tracestate": "vendor=seven"}, true, "vendor=seven"},
-		{"with a state that is none", map[string]string{"traceparent": parent, "tracestate": "="}, true, ""},
+		{"with an invalid state", map[string]string{"traceparent": parent, "tracestate": "="}, true, ""},
 		{"nothing", nil, false, ""},
 		{"a state alone", map[string]string{"tracestate": "vendor=seven"}, false, ""},
 		{"rubbish", map[string]string{"traceparent": "00-rubbish"}, false, ""},
