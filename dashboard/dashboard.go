@@ -94,7 +94,8 @@ func New(s *scheduler.Scheduler, o Options) (http.Handler, error) {
 		d.audit = audit.New(audit.Config{Store: d.store, Log: d.log})
 	}
 	d.operator = operate.New(operate.Config{
-		Scheduler: s, Audit: d.audit, Check: o.checked, Log: d.log, FindIn: readTime, Redactor: new(redact.Redactor),
+		Core: core.Of(s), Audit: d.audit, Check: o.checked, Log: d.log, FindIn: readTime,
+		Redactor: new(redact.Redactor),
 	})
 	var err error
 	if d.policy, err = policyOf(o.FrameAncestors); err != nil {

@@ -56,7 +56,7 @@ func (a *app) onScheduler(
 	}
 	defer a.close(ctx, s)
 	acts := audit.New(audit.Config{Store: core.Of(s).Store(), Log: a.maskedLogger(c.Log)})
-	a.operator = operate.New(operate.Config{Scheduler: s, Audit: acts, Redactor: a.redactor})
+	a.operator = operate.New(operate.Config{Core: core.Of(s), Audit: acts, Redactor: a.redactor})
 	return f(ctx, s)
 }
 

@@ -43,9 +43,9 @@ func (o *Operator) Bulk(by By, action string, f delaytask.Filter) (*Change, erro
 	var status delaytask.Status
 	switch action {
 	case "cancel":
-		c.all, status = o.Scheduler.CancelAll, delaytask.Pending
+		c.all, status = o.Core.CancelAll, delaytask.Pending
 	case "retry":
-		c.all, status = o.Scheduler.RetryAll, delaytask.Failed
+		c.all, status = o.Core.RetryAll, delaytask.Failed
 	default:
 		return nil, ErrAction
 	}
@@ -93,7 +93,7 @@ func (c *Change) Count(ctx context.Context, b delaytask.Bulk) (delaytask.BulkRes
 // Start returns [bulk.ErrTooMany], [bulk.ErrClosed], and [delaytask.ErrNotRecorded].
 func (c *Change) Start(ctx context.Context, about bulk.About) (bulk.State, error) {
 	begin := func() (*audit.Entry, error) { return c.begin(ctx, &about) }
-	return core.Of(c.operator.Scheduler).Bulks().Start(c.about(about), begin,
+	return c.operator.Core.Bulks().Start(c.about(about), begin,
 		func(ctx context.Context, progress func(int)) (int, error) {
 			changed, err := c.change(ctx, &about, progress)
 			if err != nil && context.Cause(ctx) == nil {
@@ -132,7 +132,7 @@ func (c *Change) change(ctx context.Context, about *bulk.About, progress func(in
 
 // run finds a bulk change of any process. One that the caller may not see is unknown.
 func (o *Operator) run(ctx context.Context, by By, id string) (bulk.State, error) {
-	run, err := core.Of(o.Scheduler).Bulks().Find(ctx, o.store, id)
+	run, err := o.Core.Bulks().Find(ctx, o.store, id)
 	if err == nil && !by.sees(&run) {
 		err = bulk.ErrUnknown
 	}
@@ -156,7 +156,7 @@ func (o *Operator) StopRun(ctx context.Context, by By, id string) (run bulk.Stat
 			return target{name: run.ID, tag: run.Filter.Tag}, err
 		},
 		do: func(ctx context.Context, _ target) (int64, error) {
-			return 0, core.Of(o.Scheduler).Bulks().StopAny(ctx, o.store, &run)
+			return 0, o.Core.Bulks().StopAny(ctx, o.store, &run)
 		},
 	})
 	return run, err

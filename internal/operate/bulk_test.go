@@ -80,7 +80,7 @@ func TestAChangeThatFailsIsLogged(t *testing.T) {
 	servertest.Exec(t, d.DSN, "CREATE TRIGGER refuses BEFORE UPDATE ON delay_task_message BEGIN"+
 		" SELECT RAISE(ABORT, 'the trigger refuses'); END")
 	var lines bytes.Buffer
-	o := operate.New(operate.Config{Scheduler: s, Log: slog.New(slog.NewTextHandler(&lines, nil))})
+	o := operate.New(operate.Config{Core: core.Of(s), Log: slog.New(slog.NewTextHandler(&lines, nil))})
 	change, err := o.Bulk(operate.By{Caller: access.Everyone()}, "cancel", delaytask.Filter{Tag: "a"})
 	servertest.OK(t, err)
 	run, err := change.Start(t.Context(), bulk.About{AsOf: time.Now().Add(time.Hour)})

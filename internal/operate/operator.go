@@ -19,7 +19,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/report"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 // By is who asks, by which face.
@@ -30,9 +29,9 @@ type By struct {
 
 // Config is what an [Operator] is made of.
 type Config struct {
-	Scheduler *scheduler.Scheduler // nil: for acts on access tokens alone
-	Tokens    Tokens               // for acts on access tokens
-	Audit     *audit.Log           // nil: nothing is recorded
+	Core   *core.Core // nil: for acts on access tokens alone
+	Tokens Tokens     // for acts on access tokens
+	Audit  *audit.Log // nil: nothing is recorded
 	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides the rules of a save.
 	Check    func(tag string, body []byte) error
 	Log      *slog.Logger     // has bulk changes that fail
@@ -52,8 +51,8 @@ type Operator struct {
 // New returns an Operator.
 func New(c Config) *Operator {
 	o := &Operator{Config: c}
-	if c.Scheduler != nil {
-		o.store = core.Of(c.Scheduler).Store()
+	if c.Core != nil {
+		o.store = c.Core.Store()
 	}
 	return o
 }

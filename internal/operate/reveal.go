@@ -17,7 +17,7 @@ func (o *Operator) RevealBody(
 ) (task delaytask.TaskRow, recorded bool, err error) {
 	recorded, err = o.reveal(ctx, by, act{
 		action: audit.RevealBody, needs: toReveal, find: func(ctx context.Context) (t target, err error) {
-			task, err = o.Scheduler.Get(ctx, ref)
+			task, err = o.Core.Get(ctx, ref)
 			return taskTarget(ref, task.ID, task.Tag), err
 		},
 	})

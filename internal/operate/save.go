@@ -67,7 +67,7 @@ func when(delay time.Duration, at time.Time) string {
 }
 
 func (o *Operator) save(ctx context.Context, item delaytask.Item) (core.Saved, error) {
-	return core.Of(o.Scheduler).Save(ctx, nil, item.Tag, item.Body, item.Delay, item.Options)
+	return o.Core.Save(ctx, nil, item.Tag, item.Body, item.Delay, item.Options)
 }
 
 // CheckSave returns what Save refuses before it asks the database.
@@ -75,7 +75,7 @@ func (o *Operator) CheckSave(by By, item delaytask.Item) error {
 	if _, err := o.check(by, &item); err != nil {
 		return err
 	}
-	return core.Of(o.Scheduler).CheckSave(item)
+	return o.Core.CheckSave(item)
 }
 
 // SaveAll is Save for many tasks. All are checked first: of a wrong one it returns a [delaytask.BatchError], and stores
@@ -92,7 +92,7 @@ func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) (
 		}
 	}
 	if len(modes) == 0 {
-		return o.Scheduler.SaveDelayTasks(ctx, items)
+		return o.Core.SaveDelayTasks(ctx, items)
 	}
 	slices.Sort(modes)
 	slices.Sort(tags)
@@ -103,7 +103,7 @@ func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) (
 	detail := fmt.Sprintf("%d saves with on_conflict=%s", len(modes), strings.Join(slices.Compact(modes), ","))
 	var results []delaytask.SaveResult
 	err := o.Audit.Do(ctx, by.act(audit.RescheduleTask, t, detail), func(ctx context.Context) (n int64, err error) {
-		results, err = o.Scheduler.SaveDelayTasks(ctx, items)
+		results, err = o.Core.SaveDelayTasks(ctx, items)
 		for _, r := range results {
 			if r.Rescheduled {
 				n++

@@ -51,7 +51,7 @@ func (o *Operator) SaveSchedule(
 				}
 				return errNameTaken
 			})
-			s, err = o.Scheduler.SaveSchedule(ctx, name, when, tag, body, opts...)
+			s, err = o.Core.SaveSchedule(ctx, name, when, tag, body, opts...)
 			return 0, err
 		},
 	})
@@ -64,7 +64,7 @@ var errNameTaken = fmt.Errorf("%w: the name belongs to a schedule of a tag that 
 // DeleteSchedule deletes a schedule with its history. It takes the verb schedule, and for the tag http save_http, too.
 func (o *Operator) DeleteSchedule(ctx context.Context, by By, name string) error {
 	return o.onSchedule(ctx, by, name, act{action: audit.DeleteSchedule, needs: toSchedule},
-		func(ctx context.Context) error { return o.Scheduler.DeleteSchedule(ctx, name) })
+		func(ctx context.Context) error { return o.Core.DeleteSchedule(ctx, name) })
 }
 
 // PauseSchedule stops a schedule until it is resumed. It and all that follow take the verb operate.
@@ -74,26 +74,26 @@ func (o *Operator) PauseSchedule(ctx context.Context, by By, name string, opts .
 		return err
 	}
 	return o.onSchedule(ctx, by, name, act{action: audit.PauseSchedule, needs: toOperate, detail: pause.Reason},
-		func(ctx context.Context) error { return o.Scheduler.PauseSchedule(ctx, name, opts...) })
+		func(ctx context.Context) error { return o.Core.PauseSchedule(ctx, name, opts...) })
 }
 
 // ResumeSchedule ends a pause.
 func (o *Operator) ResumeSchedule(ctx context.Context, by By, name string) error {
 	return o.onSchedule(ctx, by, name, act{action: audit.ResumeSchedule, needs: toOperate},
-		func(ctx context.Context) error { return o.Scheduler.ResumeSchedule(ctx, name) })
+		func(ctx context.Context) error { return o.Core.ResumeSchedule(ctx, name) })
 }
 
 // ResetSchedule sets a schedule to its first tick that is to come.
 func (o *Operator) ResetSchedule(ctx context.Context, by By, name string) error {
 	return o.onSchedule(ctx, by, name, act{action: audit.ResetSchedule, needs: toOperate},
-		func(ctx context.Context) error { return o.Scheduler.ResetSchedule(ctx, name) })
+		func(ctx context.Context) error { return o.Core.ResetSchedule(ctx, name) })
 }
 
 // SkipTick leaves out the next tick, and returns it.
 func (o *Operator) SkipTick(ctx context.Context, by By, name string) (tick time.Time, err error) {
 	err = o.onSchedule(ctx, by, name, act{action: audit.SkipTick, needs: toOperate},
 		func(ctx context.Context) (err error) {
-			tick, err = o.Scheduler.SkipTick(ctx, name)
+			tick, err = o.Core.SkipTick(ctx, name)
 			return err
 		})
 	return tick, err
@@ -107,7 +107,7 @@ func (o *Operator) TriggerSchedule(ctx context.Context, by By, name string, besi
 		a.detail = "beside"
 	}
 	err = o.onSchedule(ctx, by, name, a, func(ctx context.Context) (err error) {
-		id, err = o.Scheduler.TriggerSchedule(ctx, name, beside)
+		id, err = o.Core.TriggerSchedule(ctx, name, beside)
 		return err
 	})
 	return id, err
@@ -119,7 +119,7 @@ func (o *Operator) Backfill(
 ) (child string, err error) {
 	a := act{action: audit.BackfillSchedule, needs: toOperate, detail: audit.RangeText(from, to)}
 	err = o.onSchedule(ctx, by, name, a, func(ctx context.Context) (err error) {
-		child, err = o.Scheduler.Backfill(ctx, name, from, to, atOnce)
+		child, err = o.Core.Backfill(ctx, name, from, to, atOnce)
 		return err
 	})
 	return child, err
@@ -146,7 +146,7 @@ func (o *Operator) schedule(ctx context.Context, name string) (delaytask.Schedul
 	if !delaytask.ValidTag(name) { // names have the characters of tags
 		return delaytask.Schedule{}, hiddenSchedule(name)
 	}
-	return o.Scheduler.GetSchedule(ctx, name)
+	return o.Core.GetSchedule(ctx, name)
 }
 
 func hiddenSchedule(name string) error {

@@ -19,12 +19,12 @@ func (o *Operator) PauseTag(
 		return false, err
 	}
 	return o.setTag(ctx, by, act{action: audit.PauseTag, tag: tag, detail: pause.Reason}, true,
-		func(ctx context.Context, tag string) error { return o.Scheduler.Pause(ctx, tag, opts...) })
+		func(ctx context.Context, tag string) error { return o.Core.Pause(ctx, tag, opts...) })
 }
 
 // ResumeTag ends a pause. It takes, reports and returns what PauseTag does.
 func (o *Operator) ResumeTag(ctx context.Context, by By, tag string) (was bool, err error) {
-	return o.setTag(ctx, by, act{action: audit.ResumeTag, tag: tag}, false, o.Scheduler.Resume)
+	return o.setTag(ctx, by, act{action: audit.ResumeTag, tag: tag}, false, o.Core.Resume)
 }
 
 func (o *Operator) setTag(

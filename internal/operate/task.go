@@ -24,7 +24,7 @@ type Met struct {
 func (o *Operator) Cancel(ctx context.Context, by By, ref delaytask.Ref, opts ...delaytask.ChangeOption) (Met, error) {
 	return o.onTask(ctx, by, ref, act{action: audit.CancelTask},
 		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-			return o.Scheduler.Cancel(ctx, ref, opts...)
+			return o.Core.Cancel(ctx, nil, ref, opts...)
 		})
 }
 
@@ -32,7 +32,7 @@ func (o *Operator) Cancel(ctx context.Context, by By, ref delaytask.Ref, opts ..
 func (o *Operator) Retry(ctx context.Context, by By, ref delaytask.Ref) (Met, error) {
 	return o.onTask(ctx, by, ref, act{action: audit.RetryTask},
 		func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-			return delaytask.Failed, o.Scheduler.Retry(ctx, ref)
+			return delaytask.Failed, o.Core.Retry(ctx, ref)
 		})
 }
 
@@ -53,7 +53,7 @@ func (o *Operator) Reschedule(
 		}
 	}
 	return o.onTask(ctx, by, ref, a, func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-		return o.Scheduler.Reschedule(ctx, ref, delay, opts...)
+		return o.Core.Reschedule(ctx, nil, ref, delay, opts...)
 	})
 }
 
@@ -71,7 +71,7 @@ func (o *Operator) SetBody(
 		return Met{}, err
 	}
 	return o.onTask(ctx, by, ref, a, func(ctx context.Context, ref delaytask.Ref) (delaytask.Status, error) {
-		return o.Scheduler.SetBody(ctx, ref, body, opts...)
+		return o.Core.SetBody(ctx, ref, body, opts...)
 	})
 }
 
@@ -134,7 +134,7 @@ func (o *Operator) onTask(
 // task finds a task by its id, without its body, or by its key.
 func (o *Operator) task(ctx context.Context, ref delaytask.Ref, id int64) (target, error) {
 	if id == 0 {
-		found, err := o.Scheduler.Get(ctx, ref)
+		found, err := o.Core.Get(ctx, ref)
 		return taskTarget(ref, found.ID, found.Tag), err
 	}
 	states, err := o.store.States(ctx, []int64{id})

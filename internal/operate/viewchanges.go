@@ -3,7 +3,6 @@ package operate
 import (
 	"context"
 
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/bulk"
@@ -30,7 +29,7 @@ func (v *View) Runs(ctx context.Context) ([]bulk.State, error) {
 	if err := v.follows(); err != nil {
 		return nil, err
 	}
-	return core.Of(v.o.Scheduler).Bulks().List(ctx, v.o.store, v.sees)
+	return v.o.Core.Bulks().List(ctx, v.o.store, v.sees)
 }
 
 // Run returns a bulk change of any process. It returns [bulk.ErrUnknown] also for one that the caller may not see.

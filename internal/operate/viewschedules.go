@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/schedules/plan"
@@ -42,7 +41,7 @@ func (v *View) Schedule(ctx context.Context, name string) (s Schedule, err error
 	if ctx, err = v.knows(ctx, name); err != nil {
 		return s, err
 	}
-	stored, err := v.o.Scheduler.GetSchedule(ctx, name)
+	stored, err := v.o.Core.GetSchedule(ctx, name)
 	if err != nil {
 		return s, err
 	}
@@ -66,7 +65,7 @@ func (v *View) Ticks(
 	if ctx, err = v.knows(ctx, name); err != nil {
 		return nil, err
 	}
-	ticks, err = v.o.Scheduler.ScheduleTicks(ctx, name, before, limit)
+	ticks, err = v.o.Core.ScheduleTicks(ctx, name, before, limit)
 	for i := range ticks {
 		ticks[i].Note = v.Text("", ticks[i].Note)
 	}
@@ -85,7 +84,7 @@ func (v *View) ExplainSchedule(ctx context.Context, name string, tick time.Time)
 	if ctx, err = v.knows(ctx, name); err != nil {
 		return e, err
 	}
-	if e.ScheduleExplanation, e.Sentences, err = core.Of(v.o.Scheduler).ExplainSchedule(ctx, name, tick); err != nil {
+	if e.ScheduleExplanation, e.Sentences, err = v.o.Core.ExplainSchedule(ctx, name, tick); err != nil {
 		return e, err
 	}
 	e.Schedule = v.SeenSchedule(&e.ScheduleExplanation.Schedule)
@@ -116,7 +115,7 @@ func (v *View) Schedules(
 	limit, held := f.Limit, 0
 	f.Limit = atOnce
 	for {
-		page, err := v.o.Scheduler.ListSchedules(ctx, f)
+		page, err := v.o.Core.ListSchedules(ctx, f)
 		if err != nil {
 			return nil, "", err
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/overview"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
@@ -16,7 +15,7 @@ func (v *View) Tags(ctx context.Context) ([]report.TagState, error) {
 	if err := v.Allow(access.Read, ""); err != nil {
 		return nil, err
 	}
-	tags, err := v.o.Scheduler.Tags(ctx)
+	tags, err := v.o.Core.Tags(ctx)
 	for i := range tags {
 		tags[i].Reason = v.Text(tags[i].Tag, tags[i].Reason)
 	}
@@ -35,7 +34,7 @@ func (v *View) Lateness(ctx context.Context, tag string, window time.Duration) (
 	if err := v.Allow(access.Read, tag); err != nil {
 		return l, err
 	}
-	return v.o.Scheduler.Lateness(ctx, tag, window)
+	return v.o.Core.Lateness(ctx, tag, window)
 }
 
 // Stats counts tasks. It and all that follow take the verb observe, and leave out tags that the caller has it not for.
@@ -43,7 +42,7 @@ func (v *View) Stats(ctx context.Context) ([]report.TagStats, error) {
 	if err := v.Allow(access.Observe, ""); err != nil {
 		return nil, err
 	}
-	stats, err := v.o.Scheduler.Stats(ctx)
+	stats, err := v.o.Core.Stats(ctx)
 	return only(stats, func(t report.TagStats) bool { return v.observes(t.Tag) }), err
 }
 
@@ -52,7 +51,7 @@ func (v *View) Nodes(ctx context.Context) (nodes []report.Node, tokens []string,
 	if err := v.Allow(access.Observe, ""); err != nil {
 		return nil, nil, err
 	}
-	nodes, tokens, err = core.Of(v.o.Scheduler).Nodes(ctx)
+	nodes, tokens, err = v.o.Core.Nodes(ctx)
 	for i := range nodes {
 		n := &nodes[i]
 		n.Tags = only(n.Tags, v.observes)
@@ -66,7 +65,7 @@ func (v *View) Series(ctx context.Context, f report.SeriesFilter) (s report.Seri
 	if err := v.MayObserve(f.Tag); err != nil {
 		return s, err
 	}
-	return v.o.Scheduler.Series(ctx, f)
+	return v.o.Core.Series(ctx, f)
 }
 
 // MayObserve returns an error for a caller that may not observe the tag, or all tags when it is "".
@@ -85,7 +84,7 @@ func (v *View) Forecast(ctx context.Context, f report.ForecastFilter) (found rep
 	if err := v.Allow(access.Observe, f.Tag); err != nil {
 		return found, err
 	}
-	if found, err = v.o.Scheduler.Forecast(ctx, f); err == nil {
+	if found, err = v.o.Core.Forecast(ctx, f); err == nil {
 		found = v.SeenForecast(found)
 	}
 	return found, err
@@ -107,7 +106,7 @@ func (v *View) Overview(ctx context.Context) (o report.Overview, advice []overvi
 	if !v.AnyTag(access.Observe) {
 		f.Sees = v.observes
 	}
-	o, advice, err = core.Of(v.o.Scheduler).Overview(ctx, f)
+	o, advice, err = v.o.Core.Overview(ctx, f)
 	for i := range o.Attention {
 		f, m := &o.Attention[i], v.masking(o.Attention[i].Tag)
 		f.Text, f.Error = m.text(f.Text), m.text(f.Error)

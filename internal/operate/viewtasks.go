@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
@@ -38,7 +37,7 @@ func (v *View) find(ctx context.Context, ref delaytask.Ref) (task delaytask.Task
 		err = v.Allow(access.Read, tag)
 	}
 	if err == nil {
-		task, err = v.o.Scheduler.Get(ctx, ref)
+		task, err = v.o.Core.Get(ctx, ref)
 	}
 	if err == nil {
 		err = v.mayKnow(ref, task.Tag)
@@ -120,7 +119,7 @@ func (v *View) Explain(ctx context.Context, ref delaytask.Ref) (e Explanation, e
 		why, err = v.o.Explain(ctx, &found)
 	}
 	if err == nil && why.Reason == "" {
-		why, e.Sentences, err = core.Of(v.o.Scheduler).Explain(ctx, delaytask.ID(found.ID))
+		why, e.Sentences, err = v.o.Core.Explain(ctx, delaytask.ID(found.ID))
 	}
 	if err != nil {
 		return e, err
@@ -153,7 +152,7 @@ func (v *View) List(ctx context.Context, f delaytask.Filter) (page Page, err err
 	if err := v.MayList(f.Tag); err != nil {
 		return page, err
 	}
-	found, err := v.o.Scheduler.List(ctx, f)
+	found, err := v.o.Core.List(ctx, f)
 	if err != nil {
 		return page, err
 	}
@@ -169,7 +168,7 @@ func (v *View) Failures(ctx context.Context, tag string) (f report.Failures, err
 	if err := v.MayList(tag); err != nil {
 		return f, err
 	}
-	if f, err = v.o.Scheduler.Failures(ctx, tag); err != nil {
+	if f, err = v.o.Core.Failures(ctx, tag); err != nil {
 		return f, err
 	}
 	for i := range f.Groups {

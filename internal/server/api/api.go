@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
@@ -112,7 +113,7 @@ func New(c Config) (*API, error) {
 		a.check = func(string, []byte) error { return nil }
 	}
 	a.operator = operate.New(operate.Config{
-		Scheduler: c.Scheduler, Audit: c.Audit, Check: c.Check, Redactor: c.Redactor, Explain: c.Receivers.Explain,
+		Core: core.Of(c.Scheduler), Audit: c.Audit, Check: c.Check, Redactor: c.Redactor, Explain: c.Receivers.Explain,
 		Log: c.Log,
 	})
 	mux, versioned := http.NewServeMux(), http.NewServeMux()
