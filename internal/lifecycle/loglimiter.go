@@ -9,8 +9,8 @@ import (
 
 // logLimiter keeps the log readable when thousands of tasks meet the same fault. In a window of one second a message is
 // written once for each tag, and for at most ten tags. The last line that was not is written at the window's end, and
-// says in held_back how many more there were. The window of an operation of the database is five seconds: an outage
-// refuses all of them.
+// says in held_back how many more there were. An outage refuses all operations of the database: their window is five
+// seconds, and doubles up to half a minute while lines are held back.
 type logLimiter struct {
 	slog.Handler
 	*logWindows
@@ -24,6 +24,7 @@ type logWindows struct {
 }
 
 type logWindow struct {
+	span    time.Duration
 	end     time.Time
 	written map[string]bool // by tag or operation
 	held    int             // lines since the last one that was written
@@ -34,6 +35,7 @@ type logWindow struct {
 const (
 	logEvery       = time.Second
 	logOutageEvery = 5 * time.Second
+	logOutageMost  = 30 * time.Second
 	logSubjects    = 10
 )
 
@@ -102,8 +104,12 @@ func (l *logWindows) admit(r slog.Record, later func(held int)) (held int, now b
 	return held, true
 }
 
+// begin begins the next window. Where lines of an outage are held back, it is longer than the last one.
 func (w *logWindow) begin(every time.Duration) {
-	w.end = time.Now().Add(every)
+	if w.held > 0 && every == logOutageEvery {
+		every = min(2*w.span, logOutageMost)
+	}
+	w.span, w.end = every, time.Now().Add(every)
 	clear(w.written)
 }
 
@@ -115,8 +121,8 @@ func (l *logWindows) flush(w *logWindow, every time.Duration) {
 		l.mu.Unlock()
 		return
 	}
-	w.held, w.last = 0, nil
 	w.begin(every)
+	w.held, w.last = 0, nil
 	w.written[w.subject] = true
 	l.flushes.Add(1)
 	defer l.flushes.Done()

@@ -1,8 +1,10 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,6 +38,27 @@ func TestNoLineThatWasHeldBackIsWrittenAfterTheEnd(t *testing.T) {
 		limiter.close()
 		if n := writing.Load(); n != 0 {
 			t.Errorf("%d lines are being written after the end", n)
+		}
+	})
+}
+
+func TestAnOutageIsLoggedEverMoreRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines bytes.Buffer
+		log := slog.New(newLogLimiter(slog.New(slog.NewTextHandler(&lines, nil))))
+		refuse := func(d time.Duration) (written int) {
+			lines.Reset()
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				log.Warn("refused", "op", "claiming")
+			}
+			return strings.Count(lines.String(), "\n")
+		}
+		if n := refuse(2 * time.Minute); n != 6 { // after 0, 5, 15, 35, 65 and 95 s
+			t.Errorf("two minutes of an outage are %d lines, want 6", n)
+		}
+		time.Sleep(time.Minute)
+		if n := refuse(6 * time.Second); n != 2 {
+			t.Errorf("the next outage begins with %d lines in 6 s, want 2", n)
 		}
 	})
 }
