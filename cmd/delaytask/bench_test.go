@@ -25,7 +25,7 @@ func TestBenchPrintsATableAndItsProgress(t *testing.T) {
 	before := s.ok("list", "--json")
 	s.watched = true
 	r := s.run(tinyBench()...)
-	contains(t, r.stderr, "] raw", "#] done")
+	contains(t, r.stderr, "] save", "#] done")
 	out := regexp.MustCompile(`[0-9][0-9.,]*`).ReplaceAllString(r.stdout, "#")
 	lines := strings.Split(strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(out, " ")), "\n")
 	if len(lines) < 6 || !strings.HasPrefix(lines[0], "SQLite #; # CPUs, ") ||

@@ -58,15 +58,18 @@ func (a *app) newBar(total int, capped bool, now func() time.Time) *bar {
 	return b
 }
 
-// set shows a count.
+// set shows a count, unless the last one was shown a moment ago.
 func (b *bar) set(done int) {
 	total := max(b.total, done)
+	if b.now().Before(b.next) && done < total {
+		return
+	}
 	b.show(float64(done), float64(total), fmt.Sprintf("%s %s %s", grouped(done), b.of, grouped(total)))
 }
 
 // show draws the bar with a text beside it.
 func (b *bar) show(done, total float64, words string) {
-	if b.note == nil || b.now().Before(b.next) && done < total {
+	if b.note == nil {
 		return
 	}
 	b.next, b.drawn = b.now().Add(barEvery), true
