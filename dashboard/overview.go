@@ -8,6 +8,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
 	insight "github.com/delaytask/delaytask/internal/eyes/overview"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/report"
 )
 
@@ -23,13 +24,12 @@ type overviewPage struct {
 // finding is a finding with its sentences, which each reader gets in another language.
 type finding struct {
 	report.Finding
-	Advice insight.Advice
+	Words, ToDo sentence.Sentence
 }
 
 // overview is what one user may see of what was read for all.
 type overview struct {
 	report.Overview
-	advice []insight.Advice // of each finding
 }
 
 // Status is the status of the answer: a page whose database is away is shown, and says so.
@@ -59,12 +59,13 @@ func (v *view) overview() (any, error) {
 	if width, known := core.Of(v.scheduler).ClockWidth(); known {
 		shown.Clock = atMost(width)
 	}
-	for i, f := range shown.Attention {
+	for _, f := range shown.Attention {
+		text, do := insight.Words(&f)
 		if len(f.Error) <= insight.MostError { // the sentence has it as a whole
 			f.Error = ""
 		}
 		f.Error = v.Redacted(f.Tag, f.Error)
-		shown.Findings = append(shown.Findings, finding{f, shown.advice[i]})
+		shown.Findings = append(shown.Findings, finding{f, text, do})
 	}
 	return shown, nil
 }
@@ -83,8 +84,8 @@ func atMost(d time.Duration) time.Duration {
 
 // readOverview returns what was read for all viewers, as far as the user may see it.
 func (v *view) readOverview() (overview, error) {
-	found, advice, err := v.look().Overview(v.r.Context())
-	return overview{found, advice}, err
+	found, err := v.look().Overview(v.r.Context())
+	return overview{found}, err
 }
 
 // alarming are findings that make tasks late or lost now. The others can wait for the morning.

@@ -99,21 +99,39 @@ type NodeRef struct {
 	Name   string
 }
 
-// Finding is something that needs attention.
+// Finding is something that needs attention: its cause, what it is about, since when, what shows it, and what to do.
 type Finding struct {
-	Code    FindingCode
-	Tag     string    // "": it is about no single tag
-	Number  int64     // of tasks, or of what the code names
-	AtLeast bool      // there may be more
-	Since   time.Time // by the database's clock; zero where it is not known
-	Text    string    // one sentence: what, and why
-	Do      string    // the command that shows more or mends it, or what to do
+	Code FindingCode
+	Tag  string  // "": it is about no single tag
+	Task int64   // one of the tasks; 0 for none
+	Node NodeRef // that it is about; zero for none
 
-	Task  int64   // one of the tasks; 0 for none
-	Node  NodeRef // that it is about; zero for none
-	Group string  // FailureGroup.ID of the most frequent error, "" for none
-	Error string  // that error, with * for what differs
-	Stack string  // where a processor hangs
+	Since    time.Time // by the database's clock; zero where it is not known
+	Number   int64     // of tasks, or of what the code names
+	AtLeast  bool      // there may be more
+	Group    string    // FailureGroup.ID of the most frequent error, "" for none
+	Error    string    // that error, with * for what differs
+	Stack    string    // where a processor hangs
+	Evidence Evidence
+
+	Text string // one sentence: what, and why
+	Do   string // the command that shows more or mends it, or what to do
+}
+
+// Evidence is what else led to a finding. Each field belongs to the code that stands beside it; other findings leave it
+// at zero.
+type Evidence struct {
+	ClockWidth  time.Duration    // clock_wide: how exactly the process knows the time
+	Nodes       int              // overdue: live processes that serve the tag; 0: callers of Pop take its tasks
+	Executing   *DueTasks        // overdue: tasks of the tag that execute; nil where it is not known
+	Thread      string           // rows_locked: the connection of the transaction
+	MayLock     bool             // rows_locked: the server does not tell whether the rows are tasks
+	Attempt     int              // hanging
+	Completed   int64            // retrying: tasks completed while Number attempts failed
+	LeasedUntil time.Time        // node_silent: when the last of its leases ends; zero where it holds none
+	Status      delaytask.Status // purge_behind: of the tasks
+	Retention   time.Duration    // purge_behind: of that status
+	Tags        []string         // purge_behind: sorted
 }
 
 // FindingCode says, for programs, what a finding is about. Later versions may add codes.

@@ -20,8 +20,7 @@ func (s *Scheduler) Overview(ctx context.Context) (report.Overview, error) {
 
 // OverviewFor is Overview for a viewer that may not see everything. It costs no reading of its own.
 func (s *Scheduler) OverviewFor(ctx context.Context, f report.OverviewFilter) (report.Overview, error) {
-	o, _, err := s.core.Overview(ctx, f)
-	return o, err
+	return s.core.Overview(ctx, f)
 }
 
 // Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts up to 10,000 tasks

@@ -27,7 +27,7 @@ named, and the others are shown. A service shows the same with GET /v1/overview,
   delaytask overview --json | jq -r '.attention[] | [.code, .tag, .text] | @tsv'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				found, _, err := a.view().Overview(ctx)
+				found, err := a.view().Overview(ctx)
 				if err != nil {
 					return err
 				}

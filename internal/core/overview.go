@@ -11,17 +11,16 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Overview also returns the advice of each finding, to word it in another language.
-func (c *Core) Overview(ctx context.Context, f report.OverviewFilter) (report.Overview, []overview.Advice, error) {
+// Overview is [scheduler.Scheduler.Overview].
+func (c *Core) Overview(ctx context.Context, f report.OverviewFilter) (report.Overview, error) {
 	if err := c.enter(ctx); err != nil {
-		return report.Overview{}, nil, err
+		return report.Overview{}, err
 	}
 	found, err := c.overview.Snapshot(ctx)
 	if err != nil {
-		return report.Overview{}, nil, err
+		return report.Overview{}, err
 	}
-	o, advice := found.Advised(f)
-	return o, advice, nil
+	return found.Overview(f), nil
 }
 
 // newOverview returns the reader of a process. On SQLite there are no locks on rows.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/eyes/overview"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
@@ -97,16 +96,16 @@ func (v *View) SeenForecast(read report.Forecast) report.Forecast {
 }
 
 // Overview says what needs attention, and how all tags stand. It has errors of tags that the caller may also read, and
-// locks and stacks for one that observes all tags. It also returns the advice of each finding.
-func (v *View) Overview(ctx context.Context) (o report.Overview, advice []overview.Advice, err error) {
+// locks and stacks for one that observes all tags.
+func (v *View) Overview(ctx context.Context) (o report.Overview, err error) {
 	if err := v.Allow(access.Observe, ""); err != nil {
-		return o, nil, err
+		return o, err
 	}
 	f := report.OverviewFilter{Errors: func(tag string) bool { return v.May(access.Read, tag) }}
 	if !v.AnyTag(access.Observe) {
 		f.Sees = v.observes
 	}
-	o, advice, err = v.o.Core.Overview(ctx, f)
+	o, err = v.o.Core.Overview(ctx, f)
 	for i := range o.Attention {
 		f, m := &o.Attention[i], v.masking(o.Attention[i].Tag)
 		f.Text, f.Error = m.text(f.Text), m.text(f.Error)
@@ -114,5 +113,5 @@ func (v *View) Overview(ctx context.Context) (o report.Overview, advice []overvi
 	for i := range o.Tags {
 		o.Tags[i].Reason = v.Text(o.Tags[i].Tag, o.Tags[i].Reason)
 	}
-	return o, advice, err
+	return o, err
 }

@@ -84,6 +84,23 @@ type Finding struct {
 	Group   string             `json:"group,omitempty" doc:"Of the most frequent error, see /v1/failures"`
 	Error   string             `json:"error,omitempty" doc:"That error; it needs the verb read"`
 	Stack   string             `json:"stack,omitempty" doc:"Where a processor hangs; for tokens that may observe all tags"`
+
+	Evidence Evidence `json:"evidence,omitzero" doc:"What else led to the finding"`
+}
+
+// Evidence is what else led to a finding.
+type Evidence struct {
+	ClockWidthMS int64            `json:"clock_width_ms,omitempty" doc:"clock_wide: how exactly a process knows the time"`
+	Nodes        int              `json:"nodes,omitempty" doc:"overdue: live processes that serve the tag"`
+	Executing    *DueTasks        `json:"executing,omitempty" doc:"overdue: tasks of the tag that execute"`
+	Thread       string           `json:"thread,omitempty" doc:"rows_locked: the connection of the transaction"`
+	MayLock      bool             `json:"may_lock,omitempty" doc:"rows_locked: the rows may be no tasks"`
+	Attempt      int              `json:"attempt,omitempty" doc:"hanging"`
+	Completed    int64            `json:"completed,omitempty" doc:"retrying: tasks completed in the same time"`
+	LeasedUntil  Time             `json:"leased_until,omitzero" doc:"node_silent: when its last lease ends"`
+	Status       delaytask.Status `json:"status,omitempty" doc:"purge_behind: of the tasks"`
+	RetentionMS  int64            `json:"retention_ms,omitempty" doc:"purge_behind: of that status"`
+	Tags         []string         `json:"tags,omitempty" doc:"purge_behind"`
 }
 
 // FromOverview is an overview in JSON.
@@ -131,6 +148,12 @@ func fromFinding(f *report.Finding) Finding {
 	if f.Node.Number > 0 {
 		v.Node = (*NodeRef)(&f.Node)
 	}
+	e := &f.Evidence
+	v.Evidence = Evidence{
+		ClockWidthMS: e.ClockWidth.Milliseconds(), Nodes: e.Nodes, Executing: (*DueTasks)(e.Executing),
+		Thread: e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
+		LeasedUntil: Time(e.LeasedUntil), Status: e.Status, RetentionMS: e.Retention.Milliseconds(), Tags: e.Tags,
+	}
 	return v
 }
 
@@ -141,6 +164,12 @@ func (f *Finding) to() report.Finding {
 	}
 	if f.Node != nil {
 		found.Node = report.NodeRef(*f.Node)
+	}
+	e := &f.Evidence
+	found.Evidence = report.Evidence{
+		ClockWidth: millis(e.ClockWidthMS), Nodes: e.Nodes, Executing: (*report.DueTasks)(e.Executing),
+		Thread: e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
+		LeasedUntil: e.LeasedUntil.Std(), Status: e.Status, Retention: millis(e.RetentionMS), Tags: e.Tags,
 	}
 	return found
 }

@@ -2,39 +2,15 @@ package overview
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
-	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
-
-// MostError is how much of an error a sentence has, in bytes.
-const MostError = 200
-
-// Advice is the Text and the Do of a finding, for those who write them in another language.
-type Advice struct{ Text, Do sentence.Sentence }
-
-// finding is a finding whose Text and Do are not written yet.
-type finding struct {
-	report.Finding
-	Advice
-}
-
-// written splits findings. Their texts are in English.
-func written(found []finding) (all []report.Finding, advice []Advice) {
-	for _, f := range found {
-		f.Finding.Text, f.Finding.Do = f.Advice.Text.English(), f.Advice.Do.English()
-		all, advice = append(all, f.Finding), append(advice, f.Advice)
-	}
-	return all, advice
-}
 
 const (
 	lateAfter  = 5 * time.Second        // a served task is started within seconds, whatever has gone wrong
@@ -43,7 +19,6 @@ const (
 	silentFor  = 10 * time.Minute       // how long a process that ended without a word is told of, if it holds nothing
 	purgeAfter = 10 * time.Minute       // a purge deletes 20,000 rows in 5 s
 	clockWide  = 100 * time.Millisecond // that a start may be late without another reason
-	fewTags    = 5                      // that a sentence names
 )
 
 // codes is the order of findings, the most urgent first.
@@ -55,58 +30,56 @@ var codes = []report.FindingCode{
 }
 
 // attention returns what needs attention. Within a code the largest number comes first.
-func (v *view) attention() []finding {
+func (v *view) attention() []report.Finding {
 	found := slices.Concat(v.clockFindings(), v.dueFindings(), v.leaseFindings(), v.silentFindings(),
 		v.failureFindings(), v.purgeFindings())
 	if v.seesAll() {
 		found = slices.Concat(found, v.lockFindings(), v.hangingFindings())
 	}
-	slices.SortStableFunc(found, func(a, b finding) int {
+	for i := range found {
+		text, do := Words(&found[i])
+		found[i].Text, found[i].Do = text.English(), do.English()
+	}
+	slices.SortStableFunc(found, func(a, b report.Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(codes, a.Code), slices.Index(codes, b.Code)),
 			cmp.Compare(b.Number, a.Number), cmp.Compare(a.Tag, b.Tag))
 	})
 	return found
 }
 
-func (v *view) clockFindings() []finding {
+func (v *view) clockFindings() []report.Finding {
 	switch {
 	case v.clock.Held:
-		return []finding{{
-			report.Finding{Code: report.FindingClockHeld},
-			Advice{sentence.Of(sentence.ClockHeld), sentence.Of(sentence.DoClockHeld)},
-		}}
+		return []report.Finding{{Code: report.FindingClockHeld}}
 	case v.clock.Width > clockWide:
-		return []finding{{
-			report.Finding{Code: report.FindingClockWide},
-			Advice{
-				sentence.Of(sentence.ClockWide, v.clock.Width.Round(time.Millisecond)),
-				sentence.Of(sentence.DoClockWide),
-			},
+		return []report.Finding{{
+			Code: report.FindingClockWide, Evidence: report.Evidence{ClockWidth: v.clock.Width},
 		}}
 	}
 	return nil
 }
 
 // dueFindings tells of overdue tasks, each tag once, by what keeps them.
-func (v *view) dueFindings() (found []finding) {
+func (v *view) dueFindings() (found []report.Finding) {
 	for tag, due := range v.due {
 		t := v.tags[tag]
 		if t == nil || due.overdue == 0 || v.now.Sub(due.oldest.Due) < lateAfter {
 			continue
 		}
-		f := finding{Finding: report.Finding{
+		f := report.Finding{
 			Tag: tag, Number: due.overdue, AtLeast: due.moreOverdue, Since: t.OldestDue, Task: due.oldest.ID,
-		}}
-		f.Advice.Do = explain(f.Task)
+		}
 		switch {
 		case t.Paused:
-			f.Code, f.Advice.Text = report.FindingPausedOverdue, sentence.Of(sentence.PausedOverdue, countIn(&f))
-			f.Advice.Do = onTag("delaytask resume", tag)
+			f.Code = report.FindingPausedOverdue
 		case len(t.Nodes) == 0 && !v.popped(tag):
-			f.Code, f.Advice.Text = report.FindingUnserved, sentence.Of(sentence.Unserved, countIn(&f))
-			f.Advice.Do = sentence.Of(sentence.DoUnserved)
+			f.Code = report.FindingUnserved
 		default:
-			f.Code, f.Advice.Text = report.FindingOverdue, sentence.Of(sentence.Overdue, countIn(&f), v.serves(t))
+			f.Code, f.Evidence.Nodes = report.FindingOverdue, len(t.Nodes)
+			if v.missing[report.PartCounts] == nil {
+				executing := countOf(t, delaytask.Executing)
+				f.Evidence.Executing = &executing
+			}
 		}
 		found = append(found, f)
 	}
@@ -121,60 +94,29 @@ func (v *view) popped(tag string) bool {
 	})
 }
 
-func (v *view) serves(t *report.TagOverview) sentence.Sentence {
-	serve := sentence.Of(sentence.ServedByPops)
-	if n := len(t.Nodes); n > 0 {
-		serve = sentence.Of(sentence.ServedBy, n)
-	}
-	if executing := countOf(t, delaytask.Executing); v.missing[report.PartCounts] == nil {
-		serve = sentence.Of(sentence.ServedExecuting, serve,
-			sentence.Count{N: executing.Tasks, AtLeast: executing.Precision != report.Exact})
-	}
-	return serve
-}
-
-// onTag returns the command on a tag. A tag that was written by hand may be anything, and is in no command.
-func onTag(command, tag string) sentence.Sentence {
-	if !delaytask.ValidTag(tag) {
-		return sentence.Of(sentence.DoTagInvalid)
-	}
-	return sentence.Of(sentence.DoCommand, command+" "+tag)
-}
-
-func explain(task int64) sentence.Sentence {
-	return sentence.Of(sentence.DoCommand, fmt.Sprintf("delaytask explain %d", task))
-}
-
-// countIn is the number of a finding, as its sentence has it.
-func countIn(f *finding) sentence.Count { return sentence.Count{N: f.Number, AtLeast: f.AtLeast} }
-
-func (v *view) leaseFindings() (found []finding) {
-	byTag := map[string]*finding{}
+func (v *view) leaseFindings() (found []report.Finding) {
+	byTag := map[string]*report.Finding{}
 	for i := range v.leases.over {
 		r := &v.leases.over[i]
 		if v.now.Sub(r.Due) < leaseOver || !v.sees(r.Tag) {
 			continue
 		}
 		if byTag[r.Tag] == nil { // the oldest lease comes first
-			byTag[r.Tag] = &finding{
-				Finding: report.Finding{
-					Code: report.FindingLeaseOver, Tag: r.Tag, Since: r.Due.Std(), Task: r.ID,
-					AtLeast: len(v.leases.over) == mostExpired,
-				},
-				Advice: Advice{Do: explain(r.ID)},
+			byTag[r.Tag] = &report.Finding{
+				Code: report.FindingLeaseOver, Tag: r.Tag, Since: r.Due.Std(), Task: r.ID,
+				AtLeast: len(v.leases.over) == mostExpired,
 			}
 		}
 		byTag[r.Tag].Number++
 	}
 	for _, f := range byTag {
-		f.Advice.Text = sentence.Of(sentence.LeaseOver, countIn(f))
 		found = append(found, *f)
 	}
 	return found
 }
 
 // silentFindings tells of processes that have ended without a word, for as long as they hold leases or for a while.
-func (v *view) silentFindings() (found []finding) {
+func (v *view) silentFindings() (found []report.Finding) {
 	for _, n := range v.nodes {
 		if isAlive(n, v.now) {
 			continue
@@ -190,21 +132,19 @@ func (v *view) silentFindings() (found []finding) {
 		if held == 0 && (len(n.Tags) == 0 || n.Leaving || v.now.Sub(n.Heartbeat) > silentFor) {
 			continue
 		}
-		f := finding{Finding: report.Finding{
+		f := report.Finding{
 			Code: report.FindingNodeSilent, Node: nodeRef(n), Number: held, AtLeast: len(all) >= mostLeases,
 			Since: n.Heartbeat.Std(),
-		}}
-		f.Advice = Advice{sentence.Of(sentence.NodeSilent, n.Number, n.Name), sentence.Of(sentence.DoNodeSilent)}
+		}
 		if held > 0 {
-			f.Advice.Text = sentence.Of(sentence.NodeSilentHolds, n.Number, n.Name,
-				sentence.Of(sentence.LeasedToIt, countIn(&f)), until.Std())
+			f.Evidence.LeasedUntil = until.Std()
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-func (v *view) failureFindings() (found []finding) {
+func (v *view) failureFindings() (found []report.Finding) {
 	lately := func(tag string) (of row.Rollup) {
 		if h := v.history.found; h != nil && h.tags[tag] != nil {
 			of = h.tags[tag].lately
@@ -215,14 +155,11 @@ func (v *view) failureFindings() (found []finding) {
 		if !v.sees(tag) {
 			continue
 		}
-		f := finding{Finding: report.Finding{
+		f := report.Finding{
 			Code: report.FindingFailing, Tag: tag, Number: of.tasks, Since: of.first.Std(), AtLeast: of.more,
-		}}
+		}
 		if n := lately(tag).Failed; of.more && n > f.Number { // except for the last minute, so it stays a lower bound
 			f.Number = n
-		}
-		f.Advice = Advice{
-			sentence.Of(sentence.Failing, countIn(&f)), onTag("delaytask failures --tag", tag),
 		}
 		v.addError(&f, of)
 		found = append(found, f)
@@ -234,12 +171,9 @@ func (v *view) failureFindings() (found []finding) {
 		if !of.retries() || !v.sees(tag) {
 			continue
 		}
-		f := finding{
-			report.Finding{Code: report.FindingRetrying, Tag: tag, Number: of.lately.Retried},
-			Advice{
-				sentence.Of(sentence.Retrying, of.lately.Retried, of.lately.Completed),
-				onTag("delaytask list --status pending --tag", tag),
-			},
+		f := report.Finding{
+			Code: report.FindingRetrying, Tag: tag, Number: of.lately.Retried,
+			Evidence: report.Evidence{Completed: of.lately.Completed},
 		}
 		v.addError(&f, v.retried[tag])
 		found = append(found, f)
@@ -248,7 +182,7 @@ func (v *view) failureFindings() (found []finding) {
 }
 
 // addError names the most frequent error.
-func (v *view) addError(f *finding, of *failures) {
+func (v *view) addError(f *report.Finding, of *failures) {
 	if of == nil || of.group == nil || v.filter.Errors != nil && !v.filter.Errors(f.Tag) {
 		return
 	}
@@ -256,11 +190,10 @@ func (v *view) addError(f *finding, of *failures) {
 	if f.Code == report.FindingFailing {
 		f.Group = of.group.ID
 	}
-	f.Advice.Text = sentence.Of(sentence.MostOften, f.Advice.Text, sentence.Quote(row.Shorten(f.Error, MostError)))
 }
 
 // purgeFindings tells of ended tasks that should be deleted by now.
-func (v *view) purgeFindings() (found []finding) {
+func (v *view) purgeFindings() (found []report.Finding) {
 	for _, status := range []row.Status{row.Completed, row.Failed, row.Cancelled} {
 		retention := v.retention[status]
 		if retention <= 0 {
@@ -278,58 +211,40 @@ func (v *view) purgeFindings() (found []finding) {
 		if len(behind) == 0 {
 			continue
 		}
-		f := finding{Finding: report.Finding{
+		slices.Sort(behind)
+		f := report.Finding{
 			Code: report.FindingPurgeBehind, Since: oldest.Add(retention).Std(), Number: int64(len(behind)),
-		}}
+			Evidence: report.Evidence{Status: status.Text(), Retention: retention, Tags: behind},
+		}
 		if len(behind) == 1 {
 			f.Tag = behind[0]
-		}
-		f.Advice = Advice{
-			sentence.Of(sentence.PurgeBehind, sentence.Of(sentence.Status+sentence.Code(status.String())), retention,
-				few(behind)),
-			sentence.Of(sentence.DoPurgeBehind),
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// few returns names as a parameter of a sentence.
-func few(names []string) any {
-	slices.Sort(names)
-	if len(names) > fewTags {
-		return sentence.Of(sentence.FewOfMore, strings.Join(names[:fewTags], ", "), len(names)-fewTags)
-	}
-	return strings.Join(names, ", ")
-}
-
 // lockFindings tells of transactions that lock tasks. Where the server does not tell what is locked, one is a finding
 // only while tasks are overdue.
-func (v *view) lockFindings() (found []finding) {
-	isLate := slices.ContainsFunc(v.dueFindings(), func(f finding) bool { return f.Code == report.FindingOverdue })
+func (v *view) lockFindings() (found []report.Finding) {
+	isLate := slices.ContainsFunc(v.dueFindings(), func(f report.Finding) bool { return f.Code == report.FindingOverdue })
 	for _, l := range v.locks.found {
 		if l.Age < lockHeld || !l.Tasks && !isLate {
 			continue
 		}
-		code := sentence.RowsLocked
-		if !l.Tasks {
-			code = sentence.RowsMayBeLocked
-		}
-		found = append(found, finding{
-			report.Finding{Code: report.FindingRowsLocked, Number: l.Rows, Since: v.now.Add(-l.Age).Std()},
-			Advice{sentence.Of(code, l.Thread, l.Rows), sentence.Of(sentence.DoRowsLocked, l.Thread)},
+		found = append(found, report.Finding{
+			Code: report.FindingRowsLocked, Number: l.Rows, Since: v.now.Add(-l.Age).Std(),
+			Evidence: report.Evidence{Thread: l.Thread, MayLock: !l.Tasks},
 		})
 	}
 	return found
 }
 
-func (v *view) hangingFindings() (found []finding) {
+func (v *view) hangingFindings() (found []report.Finding) {
 	for _, h := range v.hanging {
-		found = append(found, finding{
-			report.Finding{
-				Code: report.FindingHanging, Tag: h.Tag, Number: 1, Since: h.Since.Std(), Task: h.ID, Stack: h.Stack,
-			},
-			Advice{sentence.Of(sentence.Hanging, sentence.ID(h.ID), h.Attempt), sentence.Of(sentence.DoHanging)},
+		found = append(found, report.Finding{
+			Code: report.FindingHanging, Tag: h.Tag, Number: 1, Since: h.Since.Std(), Task: h.ID, Stack: h.Stack,
+			Evidence: report.Evidence{Attempt: h.Attempt},
 		})
 	}
 	return found

@@ -22,12 +22,6 @@ type view struct {
 
 // Overview returns what a viewer may see of the reading. It shares no memory with another.
 func (r Reading) Overview(f report.OverviewFilter) report.Overview {
-	o, _ := r.Advised(f)
-	return o
-}
-
-// Advised is Overview with the advice of each finding.
-func (r Reading) Advised(f report.OverviewFilter) (report.Overview, []Advice) {
 	v := &view{
 		Reading: r, filter: f, tags: map[string]*report.TagOverview{}, served: map[string][]report.NodeRef{},
 	}
@@ -36,15 +30,14 @@ func (r Reading) Advised(f report.OverviewFilter) (report.Overview, []Advice) {
 	v.addTags()
 	v.addForecast(&o)
 	v.addHistory(&o)
-	var advice []Advice
-	o.Attention, advice = written(v.attention())
+	o.Attention = v.attention()
 	for _, tag := range slices.Sorted(maps.Keys(v.tags)) {
 		t := v.tags[tag]
 		o.Totals.Executing = o.Totals.Executing.Plus(countOf(t, delaytask.Executing))
 		o.Totals.Overdue = o.Totals.Overdue.Plus(t.Overdue)
 		o.Tags = append(o.Tags, *t)
 	}
-	return o, advice
+	return o
 }
 
 // parts is their order.

@@ -20,6 +20,6 @@ func (a *API) overviewOperation() {
 }
 
 func (a *API) overview(ctx context.Context, _ *struct{}) (*output[wire.Overview], error) {
-	found, _, err := a.view(ctx, RawInput{}).Overview(ctx)
+	found, err := a.view(ctx, RawInput{}).Overview(ctx)
 	return outputOf(a, wire.FromOverview(&found), err)
 }
