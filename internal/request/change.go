@@ -75,3 +75,14 @@ func NewSetBody(body any, limits Limits, opts ...delaytask.ChangeOption) (Edit, 
 	save, err := NewSave("body", body, 0, limits)
 	return Edit{Body: save.Body, Version: c.Version}, err
 }
+
+func newChange(opts []delaytask.ChangeOption) (c delaytask.Change, err error) {
+	err = apply(&c, opts)
+	return c, err
+}
+
+// NewPause returns what the options of a pause say. It returns [delaytask.ErrInvalidOption] for a nil option.
+func NewPause(opts ...delaytask.PauseOption) (p delaytask.Pause, err error) {
+	err = apply(&p, opts)
+	return p, err
+}

@@ -126,3 +126,17 @@ func checkDelay(d time.Duration) (time.Duration, error) {
 	}
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond), nil
 }
+
+// apply puts options into what they set. It returns [delaytask.ErrInvalidOption] for a nil option, or what an option
+// says.
+func apply[T any, O ~func(*T) error](to *T, opts []O) error {
+	for _, opt := range opts {
+		if opt == nil {
+			return fmt.Errorf("%w: it is nil", delaytask.ErrInvalidOption)
+		}
+		if err := opt(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
