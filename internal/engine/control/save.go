@@ -53,7 +53,7 @@ func New(ev *events.Events, running Running, cfg Config) *Control {
 	c.saver = save.New(ev.Lifecycle, save.Config{
 		Store: ev.Store, Clock: ev.Bounds, NextID: running.NextID, Registry: cfg.Registry,
 		TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts, Committed: running.Written, InTx: running.Committing,
-		Stored: func(r *row.Row) { ev.Tell(delaytask.EventSaved, r, nil) }, Ended: ev.Health.Saved,
+		Stored: ev.Saved, Ended: ev.Health.Saved,
 	})
 	return c
 }

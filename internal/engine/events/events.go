@@ -187,13 +187,21 @@ func (e *Events) Tell(kind delaytask.EventKind, r *row.Row, err error) {
 	if r.TickOf != nil && kind.Ends() {
 		e.runs.Ended(r.TickOf.Schedule)
 	}
-	w := &e.watch
-	if w.watchers.Load() == 0 {
+	if kind.Ends() && e.Watched() {
+		e.watch.waits.ended(r.ID)
+	}
+	e.publish(kind, r, err)
+}
+
+// Saved reports that a task was stored. No count, schedule or wait asks for that.
+func (e *Events) Saved(r *row.Row) { e.publish(delaytask.EventSaved, r, nil) }
+
+// publish sends an event to those who subscribe.
+func (e *Events) publish(kind delaytask.EventKind, r *row.Row, err error) {
+	if !e.Watched() {
 		return
 	}
-	if kind.Ends() {
-		w.waits.ended(r.ID)
-	}
+	w := &e.watch
 	event := delaytask.Event{
 		Kind: kind, ID: r.ID, Tag: r.Tag, Attempt: r.Attempt, Time: e.Now().Std(), Err: err,
 		Key: row.OwnKey(row.DecodeHeaders(r.Headers)[delaytask.AppHeader], r.Key),
