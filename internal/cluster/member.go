@@ -42,7 +42,7 @@ type Registry interface {
 type Member struct {
 	registry Registry
 	process  Process
-	random   int // carried by ids while no lease holds
+	ids      *ids.Source // carries the number as long as its lease holds
 
 	exchange chan struct{} // holds an element during an exchange with the registry: a late Beat must not undo a Leave
 
@@ -56,8 +56,9 @@ type Member struct {
 // MemberConfig describes the process to the other nodes.
 type MemberConfig struct {
 	Process Process
-	Address string // where people reach the process, or ""
-	Version string // of the program
+	Address string      // where people reach the process, or ""
+	Version string      // of the program
+	IDs     *ids.Source // gets the number, for as long as its lease holds; its own number is never leased
 }
 
 // Join leases a free node number. A number of a process of this host that has ended is free at once, any other when its
@@ -67,7 +68,7 @@ func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, er
 	m := &Member{
 		registry: registry,
 		process:  p,
-		random:   ids.RandomNode(),
+		ids:      cfg.IDs,
 		exchange: make(chan struct{}, 1),
 		node: row.Node{
 			Token: p.Token, Name: p.Name, Host: p.Host, PID: p.PID, StartedAt: p.StartedAt,
@@ -78,17 +79,6 @@ func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, er
 		return nil, err
 	}
 	return m, nil
-}
-
-// Number returns the node number that ids may carry at this moment, and whether it is leased. Without a lease (the
-// registry has not confirmed it for [LeaseTime]) it is a random number that no lease ever covers.
-func (m *Member) Number() (number int, leased bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.joined && time.Since(m.confirmed) < LeaseTime {
-		return m.node.Number, true
-	}
-	return m.random, false
 }
 
 // Silent returns how long ago the last request began that the registry confirmed.
@@ -163,6 +153,7 @@ func (m *Member) Leave(ctx context.Context) error {
 
 	m.mu.Lock()
 	m.left, m.joined = true, false
+	m.ids.EndLease()
 	m.mu.Unlock()
 	if err := m.registry.Leave(ctx, []string{m.process.Token}); err != nil {
 		return fmt.Errorf("leave the registry of nodes: %w", err)
@@ -258,10 +249,12 @@ func (m *Member) confirm(number int, sent time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.node.Number, m.joined, m.confirmed = number, true, sent
+	m.ids.Lease(number, sent.Add(LeaseTime))
 }
 
 func (m *Member) lost() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joined = false
+	m.ids.EndLease()
 }

@@ -76,9 +76,12 @@ func everyNumber() (nodes []row.Node) {
 	return nodes
 }
 
+// spare makes a source of ids whose own node number is never leased.
+func spare() *ids.Source { return ids.NewSource(ids.RandomNode(), time.Now) }
+
 func mustJoin(t *testing.T, b *board, p Process) *Member {
 	t.Helper()
-	m, err := Join(t.Context(), b, MemberConfig{Process: p, Version: "test"})
+	m, err := Join(t.Context(), b, MemberConfig{Process: p, Version: "test", IDs: spare()})
 	mustOK(t, err)
 	return m
 }
@@ -88,7 +91,7 @@ func TestMembersLeaseDifferentNumbers(t *testing.T) {
 		b := newBoard(t)
 		seen := map[int]bool{}
 		for range 50 {
-			number, leased := mustJoin(t, b, NewProcess()).Number()
+			number, leased := mustJoin(t, b, NewProcess()).ids.Node()
 			if seen[number] || !leased || number < 0 || number >= ids.LeasedNodes {
 				t.Fatalf("number %d (leased %t), already taken: %t", number, leased, seen[number])
 			}
@@ -101,11 +104,12 @@ func TestJoinWaitsForASilentNodesLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(t, everyNumber()...)
 		time.Sleep(LeaseTime)
-		if _, err := Join(t.Context(), b, MemberConfig{Process: NewProcess()}); !errors.Is(err, ErrNoFreeNumber) {
+		cfg := MemberConfig{Process: NewProcess(), IDs: spare()}
+		if _, err := Join(t.Context(), b, cfg); !errors.Is(err, ErrNoFreeNumber) {
 			t.Fatalf("all held: %v, want ErrNoFreeNumber", err)
 		}
 		time.Sleep(time.Millisecond)
-		if _, leased := mustJoin(t, b, NewProcess()).Number(); !leased {
+		if _, leased := mustJoin(t, b, NewProcess()).ids.Node(); !leased {
 			t.Fatal("all silent: no number was leased")
 		}
 	})
@@ -115,7 +119,7 @@ func TestJoinPrefersNumbersThatWereNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(t, slices.Delete(everyNumber(), 77, 78)...)
 		time.Sleep(time.Minute)
-		if number, _ := mustJoin(t, b, NewProcess()).Number(); number != 77 {
+		if number, _ := mustJoin(t, b, NewProcess()).ids.Node(); number != 77 {
 			t.Fatalf("leased the number %d of a silent node, want 77", number)
 		}
 	})
@@ -146,11 +150,11 @@ func TestJoinLeavesTheDeadWhoseRowsAreLocked(t *testing.T) {
 		b := newBoard(t, slices.Delete(everyNumber(), 77, 78)...)
 		time.Sleep(forgetAfter + time.Second)
 		b.held = &row.Error{Class: row.ClassLocked, Op: "leave as a node", Err: errors.New("locked")}
-		if number, leased := mustJoin(t, b, NewProcess()).Number(); number != 77 || !leased {
+		if number, leased := mustJoin(t, b, NewProcess()).ids.Node(); number != 77 || !leased {
 			t.Errorf("the number is %d (leased %t), want 77", number, leased)
 		}
 		b.held = &row.Error{Class: row.ClassOperator, Op: "leave as a node", Err: errors.New("denied")}
-		if _, err := Join(t.Context(), b, MemberConfig{Process: NewProcess()}); !errors.Is(err, b.held) {
+		if _, err := Join(t.Context(), b, MemberConfig{Process: NewProcess(), IDs: spare()}); !errors.Is(err, b.held) {
 			t.Errorf("got %v, want the error", err)
 		}
 	})
@@ -160,24 +164,24 @@ func TestNumberIsUsedOnlyWhileItsLeaseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
-		number, _ := m.Number()
+		number, _ := m.ids.Node()
 
 		b.fail = errors.New("the database is away")
 		time.Sleep(LeaseTime - time.Millisecond)
 		if err := m.Beat(t.Context()); !errors.Is(err, b.fail) {
 			t.Fatalf("Beat: %v, want the registry's error", err)
 		}
-		if got, leased := m.Number(); got != number || !leased {
+		if got, leased := m.ids.Node(); got != number || !leased {
 			t.Fatalf("just before the end: %d (leased %t), want %d", got, leased, number)
 		}
 		time.Sleep(time.Millisecond)
-		if got, leased := m.Number(); leased || got < ids.LeasedNodes {
+		if got, leased := m.ids.Node(); leased || got < ids.LeasedNodes {
 			t.Fatalf("after the end: %d (leased %t), want one that is never leased", got, leased)
 		}
 
 		b.fail = nil
 		mustOK(t, m.Beat(t.Context()))
-		if got, leased := m.Number(); got != number || !leased {
+		if got, leased := m.ids.Node(); got != number || !leased {
 			t.Fatalf("after the database came back: %d (leased %t), want %d again", got, leased, number)
 		}
 	})
@@ -190,7 +194,7 @@ func TestLeaseCountsFromBeforeTheHeartbeatWasSent(t *testing.T) {
 		b.slow = 2 * time.Second
 		mustOK(t, m.Beat(t.Context()))
 		time.Sleep(time.Second)
-		if _, leased := m.Number(); leased {
+		if _, leased := m.ids.Node(); leased {
 			t.Fatal("5 s after the heartbeat was sent the lease still holds")
 		}
 	})
@@ -200,11 +204,11 @@ func TestBeatTakesAnotherNumberWhenItsOwnIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
-		number, _ := m.Number()
+		number, _ := m.ids.Node()
 		thief := node(number)
 		b.take(t, thief)
 		mustOK(t, m.Beat(t.Context()))
-		if got, leased := m.Number(); got == number || !leased {
+		if got, leased := m.ids.Node(); got == number || !leased {
 			t.Fatalf("number %d (leased %t), want another than %d", got, leased, number)
 		}
 		if _, listed := b.listed(t, thief.Token); !listed {
@@ -221,7 +225,7 @@ func TestANodeThatHasLostItsNumberCarriesItNoMore(t *testing.T) {
 		if err := m.Beat(t.Context()); !errors.Is(err, ErrNoFreeNumber) {
 			t.Fatalf("got %v, want that no number is free", err)
 		}
-		if number, leased := m.Number(); leased || number < ids.LeasedNodes {
+		if number, leased := m.ids.Node(); leased || number < ids.LeasedNodes {
 			t.Errorf("it goes on with number %d (leased %t), which another node has", number, leased)
 		}
 	})
@@ -263,7 +267,7 @@ func TestLeaveIsFinal(t *testing.T) {
 		if _, listed := b.listed(t, p.Token); listed {
 			t.Error("the node is listed after it left")
 		}
-		if _, leased := m.Number(); leased {
+		if _, leased := m.ids.Node(); leased {
 			t.Error("the number is used after it was given back")
 		}
 	})

@@ -285,7 +285,7 @@ func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
 		r := row.Row{
-			ID: e.ids.NextID(), Tag: "a", TTR: 15 * time.Second,
+			ID: e.ids.Next(), Tag: "a", TTR: 15 * time.Second,
 			Expected: e.Now().Add(time.Hour), Created: e.Now(), Updated: e.Now(),
 		}
 		w.must(w.store.Insert(w.Context(), nil, []row.Row{r}))

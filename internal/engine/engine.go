@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/lease"
 	"github.com/delaytask/delaytask/internal/engine/run"
 	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/row"
@@ -32,7 +33,7 @@ type Engine struct {
 	executor string // "host:pid:process token"
 	events   *events.Events
 	member   *cluster.Member
-	ids      *table.IDs
+	ids      *ids.Source
 	runqueue *runqueue.Queue
 	arm      *arm.Arm
 	pool     *run.Pool
@@ -71,14 +72,15 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		process.Name = cfg.NodeName
 	}
 	life.Log = life.Log.With("node", process.Name)
+	source := c.NewIDs()
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{
-		Process: process, Address: cfg.Address, Version: Version,
+		Process: process, Address: cfg.Address, Version: Version, IDs: source,
 	})
 	if err != nil {
 		life.End()
 		return nil, fmt.Errorf("joining the nodes of this database: %w", err)
 	}
-	e := &Engine{cfg: cfg, member: member}
+	e := &Engine{cfg: cfg, member: member, ids: source}
 	e.wire(t, process, false)
 	life.Metrics.SetConcurrency(cfg.Concurrency)
 	c.ReportClock()
@@ -104,7 +106,6 @@ type parts struct {
 	*arm.Arm      // of what is written
 	*run.Pool     // of what is cancelled
 	*find.Finders // of what all nodes may run now
-	*table.IDs
 }
 
 // wire makes the parts, each of those that it knows. At once says that a caller tells the time and runs each task.
@@ -114,7 +115,6 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	e.finders, e.endFinders = context.WithCancel(t.Life)
 	e.sources, e.endSources = context.WithCancel(t.Life)
 	e.beatSoon = make(chan struct{}, 1)
-	e.ids = table.NewIDs(e.member, t.Bounds)
 	q := runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag})
 	e.runqueue = q
 	e.events = events.New(t, events.Config{Node: process.Token, OnFailed: cfg.OnFailed, OnRescued: cfg.OnRescued})
@@ -132,15 +132,15 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	})
 	e.pool.HandTo(e.leases)
 	e.find = find.New(e.arm, e.pool, e.leases, q, find.Config{
-		Executor: e.executor, NextID: e.ids.NextID, CallTimeout: cfg.CallTimeout, LookAhead: cfg.LookAhead,
+		Executor: e.executor, NextID: e.ids.Next, CallTimeout: cfg.CallTimeout, LookAhead: cfg.LookAhead,
 		Window: cfg.Window, ScanEvery: cfg.ScanEvery, Retention: cfg.Retention, Quarantine: cfg.Quarantine,
 		FileVersion: cfg.FileVersion, AtOnce: atOnce,
 	})
-	e.Control = control.New(e.events, parts{e.arm, e.pool, e.find, e.ids}, control.Config{
-		Registry: cfg.Registry, TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts,
+	e.Control = control.New(e.events, parts{e.arm, e.pool, e.find}, control.Config{
+		Registry: cfg.Registry, NextID: e.ids.Next, TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts,
 	})
 	e.Ends = e.leases.Ends
-	e.planner = newPlanner(e.arm, cfg.LookAhead, e.ids.NextID)
+	e.planner = newPlanner(e.arm, cfg.LookAhead, e.ids.Next)
 	e.events.WatchSchedules(e.planner)
 }
 

@@ -93,7 +93,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, leased := e.member.Number(); !leased {
+	if _, leased := e.ids.Node(); !leased {
 		return errors.New("the node number was lost; another one is being leased")
 	}
 	claim, save := e.events.Health.Failing()

@@ -25,12 +25,13 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	life.Log = cfg.Logger // a test sees every line, at once
 	c := table.NewManualClock(life, now)
 	process := cluster.NewProcess()
-	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version})
+	source := c.NewIDs()
+	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version, IDs: source})
 	if err != nil {
 		life.End()
 		return nil, err
 	}
-	m := &Manual{Engine: &Engine{cfg: cfg, member: member, started: true}}
+	m := &Manual{Engine: &Engine{cfg: cfg, member: member, ids: source, started: true}}
 	m.wire(table.New(c, cfg.Store), process, true)
 	m.arm.Tags.Run(true)
 	return m, nil

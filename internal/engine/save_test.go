@@ -268,7 +268,7 @@ func TestCallerThatLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 		if !ok || unknown.ID == 0 || !errors.Is(err, delaytask.ErrOutcomeUnknown) {
 			w.Fatalf("got %v, want an OutcomeUnknownError", err)
 		}
-		w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(e.ids.NextID()))) // holds up the lane
+		w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(e.ids.Next()))) // holds up the lane
 		again := w.task("a", time.Hour, delaytask.WithID(unknown.ID))
 		over := short()
 		time.Sleep(20 * time.Millisecond)
@@ -301,7 +301,7 @@ func TestSaveThatMeetsItsTaskKeepsTheStoredTime(t *testing.T) {
 		store, _ := w.slowInsert(2 * time.Second)
 		slow, quick := w.engine(store, tags), w.idle(w.store, nil)
 		time.Sleep(2 * time.Second)
-		id := slow.ids.NextID()
+		id := slow.ids.Next()
 		first := w.saveLater(w.Context(), slow, w.task("a", 2050*time.Millisecond, delaytask.WithID(id)))
 		time.Sleep(time.Second)
 		if again := w.save(quick, "a", 2050*time.Millisecond, delaytask.WithID(id)); again != id {
@@ -391,7 +391,7 @@ func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
-		id := e.ids.NextID()
+		id := e.ids.Next()
 		first := w.keyLater(e, "occupies the lane")
 		a := w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(id)))
 		b := w.saveLater(w.Context(), e, w.task("a", time.Hour, delaytask.WithID(id)))
@@ -409,7 +409,7 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 		e := w.idle(txStore{w.store}, nil)
 		soon, passed := time.Now().Add(3*time.Second), time.Now().Add(-time.Second)
 		for _, moment := range []time.Time{soon, passed} {
-			again := w.task("a", 0, delaytask.WithID(e.ids.NextID()), delaytask.WithTime(moment))
+			again := w.task("a", 0, delaytask.WithID(e.ids.Next()), delaytask.WithTime(moment))
 			id := again.ID
 			if _, _, err := e.Save(w.Context(), again); err != nil {
 				w.Fatal(err)

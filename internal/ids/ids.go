@@ -30,23 +30,44 @@ var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 type Source struct {
 	now func() time.Time
 
-	mu   sync.Mutex
-	node int64
-	seq  int64
-	last int64
+	mu     sync.Mutex
+	spare  int64 // the node number while none is leased
+	leased int64
+	until  time.Time // when the lease ends; has a monotonic reading
+	seq    int64
+	last   int64
 }
 
-// NewSource returns a source of ids that carry the node number and the time that now tells.
+// NewSource returns a source of ids that carry the node number, while none is leased, and the time that now tells.
 func NewSource(node int, now func() time.Time) *Source {
 	// The sequence starts anywhere, so that two processes that drew the same number at random hardly ever meet.
-	return &Source{now: now, node: int64(node), seq: rand.Int64N(seqMask + 1)}
+	return &Source{now: now, spare: int64(node), seq: rand.Int64N(seqMask + 1)}
 }
 
-// SetNode changes the node number of the ids to come.
-func (s *Source) SetNode(node int) {
+// Lease gives the ids to come another node number until the lease ends. EndLease ends it sooner.
+func (s *Source) Lease(node int, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.node = int64(node)
+	s.leased, s.until = int64(node), until
+}
+
+// EndLease takes the leased number back. Ids carry the source's own again.
+func (s *Source) EndLease() { s.Lease(0, time.Time{}) }
+
+// Node returns the node number that ids carry at this moment, and whether it is leased.
+func (s *Source) Node() (number int, leased bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	node, leased := s.node()
+	return int(node), leased
+}
+
+// node is Node for a caller that locks.
+func (s *Source) node() (number int64, leased bool) {
+	if time.Now().Before(s.until) {
+		return s.leased, true
+	}
+	return s.spare, false
 }
 
 // Next returns a new id, larger than all before it.
@@ -55,9 +76,10 @@ func (s *Source) Next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	node, _ := s.node()
 	s.seq = (s.seq + 1) & seqMask
 	ms = max(ms, s.last>>msShift, 1)
-	id := ms<<msShift | s.node<<seqBits | s.seq
+	id := ms<<msShift | node<<seqBits | s.seq
 	if id <= s.last {
 		// The sequence wrapped within the millisecond, or the node number became smaller: borrow from the next one.
 		id += 1 << msShift

@@ -86,7 +86,7 @@ func TestIDsOnlyGrowWhateverTheClockAndTheNodeDo(t *testing.T) {
 		var last int64
 		for range rapid.IntRange(1, 50).Draw(t, "turns") {
 			now = now.Add(time.Duration(rapid.IntRange(-5000, 5000).Draw(t, "step")) * time.Millisecond)
-			ids.SetNode(rapid.IntRange(0, nodeMask).Draw(t, "node"))
+			ids.Lease(rapid.IntRange(0, nodeMask).Draw(t, "node"), time.Now().Add(time.Hour))
 			for range rapid.IntRange(1, 200).Draw(t, "ids") {
 				id := ids.Next()
 				if id <= last {

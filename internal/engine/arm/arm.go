@@ -104,11 +104,11 @@ func (a *Arm) Look(view *cluster.View) {
 // knows of a tag that has just got its first processor here. Rows that are due soon and of a tag without a processor
 // here are told to other nodes.
 func (a *Arm) Written(rows ...row.Due) {
-	now := a.Now()
+	now, anchored := a.Bounds.AtLeast()
 	soon, limit := now.Add(a.ShortTerm()), now.Add(a.cfg.Horizon)
 	for _, d := range rows {
 		switch {
-		case d.Due <= soon || now.IsZero(): // without an anchor any may be due soon
+		case d.Due <= soon || !anchored: // without an anchor any may be due soon
 			a.writtenSoon(d)
 		case d.Due <= limit && a.Mine(d.ID, d.Due, d.Tag):
 			a.runqueue.Arm(d, false)

@@ -141,7 +141,7 @@ func (e *Control) rescheduleExisting(
 // earlier change for it may be applied.
 func (e *Control) unchanged(task *delaytask.Save, err error, unsure bool) error {
 	if unsure {
-		return &delaytask.OutcomeUnknownError{ID: cmp.Or(task.ID, e.running.NextID()), Err: err}
+		return &delaytask.OutcomeUnknownError{ID: cmp.Or(task.ID, e.nextID()), Err: err}
 	}
 	return save.KeepUnknown(task.ID, err)
 }

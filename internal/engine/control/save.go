@@ -27,6 +27,7 @@ import (
 type Control struct {
 	*events.Events
 	running Running
+	nextID  func() int64
 	saver   *save.Saver
 	turns   turns
 }
@@ -37,21 +38,21 @@ type Running interface {
 	Committing(d ...row.Due) // rows are pending once a caller's transaction commits
 	Stopped(id int64)        // a task that executes was cancelled
 	Wake(tags []string)      // rows of the tags may be due that no node knows of
-	NextID() int64           // draws the id of a new task
 }
 
 // Config says what a task has that is saved without it.
 type Config struct {
 	Registry    *processor.Registry
+	NextID      func() int64 // draws the id of a new task
 	TTR         time.Duration
 	MaxAttempts int
 }
 
 // New makes what saves and changes tasks, and tells running of it.
 func New(ev *events.Events, running Running, cfg Config) *Control {
-	c := &Control{Events: ev, running: running, turns: turns{of: map[int64]*turn{}}}
+	c := &Control{Events: ev, running: running, nextID: cfg.NextID, turns: turns{of: map[int64]*turn{}}}
 	c.saver = save.New(ev.Lifecycle, save.Config{
-		Store: ev.Store, Clock: ev.Bounds, NextID: running.NextID, Registry: cfg.Registry,
+		Store: ev.Store, Clock: ev.Bounds, NextID: cfg.NextID, Registry: cfg.Registry,
 		TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts, Committed: running.Written, InTx: running.Committing,
 		Stored: ev.Saved, Ended: ev.Health.Saved,
 	})

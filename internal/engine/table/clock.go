@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/lifecycle/clock"
@@ -225,29 +224,14 @@ func (a *answering) another(server string, now time.Time) bool {
 	return other
 }
 
-// IDs draws ids that carry the node's number for as long as its lease holds.
-type IDs struct {
-	drawn  *ids.Source
-	member *cluster.Member
-}
-
-// NewIDs draws ids of the number that the member holds.
-func NewIDs(member *cluster.Member, c *clock.Clock) *IDs {
-	number, _ := member.Number()
-	now := func() time.Time {
-		if t, ok := c.AtMost(); ok {
+// NewIDs makes the source of the ids of an engine. Its own node number is drawn at random.
+func (c *Clock) NewIDs() *ids.Source {
+	return ids.NewSource(ids.RandomNode(), func() time.Time {
+		if t, ok := c.Bounds.AtMost(); ok {
 			return t.Std()
 		}
 		return time.Now()
-	}
-	return &IDs{drawn: ids.NewSource(number, now), member: member}
-}
-
-// NextID draws an id.
-func (i *IDs) NextID() int64 {
-	number, _ := i.member.Number()
-	i.drawn.SetNode(number)
-	return i.drawn.Next()
+	})
 }
 
 // NewManualClock makes the clock of an engine whose time a caller tells.
