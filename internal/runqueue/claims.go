@@ -8,7 +8,7 @@ import (
 // takes a place when it is picked. It gives the place back when its result is on its way to the database.
 type claims struct {
 	tags *tagTable
-	pops *Pops
+	pops demands
 
 	concurrency   int // slots
 	open          int // tags that are served here and not paused
@@ -61,6 +61,44 @@ func (c *claims) hasSlot(tag *tagQueue) bool {
 
 // hasTaker reports whether a row of the tag may be claimed for a slot or a pop.
 func (c *claims) hasTaker(tag *tagQueue) bool { return c.hasSlot(tag) || c.pops.takes(tag) > 0 }
+
+// demand is what waiting pops want of one tag.
+type demand struct {
+	wanted   int  // rows, over all pops that wait
+	reserved int  // rows that are being claimed for them
+	turn     bool // the next row goes to a pop although a slot is free as well
+}
+
+func (d *demand) open() int { return max(d.wanted-d.reserved, 0) }
+
+func (d *demand) met() int { return min(d.wanted, d.reserved) }
+
+// demands sums up what waiting pops want. A pop that waits for any of many tags wants one row of each, and takes one in
+// all.
+type demands struct {
+	asked int // rows; a pop of many tags counts once
+	open  int // rows that are wanted and not reserved, over all tags
+	met   int // rows that are wanted and reserved, likewise
+}
+
+// left returns how many more rows may be claimed for pops.
+func (d *demands) left() int { return min(d.open, max(d.asked-d.met, 0)) }
+
+// takes returns how many more rows of the tag may be claimed for pops.
+func (d *demands) takes(tag *tagQueue) int { return min(tag.pops.open(), d.left()) }
+
+// reserve changes how many rows are being claimed for pops by n.
+func (d *demands) reserve(tag *tagQueue, n int) {
+	d.account(tag, func(of *demand) { of.reserved += n })
+}
+
+// account keeps the sums over all tags in step.
+func (d *demands) account(tag *tagQueue, change func(*demand)) {
+	open, met := tag.pops.open(), tag.pops.met()
+	change(&tag.pops)
+	d.open += tag.pops.open() - open
+	d.met += tag.pops.met() - met
+}
 
 // take gives the row to a slot or to a waiting pop. Where both are free they take turns.
 func (c *claims) take(it *Item) {

@@ -15,7 +15,7 @@
 //
 //	tagqueue.go   what waits of each tag; an idle tag costs nothing
 //	claims.go     how many rows may be claimed: concurrency, fairness between tags, rows not due yet, prefetch
-//	pops.go       how many rows callers of Pop wait for
+//	pops.go       which tags callers of Pop have looked for, and how many rows they wait for
 //	probation.go  rows whose tasks have lost executors, and may be what ends processes
 //
 // A Queue is a passive table. It has no store, starts no goroutine and writes no log. Package engine does all of that,

@@ -57,7 +57,7 @@ func New(concurrency, quarantine int, l Limits) *Queue {
 	q.Slots.queue, q.Pops.queue = q, q
 	q.tags.byName = map[string]*tagQueue{}
 	q.timers.tags, q.timers.most = &q.tags, l.Timers
-	q.claims = claims{tags: &q.tags, pops: &q.Pops, concurrency: concurrency, peers: 1}
+	q.claims = claims{tags: &q.tags, concurrency: concurrency, peers: 1}
 	q.ready = ready{tags: &q.tags, claims: &q.claims, waiting: map[int64]*Item{}, probation: newProbation(quarantine)}
 	return q
 }
