@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -72,27 +71,6 @@ func LockBackoff(tries int) time.Duration {
 	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
 }
 
-// locks remembers when a locked row was met last.
-type locks struct{ met atomic.Pointer[time.Time] }
-
-// Note notes that a locked row was met.
-func (l *locks) Note() { l.met.Store(new(time.Now())) }
-
-// NoteIn notes the lock that a statement has met, and reports whether it has met one.
-func (l *locks) NoteIn(err error) bool {
-	if !IsLocked(err) {
-		return false
-	}
-	l.Note()
-	return true
-}
-
-// Lately reports whether a locked row was met within [LockCheckFor].
-func (l *locks) Lately() bool {
-	met := l.met.Load()
-	return met != nil && time.Since(*met) < LockCheckFor
-}
-
 // errHeld is what the statement would end with, after a wait.
 func errHeld(op string) error {
 	return &row.Error{Class: row.ClassLocked, Op: op, Err: errors.New("another transaction holds the row")}
@@ -114,9 +92,6 @@ func askingFirst[T any](
 
 // LockWait is longer than a statement waits for a locked row.
 const LockWait = 2500 * time.Millisecond
-
-// LockCheckFor is for how long after a lock was met writers ask for locks first.
-const LockCheckFor = time.Minute
 
 // MayPass reports whether err is one of the store that may not come again, and ctx has not ended.
 func MayPass(ctx context.Context, err error) bool {

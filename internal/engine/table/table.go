@@ -2,7 +2,7 @@
 // clock.
 //
 //	clock.go    the bounds of the database's time, outages, and the ids of new tasks, which hold the time
-//	table.go    the store, what it lets this process do, and the changes of a row
+//	table.go    the store, what it lets this process do, which locks were met, and the changes of a row
 //	refusal.go  what is locked, what is refused, what a lost statement has done
 //	bounded.go  the store as a pass sees it, with a timeout for each call
 package table
@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -217,6 +218,30 @@ func (h *health) Failing() (claim, save error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.claim.lately(), h.save.lately()
+}
+
+// LockCheckFor is for how long after a lock was met writers ask for locks first.
+const LockCheckFor = time.Minute
+
+// locks remembers when a locked row was met last.
+type locks struct{ met atomic.Pointer[time.Time] }
+
+// Note notes that a locked row was met.
+func (l *locks) Note() { l.met.Store(new(time.Now())) }
+
+// NoteIn notes the lock that a statement has met, and reports whether it has met one.
+func (l *locks) NoteIn(err error) bool {
+	if !IsLocked(err) {
+		return false
+	}
+	l.Note()
+	return true
+}
+
+// Lately reports whether a locked row was met within [LockCheckFor].
+func (l *locks) Lately() bool {
+	met := l.met.Load()
+	return met != nil && time.Since(*met) < LockCheckFor
 }
 
 // Span is a time between two moments. The zero time as its begin is the beginning.
