@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
@@ -352,4 +353,25 @@ func afterWrite(op string, err error) error {
 		return nil
 	}
 	return &row.Error{Class: row.ClassUnknown, Op: op, Err: err}
+}
+
+// repeats bounds the tries of a write that may be repeated. Lost replies and deadlocks are rare, and rarer twice in a
+// row. The caller waits for what lasts longer.
+const repeats = 3
+
+// repeat runs a write until its outcome is known. Running it again must change nothing. A row that another process has
+// written since the write looked for it is found the next time.
+func repeat(ctx context.Context, write func() error) error {
+	var err error
+	for range repeats {
+		if err = write(); err == nil || ctx.Err() != nil {
+			return err
+		}
+		switch row.ClassOf(err) {
+		case row.ClassUnknown, row.ClassNotApplied, row.ClassDuplicate:
+		default:
+			return err
+		}
+	}
+	return err
 }
