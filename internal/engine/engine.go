@@ -72,7 +72,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		process.Name = cfg.NodeName
 	}
 	life.Log = life.Log.With("node", process.Name)
-	source := c.NewIDs()
+	source := ids.NewSource(ids.RandomNode(), c.Bounds.Guess)
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{
 		Process: process, Address: cfg.Address, Version: Version, IDs: source,
 	})

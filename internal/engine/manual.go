@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/plan"
 )
@@ -25,7 +26,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	life.Log = cfg.Logger // a test sees every line, at once
 	c := table.NewManualClock(life, now)
 	process := cluster.NewProcess()
-	source := c.NewIDs()
+	source := ids.NewSource(ids.RandomNode(), c.Bounds.Guess)
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version, IDs: source})
 	if err != nil {
 		life.End()

@@ -187,7 +187,7 @@ func (e *Events) Tell(kind delaytask.EventKind, r *row.Row, err error) {
 	if r.TickOf != nil && kind.Ends() {
 		e.runs.Ended(r.TickOf.Schedule)
 	}
-	if kind.Ends() && e.Watched() {
+	if e.Watched() && kind.Ends() {
 		e.watch.waits.ended(r.ID)
 	}
 	e.publish(kind, r, err)

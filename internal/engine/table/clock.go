@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/row"
@@ -222,16 +221,6 @@ func (a *answering) another(server string, now time.Time) bool {
 	other := server != a.last && now.Sub(a.servers[server]) > forgetServer
 	a.last, a.servers[server] = server, now
 	return other
-}
-
-// NewIDs makes the source of the ids of an engine. Its own node number is drawn at random.
-func (c *Clock) NewIDs() *ids.Source {
-	return ids.NewSource(ids.RandomNode(), func() time.Time {
-		if t, ok := c.Bounds.AtMost(); ok {
-			return t.Std()
-		}
-		return time.Now()
-	})
 }
 
 // NewManualClock makes the clock of an engine whose time a caller tells.

@@ -1,7 +1,7 @@
 // Package table is the store with the steps that all writers of the engine share, and the bounds of the database's
 // clock.
 //
-//	clock.go    the bounds of the database's time, outages, and the ids of new tasks, which hold the time
+//	clock.go    the bounds of the database's time, and outages
 //	table.go    the store, what it lets this process do, which locks were met, and the changes of a row
 //	refusal.go  what is locked, what is refused, what a lost statement has done
 //	bounded.go  the store as a pass sees it, with a timeout for each call

@@ -244,6 +244,14 @@ func (c *Clock) AtMost() (row.Time, bool) {
 	return a.upper.atMost(now, c.drift), true
 }
 
+// Guess returns AtMost, or the time of this machine without an anchor. It is for ids: these need a time, and no bound.
+func (c *Clock) Guess() time.Time {
+	if t, anchored := c.AtMost(); anchored {
+		return t.Std()
+	}
+	return time.Now()
+}
+
 // Until returns how long it takes from now until AtLeast reaches t, going by the present bounds; not positive when it
 // has. A further reading may bring the moment nearer. It is false without an anchor.
 func (c *Clock) Until(t row.Time) (time.Duration, bool) {
