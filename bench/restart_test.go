@@ -17,8 +17,8 @@ func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {
 		tasks = append(tasks, delaytask.TaskRow{ID: id, Expected: due(id)})
 	}
 	for name, tt := range map[string]struct {
-		late []int64 // tasks that are
-		none []int64 // that do not start
+		late []int64 // tasks that start late
+		none []int64 // tasks that do not start
 		from int64
 	}{
 		"all on time":               {nil, nil, 1},

@@ -159,7 +159,7 @@ func ticksChild(ctx context.Context, o order, t *child.Narrator) error {
 // midnightAfter is how long after the start 10,000 schedules are due that are to be stored first.
 const midnightAfter = time.Minute
 
-// spec is when the i-th schedule runs. Those of 100 ticks a second are spread by jitter.
+// spec is when the i-th schedule runs. At 100 ticks a second, jitter spreads them.
 func (o order) spec(i int, begin time.Time) (delaytask.Spec, []delaytask.Option) {
 	switch {
 	case o.Span == 0:

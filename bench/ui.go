@@ -94,7 +94,7 @@ func askedFor[A, T any](
 type uiReader struct {
 	*scheduler.Scheduler
 	pages http.Handler
-	next  map[string]string // where the next page of a list begins, "" where there is none
+	next  map[string]string // where the next page of a list begins, "" where no page follows
 }
 
 // withReader opens a scheduler and a dashboard on the table for the time of f.

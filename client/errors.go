@@ -22,7 +22,7 @@ type Error struct {
 	Status int    // of HTTP
 	Code   string // for programs; "" when the answer is not the service's
 	Detail string // for people
-	TaskID int64  // that the answer is about; 0 when there is none
+	TaskID int64  // that the answer is about; 0 when it is about no task
 
 	retryAfter time.Duration
 	places     []wire.Detail

@@ -77,7 +77,7 @@ func (r *Receiver) announce(ctx context.Context) (wire.ID, error) {
 	return receiver.ID, nil
 }
 
-// renew keeps the registration alive, and removes it in the end. id is 0 while there is none.
+// renew keeps the registration alive, and removes it in the end. id is 0 until it is registered.
 func (r *Receiver) renew(id wire.ID) {
 	wait := r.ttl / 3
 	if id == 0 {

@@ -34,8 +34,8 @@ func (c *Client) SaveSchedule(
 	return answer.To(), err
 }
 
-// GetSchedule returns a schedule. Times are to the millisecond. It returns [delaytask.ErrScheduleNotFound] when there
-// is none of the name, or none that the token may read.
+// GetSchedule returns a schedule. Times are to the millisecond. It returns [delaytask.ErrScheduleNotFound] when no
+// schedule has the name, or when the token may not read it.
 func (c *Client) GetSchedule(ctx context.Context, name string) (delaytask.Schedule, error) {
 	var answer wire.Schedule
 	r := &httpCall{method: http.MethodGet, into: &answer, limit: tasks(1), again: true}

@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// Get returns a task with its body. Times are to the millisecond. It returns [delaytask.ErrNotFound] when there is
-// none, or when it was deleted after its retention.
+// Get returns a task with its body. Times are to the millisecond. It returns [delaytask.ErrNotFound] when it does
+// not exist, or was deleted after its retention.
 func (c *Client) Get(ctx context.Context, ref delaytask.Ref) (delaytask.TaskRow, error) {
 	var task wire.Task
 	err := c.onTask(ctx, ref, "get", &httpCall{method: http.MethodGet, into: &task, limit: tasks(1), again: true})

@@ -101,8 +101,8 @@ type Config struct {
 
 	// Wake is the UDP address on which a started scheduler is told of tasks that other processes save, so that they
 	// start within milliseconds. ":7342" is that port at the address by which the process reaches the database; "off"
-	// is none. A scheduler tells others in any case. docs/operations.md says what is sent, and what protects it. SQLite
-	// needs none. Default: "127.0.0.1:0", for processes of this host.
+	// opens no port. A scheduler tells others in any case. docs/operations.md says what is sent, and what protects it.
+	// SQLite needs none. Default: "127.0.0.1:0", for processes of this host.
 	Wake string
 
 	// Quarantine is how many executors a task may lose: with that loss it is failed instead of run again. At least 3.

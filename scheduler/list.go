@@ -15,8 +15,8 @@ func (s *Scheduler) List(ctx context.Context, f delaytask.Filter) (delaytask.Pag
 	return s.core.List(ctx, f)
 }
 
-// Get returns a task with its body. It returns [delaytask.ErrNotFound] when there is none, or when it was deleted after
-// its retention.
+// Get returns a task with its body. It returns [delaytask.ErrNotFound] when it does not exist, or was deleted after its
+// retention.
 func (s *Scheduler) Get(ctx context.Context, ref delaytask.Ref) (delaytask.TaskRow, error) {
 	return s.core.Get(ctx, ref)
 }

@@ -12,7 +12,7 @@ import (
 // for 5 s, and nothing is read without a call. A reading takes two connections for 1.9 s at most.
 //
 // When a reading fails, or takes longer than ctx, it returns the last one, with its age and the class of the error.
-// When there is none, it returns the error or the cause of ctx. A part that fails by itself is missing. It returns
+// Before the first reading it returns the error or the cause of ctx. A part that fails by itself is missing. It returns
 // [delaytask.ErrClosed] after Stop.
 func (s *Scheduler) Overview(ctx context.Context) (report.Overview, error) {
 	return s.OverviewFor(ctx, report.OverviewFilter{})

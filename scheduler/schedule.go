@@ -41,7 +41,7 @@ func (s *Scheduler) DeclareSchedule(
 	return s.core.DeclareSchedule(name, when, tag, body, opts...)
 }
 
-// GetSchedule returns a schedule. It returns [delaytask.ErrScheduleNotFound] when there is none of the name.
+// GetSchedule returns a schedule. It returns [delaytask.ErrScheduleNotFound] when no schedule has the name.
 func (s *Scheduler) GetSchedule(ctx context.Context, name string) (delaytask.Schedule, error) {
 	return s.core.GetSchedule(ctx, name)
 }

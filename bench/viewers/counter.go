@@ -21,7 +21,7 @@ func (c *Counter) LeftOut(ctx context.Context) context.Context {
 	return context.WithValue(ctx, c, true)
 }
 
-// Through counts on the connections that the connector makes. They must be those of go-sql-driver or of
+// Through counts on the connections that the connector makes. The driver must be go-sql-driver or
 // modernc.org/sqlite.
 func (c *Counter) Through(inner driver.Connector) driver.Connector { return connector{inner, c} }
 

@@ -14,8 +14,8 @@ func (a *app) bulkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bulk",
 		Short: "List bulk changes of all processes, and stop one",
-		Long: `List bulk changes, and stop one: those of this command, of the service and of the dashboard, in all processes that
-use the database. "delaytask cancel" and "delaytask retry" make them.`,
+		Long: `List the bulk changes of all processes that use the database, and stop one. The service, the dashboard, and the
+commands "delaytask cancel" and "delaytask retry" make them.`,
 		Example: `  delaytask bulk list
   delaytask bulk stop 4711`,
 	}

@@ -35,9 +35,9 @@ func (a *app) healthCommand() *cobra.Command {
 		Long: `Ask a running service whether it can save and run tasks (/readyz), or with --live whether its process answers
 (/healthz). The exit code is 0 when it says yes and 1 otherwise: a container needs no shell to ask. No token is sent.
 
-The service is that of --url, or else of DELAYTASK_URL. Without both it is the one on this machine that the settings describe
-for serve: server.listen and server.tls, from flags, the environment and config.yaml. That one is known by its certificate,
-whatever names it holds; where server.tls.client_ca is set, it must have signed this certificate too.`,
+--url names the service, or else DELAYTASK_URL. Without both it is the one on this machine that the settings describe
+for serve: server.listen and server.tls, from flags, the environment and config.yaml. That one is known by its
+certificate, whatever names it holds; where server.tls.client_ca is set, it must have signed this certificate too.`,
 		Example: `  delaytask health
   delaytask health --url https://tasks.example.com --timeout 2s
   delaytask health --live --server-listen :9090 --json`,
@@ -158,7 +158,7 @@ func pinned(c config.TLS) (*tls.Config, error) {
 		InsecureSkipVerify: true, // VerifyConnection is stricter
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
-				return errors.New("the certificate is not that of server.tls.cert")
+				return errors.New("the certificate differs from server.tls.cert")
 			}
 			return nil
 		},

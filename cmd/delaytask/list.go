@@ -85,7 +85,7 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks",
-		Long: `List tasks. Unfinished ones come by due time, finished ones and those of a tag the latest first, and all tasks the
+		Long: `List tasks. Unfinished tasks come by due time, finished ones and tasks of a tag the latest first, and all tasks the
 newest first; --order says otherwise. LATE is how much later than expected the first attempt started. A page ends after it has
 looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 		Example: `  delaytask list --status failed

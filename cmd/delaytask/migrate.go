@@ -242,7 +242,7 @@ func newestApplied(states []migrations.State) (newest migrations.State) {
 
 // printMigrated prints the changed migrations, or that there was none.
 func (a *app) printMigrated(before []migrations.State, changed func(migrations.State) bool, past, none string) error {
-	views := []migrationView{} // [] in JSON when there is none
+	views := []migrationView{} // [] in JSON when nothing changed
 	for _, s := range before {
 		if changed(s) {
 			s.Applied = !s.Applied

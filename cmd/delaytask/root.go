@@ -28,8 +28,8 @@ run them.
 The database is named by --dsn, or else by DELAYTASK_DSN, or else by dsn in config.yaml. A command that writes wants one to be
 named, and says on standard error which it uses. A command that reads takes sqlite:delaytask.db otherwise, if it is there, and
 so do serve, which creates it, and bench, which works beside it. DELAYTASK_URL and DELAYTASK_TOKEN are for clients of the
-service: no command on a database reads them. Only health asks a service, that of --url, or else of DELAYTASK_URL, or
-else of the settings.
+service: no command on a database reads them. Only health asks a service: the one that --url names, or else
+DELAYTASK_URL, or else the settings.
 
 With --json a command prints JSON, and an error as JSON on standard error: {"error":{"code":"not_found","message":"…"}}.
 Exit codes: 0 done, 1 failed, 2 wrong use.`,

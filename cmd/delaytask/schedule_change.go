@@ -132,7 +132,7 @@ func (a *app) scheduleBackfillCommand() *cobra.Command {
 		Use:   "backfill NAME --from TIME --to TIME",
 		Short: "Run the past ticks of a schedule",
 		Long: `Run the past ticks of a schedule in a range, both ends included: each once, the oldest first, with the lowest
-priority. The runs are those of a schedule of their own, whose name is printed. It can be paused, resumed and deleted.`,
+priority. A new schedule holds these runs; its name is printed. It can be paused, resumed and deleted.`,
 		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
 			"--at-once 4",
 	}, func(ctx context.Context, _ *scheduler.Scheduler, changed *scheduleChanged) (_ string, err error) {

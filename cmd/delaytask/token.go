@@ -155,7 +155,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
   metrics    read /metrics; it takes the tags '*'
   audit      see what people have changed; what is about no single tag takes the tags '*'
   register   register receivers: addresses that the server calls with tasks
-  schedule   save and delete schedules; those of the tag "http" also take save_http
+  schedule   save and delete schedules; for the tag "http" it also takes save_http
   all        all of these, save_http and register included`,
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token create mailer --tags mail.send,mail.receive --verbs work --expires 90d

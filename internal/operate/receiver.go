@@ -29,9 +29,9 @@ func (r Receiver) target(hidden error) target {
 
 func toRegister(string) []access.Verb { return []access.Verb{access.Register} }
 
-// SaveReceiver registers a receiver. It takes the verb register for all of its tags, and for those of the one that find
-// returns: that is registered at the address, expired or not, and its secret would sign what is registered now. taken
-// is the error without the latter.
+// SaveReceiver registers a receiver. It takes the verb register for all of its tags. It also takes it for the tags of
+// the receiver that find returns: the one at this address, expired or not. Its secret would sign what is registered
+// now. Without that right SaveReceiver returns taken.
 func (o *Operator) SaveReceiver(
 	ctx context.Context, by By, r Receiver, taken error,
 	find func(context.Context) (Receiver, error), save func(context.Context) error,

@@ -227,7 +227,7 @@ func (p *parts) admit(ctx context.Context) error {
 	asked := c.Auth == "token" || c.Auth == "auto" && (!loopback && !c.Insecure || len(tokens) > 0)
 	switch {
 	case !asked && !loopback && !c.Insecure:
-		return fmt.Errorf("server.listen is %s, where others can reach it, and server.auth is none: everybody could "+
+		return fmt.Errorf("server.listen is %s, where others can reach it, with server.auth: none. Everybody could "+
 			"do everything; ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
 	case asked && len(tokens) == 0 && !loopback:
 		create := "delaytask token create admin --tags '*' --verbs all" + p.cfg.Reach()

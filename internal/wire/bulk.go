@@ -24,7 +24,7 @@ type BulkRun struct {
 	Filter  BulkSelection `json:"filter"`
 	Detail  string        `json:"detail,omitempty" doc:"The filter as a text, where its process does not tell more than the tag"`
 	AsOf    Time          `json:"as_of,omitzero" doc:"What was saved, has failed, or became late, since then is left alone"`
-	Began   Time          `json:"began" doc:"By the database's clock; by that of its process in the answer to its start, and with process_only"`
+	Began   Time          `json:"began" doc:"By the database's clock; by its process's own at first, and with process_only"`
 	Done    int           `json:"done" doc:"Tasks that were changed so far"`
 	Seen    Time          `json:"seen,omitzero" doc:"When its process last told how far it is; absent: it does not tell, as one of an older version, or has just begun"`
 	Ended   Time          `json:"ended,omitzero" doc:"Absent while it runs"`

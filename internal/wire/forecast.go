@@ -14,7 +14,7 @@ type Forecast struct {
 	StepMS  int64         `json:"step_ms"`
 	Steps   int           `json:"steps" doc:"How many there are"`
 	Total   TagForecast   `json:"total" doc:"Of all tags in the answer"`
-	Tags    []TagForecast `json:"tags" doc:"Those of which something is or falls due"`
+	Tags    []TagForecast `json:"tags" doc:"Tags of which something is or falls due"`
 	LeftOut bool          `json:"left_out,omitempty" doc:"There are more tags or schedules than are read"`
 }
 

@@ -89,7 +89,7 @@ func TestHealthKnowsTheCertificateOfTheService(t *testing.T) {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 	_, errs, code := run(t, append(tls(otherCert, otherKey), listen), "health")
-	if code != 1 || !strings.Contains(errs, "not that of server.tls.cert") {
+	if code != 1 || !strings.Contains(errs, "differs from server.tls.cert") {
 		t.Errorf("another certificate: exit code %d, %s", code, errs)
 	}
 }

@@ -97,8 +97,8 @@ type run struct {
 	end   context.CancelCauseFunc
 }
 
-// Start runs the change. begin stores its entry in the audit log, or returns nil where there is none; begin may be nil.
-// Start returns the run as it begins, [ErrTooMany], [ErrClosed], or the error of begin.
+// Start runs the change. begin stores its entry in the audit log, or returns nil where it has no entry; begin may be
+// nil. Start returns the run as it begins, [ErrTooMany], [ErrClosed], or the error of begin.
 func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Change) (State, error) {
 	if err := r.reserve(); err != nil {
 		return State{}, err

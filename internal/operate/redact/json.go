@@ -167,7 +167,7 @@ func (m *masker) inString(all []part, text string, from, to, depth int) []part {
 type places struct {
 	raw      string
 	at, seen int // so many bytes of raw are so many of the text
-	slash    int // the next escape; below zero: there is none
+	slash    int // the next escape; below zero: no more follow
 }
 
 func (p *places) of(target int) int {

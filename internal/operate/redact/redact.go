@@ -99,7 +99,7 @@ func upTo(text string, limit int) string {
 }
 
 // Headers masks the secrets of headers: values under the names of secrets as a whole, secrets in others. It returns the
-// same map when there are none, and never changes it.
+// same map when it finds no secret, and never changes it.
 func (r *Redactor) Headers(tag string, headers map[string]string) map[string]string {
 	if r == nil {
 		return headers

@@ -121,7 +121,7 @@ func isAddress(text string) bool {
 	}
 }
 
-// prefixes begin tokens, by their first bytes. Those of well-known services often stand in errors.
+// prefixes begin tokens, by their first bytes. Tokens of well-known services often stand in errors.
 var prefixes = func() (all [256][]string) {
 	for prefix := range strings.FieldsSeq("dt_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- " +
 		"sk_live_ rk_live_ sk-") {
@@ -177,8 +177,8 @@ func (m *masker) runEnd(text string, i int, more string) int {
 
 func isCut(text string, i int) bool { return strings.HasPrefix(text[i:], Cut) }
 
-// webToken returns where the JSON Web Token at i ends. Where there is none it returns, below zero, up to where no other
-// begins either.
+// webToken returns where the JSON Web Token at i ends. Where no token stands it returns, below zero, up to where no
+// other begins either.
 func (m *masker) webToken(text string, i int) int {
 	const shortest = 10
 	first := m.runEnd(text, i, "-")
@@ -195,8 +195,8 @@ func (m *masker) webToken(text string, i int) int {
 	return i + len(strings.TrimRight(text[i:end], "."))
 }
 
-// prefixed returns where the token at i ends, i when there is none. A name with such a prefix is shorter, or has no
-// digits or no capitals.
+// prefixed returns where the token at i ends, i when no token begins there. A name with such a prefix is shorter, or
+// has no digits or no capitals.
 func (m *masker) prefixed(text string, i int) int {
 	for _, prefix := range prefixes[text[i]] {
 		if !strings.HasPrefix(text[i:], prefix) {

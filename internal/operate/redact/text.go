@@ -140,7 +140,7 @@ func isQuery(text string, start int) bool {
 }
 
 // separator returns where the value of the name text[start:end] begins. sep is the first byte of what separates the
-// two: : = > or, after a flag, a space. It is 0 where there is none.
+// two: : = > or, after a flag, a space. It is 0 where nothing separates them.
 func separator(text string, start, end int) (value int, sep byte) {
 	if text[end] == '>' && start > 0 && (text[start-1] == '<' || text[start-1] == ':') {
 		return end + 1, '>'
@@ -176,7 +176,7 @@ func skipBlanks(text string, i int) int {
 	return i
 }
 
-// quote returns the quotation mark at i, after any backslashes before it, and where it ends; i when there is none.
+// quote returns the quotation mark at i, after any backslashes before it, and where it ends; i when no mark follows.
 func quote(text string, i int) (mark byte, end int) {
 	end = slashesEnd(text, i)
 	if end < len(text) && isMark(text[end]) {
@@ -221,7 +221,7 @@ func (m *masker) assignedValue(q *quotations, text string, start, value int, sep
 	return value, end
 }
 
-// typeEnd returns where a type in parentheses ends, or a length; i where there is none.
+// typeEnd returns where a type in parentheses ends, or a length; i where neither begins.
 func typeEnd(text string, i int) int {
 	if i == len(text) || text[i] != '(' {
 		return i

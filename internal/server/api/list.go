@@ -21,7 +21,7 @@ type listInput struct {
 	LateBy    string `query:"late_by" doc:"The first attempt began more than so late, or has not begun and is that late now"`
 	Error     string `query:"error" doc:"The last error contains it, byte by byte"`
 	Group     string `query:"group" doc:"Only failed tasks of this group, see /v1/failures"`
-	Order     string `query:"order" doc:"due, -due (the latest first) or -id (the newest saves first); by due it needs a status or a tag. Default: unfinished tasks by due, finished ones and those of a tag -due, all -id"`
+	Order     string `query:"order" doc:"due, -due (latest first) or -id (newest saves first); due needs status or tag"`
 	Cursor    string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 	Limit     int    `query:"limit" doc:"Tasks in a page; default 100, at most 1,000, with bodies 100"`
 	Bodies    bool   `query:"bodies" doc:"With the bodies"`
@@ -40,7 +40,8 @@ func (in *listInput) Resolve(ctx huma.Context) []error {
 
 func (a *API) listOperation() {
 	pages := a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
-		"Page by page, in an order that an index has. A page ends at 16 MiB of bodies and errors, but has at least "+
+		"Page by page, in an order that an index has. By default unfinished tasks come by due, finished tasks and "+
+			"tasks of a tag by -due, all tasks by -id. A page ends at 16 MiB of bodies and errors, but has at least "+
 			"one task. It also ends, and says stopped, after it has looked at 10,000 tasks, or for 0.1 s.", groupTasks)
 	pages.Middlewares = append(pages.Middlewares, a.paged)
 	huma.Register(a.spec, pages, a.list)

@@ -28,8 +28,8 @@ const (
 
 func (a *API) listScheduleOperation() {
 	pages := a.operation(http.MethodGet, schedulesPath, "listSchedules", "List schedules",
-		"Page by page, by name: those of tags that the token may read. A page ends at 16 MiB of bodies, but has at "+
-			"least one schedule.", groupSchedules)
+		"Page by page, by name: schedules of tags that the token may read. A page ends at 16 MiB of bodies, but has "+
+			"at least one schedule.", groupSchedules)
 	pages.Middlewares = append(pages.Middlewares, a.paged)
 	huma.Register(a.spec, pages, a.listSchedules)
 }

@@ -50,8 +50,8 @@ func (a *API) operateScheduleOperations() {
 		"In any state; its ticks stay as they are. 409 schedule_busy while a run executes, unless beside is true.",
 		http.StatusOK), a.triggerSchedule)
 	huma.Register(a.spec, operation("backfill", "backfillSchedule", "Run the past ticks of a schedule",
-		"Each once, the oldest first, both ends of the range included, with the lowest priority. The runs are those "+
-			"of a schedule of their own.", http.StatusCreated), a.backfillSchedule)
+		"Each once, the oldest first, both ends of the range included, with the lowest priority. A new "+
+			"schedule holds these runs.", http.StatusCreated), a.backfillSchedule)
 }
 
 // onSchedule serves what is done to a schedule without an answer.

@@ -89,8 +89,8 @@ func savedAs(duplicate, rescheduled bool) *savedOutput {
 }
 
 // show adds a task to an answer that was there before the save, and may have been changed since. A caller with Read
-// sees it as a reader does. Another one sees what it has sent; of a task that has the key, which may be that of another
-// caller, it learns that it exists.
+// sees it as a reader does. Another one sees what it has sent. Of a task that has the key, which another caller may
+// have saved, it learns that it exists.
 func (a *API) show(ctx context.Context, out *savedOutput, task *delaytask.TaskRow, item delaytask.Item) {
 	out.Body.Existing = out.Status == http.StatusCreated
 	switch {

@@ -49,8 +49,9 @@ const (
 func (a *API) savedScheduleOperations() {
 	huma.Register(a.spec, a.operation(http.MethodPut, schedulePath, "saveSchedule", "Save a schedule",
 		"Stores it, or gives the one of the name this definition: what is planted and has not begun is planted anew, "+
-			"and nothing that was due before runs at once. It needs the verb schedule for the tag, and for that of "+
-			"the schedule that is there; for the tag http also save_http. 409 schedule_owned: a program declares it.",
+			"and nothing that was due before runs at once. It needs the verb schedule for the tag, and for the tag "+
+			"of the schedule that it replaces; for the tag http also save_http. 409 schedule_owned: a program "+
+			"declares it.",
 		groupSchedules), a.saveSchedule)
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath, "getSchedule", "Show a schedule",
 		"Its definition and its state.", groupSchedules), a.getSchedule)

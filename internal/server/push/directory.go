@@ -110,8 +110,8 @@ func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (report
 			"open its secret, because DELAYTASK_SECRET is not what it was. Let the receiver register again.",
 			app, task.Tag)
 	case others > 0:
-		e.Text = fmt.Sprintf("No live receiver of the application %s serves the tag %s; it is not given to those of "+
-			"other applications.", app, task.Tag)
+		e.Text = fmt.Sprintf("No live receiver of the application %s serves the tag %s; receivers of other "+
+			"applications do not get it.", app, task.Tag)
 	default:
 		e.Text = fmt.Sprintf("No live receiver of the application %s serves the tag %s.", app, task.Tag)
 	}

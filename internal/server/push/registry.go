@@ -88,8 +88,8 @@ func (r *Registry) List(ctx context.Context) ([]wire.Receiver, error) {
 	return all, nil
 }
 
-// Get returns one receiver. For about an hour it finds one that has expired, too. It returns a *[wire.Problem] when
-// there is none.
+// Get returns one receiver. For about an hour it finds one that has expired, too. It returns a *[wire.Problem]
+// when it knows no such receiver.
 func (r *Registry) Get(ctx context.Context, id int64) (wire.Receiver, error) {
 	w, there, err := r.Store.Receiver(ctx, id)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Registry) Known(ctx context.Context, app, address string) (wire.Receive
 }
 
 // Heartbeat extends a receiver by its ttl from now. It revives one that has expired: an outage of the database must not
-// force all of them to register anew. It returns a *[wire.Problem] when there is none.
+// force all of them to register anew. It returns a *[wire.Problem] when it knows no such receiver.
 func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, error) {
 	there, err := r.Store.Heartbeat(ctx, id)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, erro
 }
 
 // Remove ends the calls to an address; it may finish the tasks that it has. Other processes know it within a second. It
-// returns a *[wire.Problem] when there is none.
+// returns a *[wire.Problem] when it knows no such receiver.
 func (r *Registry) Remove(ctx context.Context, id int64) error {
 	there, err := r.Store.DeleteReceiver(ctx, id)
 	if err != nil {

@@ -120,8 +120,8 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 	h.cfg.Pages.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
 }
 
-// caller returns the caller of the request's session. It returns errNoSession where there is none, and every caller has
-// all rights where no tokens are asked for.
+// caller returns the caller of the request's session. It returns errNoSession for a request without one. Where no
+// tokens are asked for, every caller has all rights.
 func (h *Handler) caller(r *http.Request) (access.Caller, error) {
 	if asked, err := h.asked(r.Context()); err != nil || !asked {
 		return access.Everyone(), err

@@ -44,10 +44,10 @@ var (
 type Store interface {
 	// CreateSession stores a session that is over after so long by the database's clock.
 	CreateSession(ctx context.Context, s row.Session, life time.Duration) error
-	// Sessions returns those with the hashes of their cookies, at most 2,000, also ones that are over, and the
+	// Sessions returns the sessions with these hashes of cookies, at most 2,000, also ones that are over, and the
 	// database's time if there is any.
 	Sessions(ctx context.Context, hashes [][32]byte) ([]row.Session, row.Reading, error)
-	// DeleteSession deletes a session. It does nothing when there is none.
+	// DeleteSession deletes a session. It does nothing for an unknown one.
 	DeleteSession(ctx context.Context, hash [32]byte) error
 }
 
@@ -117,8 +117,8 @@ func (s *sessions) forget(hash [32]byte) {
 	delete(s.known, hash)
 }
 
-// find returns the session of a cookie. It returns errNoSession when there is none, or it is over. While the database
-// is away the last reading counts, for 5 minutes; then it returns another error.
+// find returns the session of a cookie. It returns errNoSession when the cookie names no session, or it is over. While
+// the database is away the last reading counts, for 5 minutes; then it returns another error.
 func (s *sessions) find(ctx context.Context, cookie string) (row.Session, error) {
 	hash, ok := hashOf(cookie)
 	if !ok {

@@ -3,6 +3,7 @@ package arrows
 import (
 	"go/scanner"
 	"go/token"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -87,11 +88,14 @@ var oldWords = map[string]string{
 	"surplus":   "prefetch",
 	"suspect":   "on probation",
 	"suspects":  "on probation",
+	"tagline":   "tag queue",
 	"teller":    "narrator",
+	"thereof":   "of it",
 	"twin":      "duplicate within the batch",
 	"undealt":   "unassigned",
 	"weather":   "faults",
 	"whoever":   "the node, process or caller that",
+	"whomever":  "the node, process or caller that",
 	"zombie":    "abandoned processor",
 }
 
@@ -120,6 +124,61 @@ func TestWordsAreFoundInIdentifiersAndComments(t *testing.T) {
 	}
 	if n := columns("\tä\tb\n"); n != 9 {
 		t.Errorf("got %d columns, want 9", n)
+	}
+}
+
+// pronouns stand for a thing that the reader has to look for, in one line or across two, and between two Go strings.
+var pronouns = regexp.MustCompile(`(?i)\b(those|that)` + between + `of\b|\b(is|are)` + between + `none\b`)
+
+const between = `[\s"+/*#>-]+`
+
+// oldTexts are old words, some of them parts of names, that no text may have, whatever its language.
+var oldTexts = regexp.MustCompile(
+	`(?i)outcast|\bsuspect|\bacquit|popline|\btagline|zombie|turnAway|dealAnew|\blest\b|whomever|thereof`)
+
+// textTypes end the names of files that people read: code, pages, templates, settings and statements.
+var textTypes = []string{".go", ".md", ".html", ".yaml", ".yml", ".sql"}
+
+func TestTextsNameTheThingAgain(t *testing.T) {
+	const root = "../../.."
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "bin", "node_modules", "tmp"}, entry.Name()):
+			return fs.SkipDir
+		case entry.IsDir() || !slices.Contains(textTypes, path.Ext(entry.Name())):
+			return nil
+		}
+		file, err := filepath.Rel(root, name)
+		if file = filepath.ToSlash(file); err != nil || file == "internal/testkit/arrows/text_test.go" { // lists them
+			return err
+		}
+		text := content(t, file)
+		for use, banned := range map[string]*regexp.Regexp{
+			"name the thing again, or say invalid, missing, not set": pronouns,
+			"oldWords has another word":                              oldTexts,
+		} {
+			for _, at := range banned.FindAllStringIndex(text, -1) {
+				line := 1 + strings.Count(text[:at[0]], "\n")
+				t.Errorf("%s:%d says %q: %s", file, line, text[at[0]:at[1]], use)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPronounsAreFoundAcrossLines(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Limits are those of the settings.": true, "\t\"runs are those \"+\n\t\t\t\"of a schedule\"": true,
+		"// there is\n// none": true, "That\n> of": true, "those files": false, "none is left": false,
+	} {
+		if got := pronouns.MatchString(text); got != want {
+			t.Errorf("%q: got %t, want %t", text, got, want)
+		}
 	}
 }
 
