@@ -115,7 +115,7 @@ func (m *masker) inJSON(all []part, text string, depth int) []part {
 			}
 			i = m.valueEnd(text, value)
 			if worthMasking(c, text[value:i]) {
-				all = appendMember(all, text, value, i)
+				all = appendMember(all, text, value, i, depth)
 			}
 		default:
 			i++
@@ -125,15 +125,15 @@ func (m *masker) inJSON(all []part, text string, depth int) []part {
 }
 
 // appendMember adds the value of a member. Of a string the quotation marks stay.
-func appendMember(all []part, text string, from, to int) []part {
+func appendMember(all []part, text string, from, to, depth int) []part {
 	if text[from] != '"' {
-		return added(all, part{from, to, 1})
+		return added(all, part{uint32(from), uint32(to), uint8(depth + 1)})
 	}
 	inner, _ := stringEnd(text, from)
 	if stored := text[from+1 : inner]; stored == "" || stored == Mask {
 		return all
 	}
-	return added(all, part{from + 1, inner, 0})
+	return added(all, partOf(from+1, inner))
 }
 
 // isLabel reports whether a member of this name may name the member value beside it, as in lists of headers and of
@@ -155,10 +155,8 @@ func (m *masker) inString(all []part, text string, from, to, depth int) []part {
 	at := places{raw: raw, slash: strings.IndexByte(raw, '\\')}
 	for i := known; i < len(all); i++ {
 		p := &all[i]
-		p.from, p.to = from+at.of(p.from), from+at.of(p.to)
-		if p.quotes > 0 {
-			p.quotes++
-		}
+		p.from = uint32(from + at.of(int(p.from)))
+		p.to = uint32(from + at.of(int(p.to)))
 	}
 	return all
 }
@@ -193,7 +191,10 @@ func (m *masker) decoded(raw string) string {
 		return raw
 	}
 	m.read += len(raw)
-	m.room.Grow(len(raw))
+	if m.room.Cap()-m.room.Len() < len(raw) {
+		m.room.Reset() // to grow would copy what others hold
+		m.room.Grow(max(len(raw), 1<<10))
+	}
 	start := m.room.Len()
 	for next >= 0 {
 		m.room.WriteString(raw[:next])

@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -71,6 +72,9 @@ func (r *Redactor) Text(_, text string) string {
 	if r == nil {
 		return text
 	}
+	if uint64(len(text)) > math.MaxUint32 { // which no part can tell
+		return Mask
+	}
 	m := masker{redactor: r}
 	return apply(text, m.parts(nil, text, 0))
 }
@@ -126,9 +130,11 @@ func (r *Redactor) Headers(tag string, headers map[string]string) map[string]str
 
 // part is a part of a text that is masked.
 type part struct {
-	from, to int
-	quotes   int // how deep in JSON the mask needs quotation marks of its own; 0: nowhere
+	from, to uint32 // which keeps long lists small
+	quotes   uint8  // how deep in JSON the mask needs quotation marks of its own; 0: nowhere
 }
+
+func partOf(from, to int) part { return part{from: uint32(from), to: uint32(to)} }
 
 // masker reads one text.
 type masker struct {
@@ -158,11 +164,11 @@ func apply(text string, parts []part) string {
 	}
 	size := len(text)
 	for _, p := range parts {
-		size += p.from - p.to + len(maskIn[p.quotes])
+		size += int(p.from) - int(p.to) + len(maskIn[p.quotes])
 	}
 	var b strings.Builder
 	b.Grow(size)
-	last := 0
+	last := uint32(0)
 	for _, p := range parts {
 		b.WriteString(text[last:p.from])
 		b.WriteString(maskIn[p.quotes])

@@ -25,12 +25,12 @@ func userinfo(found []part, text string) []part {
 		}
 		if len(found) == known {
 			if from, to := cutPassword(word); from < to {
-				found = added(found, part{from, to, 0})
+				found = added(found, partOf(from, to))
 			}
 		}
 		for n := known; n < len(found); n++ {
-			found[n].from += start
-			found[n].to += start
+			found[n].from += uint32(start)
+			found[n].to += uint32(start)
 		}
 	}
 	return found
@@ -69,9 +69,9 @@ func inURLs(found []part, word string) []part {
 		switch {
 		case colon < 0, at == colon+1:
 		case at > colon:
-			found = added(found, part{colon + 1, at, 0})
+			found = added(found, partOf(colon+1, at))
 		case at < 0 && last > end && word[start] != '[' && strings.Trim(word[colon+1:end], "0123456789") != "":
-			return added(found, part{colon + 1, last, 0}) // not a port
+			return added(found, partOf(colon+1, last)) // not a port
 		}
 	}
 }
@@ -99,7 +99,7 @@ func inDSN(found []part, word string) []part {
 	colon := strings.IndexByte(word, ':')
 	for at := strings.LastIndexByte(word, '@'); at > colon+1; at = strings.LastIndexByte(word[:at], '@') {
 		if isAddress(word[at+1:]) {
-			return added(found, part{colon + 1, at, 0})
+			return added(found, partOf(colon+1, at))
 		}
 	}
 	return found
@@ -156,7 +156,7 @@ func (m *masker) shaped(found []part, text string) []part {
 			}
 		}
 		if to > from {
-			found = added(found, part{from, to, 0})
+			found = added(found, partOf(from, to))
 			i = to
 		}
 		for i < len(text) && kinds[text[i]]&wordByte != 0 {

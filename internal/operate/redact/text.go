@@ -18,11 +18,12 @@ func (m *masker) inText(all []part, text string) []part {
 
 // merged puts what another pass has found among the parts from known on.
 func (m *masker) merged(all []part, known int, more []part) []part {
-	m.found = more
-	i := len(all)
-	for _, p := range more {
-		all = added(all, p)
+	if m.found = more; len(all) == 0 {
+		m.found = all
+		return more
 	}
+	i := len(all)
+	all = added(all, more...)
 	for to := len(all) - 1; len(more) > 0; to-- {
 		last := more[len(more)-1]
 		if i > known && all[i-1].from > last.from {
@@ -54,11 +55,11 @@ func united(all []part, text string, known int) []part {
 func isShown(value string) bool { return value == Mask || value == "password" || value == "***" }
 
 // added is append, which would copy long lists more often.
-func added(all []part, p part) []part {
-	if len(all) == cap(all) {
-		all = slices.Grow(all, len(all)+1)
+func added(all []part, more ...part) []part {
+	if len(all)+len(more) > cap(all) {
+		all = slices.Grow(all, len(all)+len(more))
 	}
-	return append(all, p)
+	return append(all, more...)
 }
 
 // privateKeys finds private keys in PEM. One without an end reaches to the end of the text, which may have been cut.
@@ -85,7 +86,7 @@ func privateKeys(found []part, text string) []part {
 				to += after + len(dashes)
 			}
 		}
-		found = added(found, part{start, to, 0})
+		found = added(found, partOf(start, to))
 		from = to
 	}
 }
@@ -121,7 +122,7 @@ func (m *masker) assigned(found []part, text string) []part {
 		if from == to || !worthMasking(c, text[from:to]) {
 			continue
 		}
-		found = added(found, part{from, to, 0})
+		found = added(found, partOf(from, to))
 		// A quotation mark may belong to what follows, so what seems quoted is read, too.
 		if !isMark(text[from-1]) || to == len(text) {
 			i = to
