@@ -152,7 +152,7 @@ func (m *masker) inString(all []part, text string, from, to, depth int) []part {
 	raw := text[from:to]
 	known := len(all)
 	all = m.parts(all, m.decoded(raw), depth+1)
-	at := places{raw: raw, slash: strings.IndexByte(raw, '\\')}
+	at := places{raw: raw, slash: slashFrom(raw, 0)}
 	for i := known; i < len(all); i++ {
 		p := &all[i]
 		p.from = uint32(from + at.of(int(p.from)))
@@ -177,16 +177,14 @@ func (p *places) of(target int) int {
 		} else {
 			p.seen += utf8.RuneLen(r)
 		}
-		if p.slash = strings.IndexByte(p.raw[p.at:], '\\'); p.slash >= 0 {
-			p.slash += p.at
-		}
+		p.slash = slashFrom(p.raw, p.at)
 	}
 	return p.at + target - p.seen
 }
 
 // decoded is the text of a string without its quotation marks.
 func (m *masker) decoded(raw string) string {
-	next := strings.IndexByte(raw, '\\')
+	next := slashFrom(raw, 0)
 	if next < 0 {
 		return raw
 	}
@@ -195,33 +193,37 @@ func (m *masker) decoded(raw string) string {
 		m.room.Reset() // to grow would copy what others hold
 		m.room.Grow(max(len(raw), 1<<10))
 	}
-	start := m.room.Len()
+	start, at := m.room.Len(), 0
 	for next >= 0 {
-		m.room.WriteString(raw[:next])
+		m.room.WriteString(raw[at:next])
 		size, r := unit(raw[next:])
-		if r >= 0 {
+		if at = next + size; r >= 0 {
 			m.room.WriteRune(r)
 		} else {
-			m.room.WriteString(raw[next : next+size])
+			m.room.WriteString(raw[next:at])
 		}
-		raw = raw[next+size:]
-		next = strings.IndexByte(raw, '\\')
+		next = slashFrom(raw, at)
 	}
-	m.room.WriteString(raw)
+	m.room.WriteString(raw[at:])
 	return m.room.String()[start:]
 }
 
-// unit returns the size of the byte or the escape that a string begins with. r is what an escape stands for, and -1 for
-// a byte. The end of an escape may be missing.
-func unit(raw string) (size int, r rune) {
-	if raw[0] != '\\' || len(raw) == 1 {
-		return 1, -1
+// slashFrom returns where the next backslash is, and -1 where there is none. Many follow another at once.
+func slashFrom(raw string, i int) int {
+	if i < len(raw) && raw[i] == '\\' {
+		return i
 	}
-	if raw[1] != 'u' {
-		if c := escapes[raw[1]]; c != 0 {
-			return 2, rune(c)
-		}
-		return 1, -1
+	if next := strings.IndexByte(raw[i:], '\\'); next >= 0 {
+		return i + next
+	}
+	return -1
+}
+
+// unit returns the size of the escape that a string begins with, and what it stands for: -1 where the backslash stands
+// for itself. The end of an escape may be missing.
+func unit(raw string) (size int, r rune) {
+	if len(raw) > 1 && escapes[raw[1]] != 0 {
+		return 2, rune(escapes[raw[1]])
 	}
 	first := hex(raw)
 	switch {
@@ -230,7 +232,7 @@ func unit(raw string) (size int, r rune) {
 	case !utf16.IsSurrogate(first):
 		return 6, first
 	}
-	if len(raw) > 7 && raw[6] == '\\' && raw[7] == 'u' {
+	if len(raw) > 6 && raw[6] == '\\' {
 		if r := utf16.DecodeRune(first, hex(raw[6:])); r != utf8.RuneError {
 			return 12, r
 		}
@@ -238,9 +240,9 @@ func unit(raw string) (size int, r rune) {
 	return 6, utf8.RuneError
 }
 
-// hex is the number of an escape: \u and four digits. It is -1 where some are missing.
+// hex is the number of an escape: \u and four digits. It is -1 where these are missing.
 func hex(escape string) rune {
-	if len(escape) < 6 {
+	if len(escape) < 6 || escape[1] != 'u' {
 		return -1
 	}
 	n, err := strconv.ParseUint(escape[2:6], 16, 32)

@@ -218,8 +218,10 @@ func worthMasking(c class, value string) bool {
 			return false
 		}
 	}
-	return c != counter || strings.Trim(value, " 0123456789.") != ""
+	return c != counter || strings.ContainsFunc(value, isNoNumber)
 }
+
+func isNoNumber(r rune) bool { return (r < '0' || r > '9') && r != ' ' && r != '.' }
 
 // words adds the words of a name in lower case, a space after each, without the digits that end them: dbPassword2 is
 // db and password. Of a long name it adds the last words.
