@@ -16,6 +16,7 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -75,9 +76,16 @@ func (r *Redactor) Text(_, text string) string {
 	if uint64(len(text)) > math.MaxUint32 { // which no part can tell
 		return Mask
 	}
-	m := masker{redactor: r}
-	return apply(text, m.parts(nil, text, 0))
+	room := rooms.Get().(*[2][]part)
+	defer rooms.Put(room)
+	m := masker{redactor: r, found: room[0][:0]}
+	all := m.parts(room[1][:0], text, 0)
+	room[0], room[1] = m.found, all
+	return apply(text, all)
 }
+
+// rooms are lists of parts for the next text.
+var rooms = sync.Pool{New: func() any { return new([2][]part) }}
 
 // Beginning masks the secrets of the first bytes of a text, which [Cut] follows where there are more. It reads no more
 // of the text.
