@@ -67,13 +67,13 @@ func New(names ...string) (*Redactor, error) {
 }
 
 // Text masks the secrets of a body or an error. A text that is JSON stays JSON. The text that it returns is masked
-// already: to mask it again changes nothing. The tag of the task changes nothing here; it is there so that the method
-// can be used where a function for each tag can.
+// already: to mask it again changes nothing. A text of 4 GiB or more is masked as a whole. The tag of the task changes
+// nothing here; it is there so that the method can be used where a function for each tag can.
 func (r *Redactor) Text(_, text string) string {
 	if r == nil {
 		return text
 	}
-	if uint64(len(text)) > math.MaxUint32 { // which no part can tell
+	if uint64(len(text)) > math.MaxUint32 {
 		return Mask
 	}
 	room := rooms.Get().(*[2][]part)
