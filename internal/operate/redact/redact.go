@@ -66,9 +66,10 @@ func New(names ...string) (*Redactor, error) {
 	return r, nil
 }
 
-// Text masks the secrets of a body or an error. A text that is JSON stays JSON. The text that it returns is masked
-// already: to mask it again changes nothing. A text of 4 GiB or more is masked as a whole. The tag of the task changes
-// nothing here; it is there so that the method can be used where a function for each tag can.
+// Text masks the secrets of a body or an error. A text that is JSON stays JSON. To mask what it returns again changes
+// nothing, unless secrets touch in the text: then another mask may follow. A text of 4 GiB or more is masked as a
+// whole. The tag of the task changes nothing here; it is there so that the method can be used where a function for each
+// tag can.
 func (r *Redactor) Text(_, text string) string {
 	if r == nil {
 		return text
