@@ -19,12 +19,12 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast and punctual delaytask is here, beside the raw database",
-		Long: `Measure what the database can do and what delaytask does with it, in turns on the same server and the same table
-shape, and show medians. internal/bench/README.md says what each figure means.
+		Long: `Measure what the database can do and what delaytask does with it, in turns on the same server and the
+same table shape, and show medians. internal/bench/README.md says what each figure means.
 
-It works in databases of its own, which it creates and drops: the user of --dsn must be allowed to, and what that database holds
-is neither read nor changed. For SQLite it makes files in a temporary folder beside the one that is named. The default run takes
-about five minutes, --quick one. Nothing else should run on the machine meanwhile.
+It works in databases of its own, which it creates and drops: the user of --dsn must be allowed to, and what that
+database holds is neither read nor changed. For SQLite it makes files in a temporary folder beside the one that is
+named. The default run takes about five minutes, --quick one. Nothing else should run on the machine meanwhile.
 
 Measurements: ` + strings.Replace(strings.Join(names, ", "), " lateness", "\nlateness", 1) + `.`,
 		Example: `  delaytask bench --quick

@@ -14,8 +14,8 @@ func (a *app) bulkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bulk",
 		Short: "List bulk changes of all processes, and stop one",
-		Long: `List the bulk changes of all processes that use the database, and stop one. The service, the dashboard, and the
-commands "delaytask cancel" and "delaytask retry" make them.`,
+		Long: `List the bulk changes of all processes that use the database, and stop one. The service, the dashboard,
+and the commands "delaytask cancel" and "delaytask retry" make them.`,
 		Example: `  delaytask bulk list
   delaytask bulk stop 4711`,
 	}
@@ -27,8 +27,8 @@ func (a *app) bulkListCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List bulk changes, the newest first",
-		Long: `List the newest 100 bulk changes of all processes. "lost": the process was not seen at it for 30 s, so it died or does
-not reach the database. "unknown": the process does not tell how far it is, as one of an older version.`,
+		Long: `List the newest 100 bulk changes of all processes. "lost": the process was not seen at it for 30 s, so it
+died or does not reach the database. "unknown": the process does not tell how far it is, as one of an older version.`,
 		Example: `  delaytask bulk list
   delaytask bulk list --json | jq -r '.items[] | select(.outcome == "running") | .id'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,8 +70,8 @@ func (a *app) bulkStopCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "stop ID",
 		Short: "Stop a bulk change of any process",
-		Long: `Stop a bulk change. It ends within about a second, after the 500 tasks that it is at. What it has changed stays so.
-One that has ended stays as it is.`,
+		Long: `Stop a bulk change. It ends within about a second, after the 500 tasks that it is at. What it has changed
+stays so. One that has ended stays as it is.`,
 		Example: "  delaytask bulk stop 4711",
 		Args:    wanted(1, 1, "the id of the bulk change"),
 		RunE: func(cmd *cobra.Command, args []string) error {

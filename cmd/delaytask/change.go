@@ -195,8 +195,9 @@ func (a *app) cancelCommand() *cobra.Command {
 		Long: `Cancel tasks by id, one task by --tag and --key, or all pending tasks that match --tag, --older and
 other filters.
 
-A pending task will not start. A task that is executing may have done its work already: its context ends within 3 seconds and
-its result is refused. The bulk form counts first and asks; where there is no terminal it wants --yes or --dry-run.`,
+A pending task will not start. A task that is executing may have done its work already: its context
+ends within 3 seconds and its result is refused. The bulk form counts first and asks; where there
+is no terminal it wants --yes or --dry-run.`,
 		Example: `  delaytask cancel 911619959676096449
   delaytask cancel --tag order.close --key order-42
   delaytask cancel --tag mail.send --older 24h --dry-run
@@ -235,9 +236,9 @@ func (a *app) retryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Run failed tasks again",
-		Long: `Run failed tasks again, now: with all their attempts, and with the errors of the old ones kept. They are named
-by their ids, or are all that match --tag, --error, --group and other filters. The bulk form counts first and asks; where
-there is no terminal it wants --yes or --dry-run.
+		Long: `Run failed tasks again, now: with all their attempts, and with the errors of the old ones kept. They are
+named by their ids, or are all that match --tag, --error, --group and other filters. The bulk form counts first and
+asks; where there is no terminal it wants --yes or --dry-run.
 
 A task whose key another unfinished task carries by now stays failed.`,
 		Example: `  delaytask retry 911619959676096449
@@ -273,8 +274,8 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reschedule ID",
 		Short: "Move a pending task to another time",
-		Long: `Move a pending task to a delay from now, or to a time. The task's promise moves with it: lateness is counted from
-the new time. A task that is executing or finished is left alone.`,
+		Long: `Move a pending task to a delay from now, or to a time. The task's promise moves with it: lateness is
+counted from the new time. A task that is executing or finished is left alone.`,
 		Example: `  delaytask reschedule 911619959676096449 --delay 2h
   delaytask reschedule --tag order.close --key order-42 --at 2027-01-31T08:30:00Z`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,15 +20,15 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch tasks being saved, run, retried and rescued (about 10 seconds)",
-		Long: `Watch a small service at work: it saves tasks that are due within the next seconds, and runs each at its
-time. A schedule ticks twice. One task fails twice and is retried, one is cancelled, one is moved, one comes from plain
-SQL, and one loses its process, which is killed in the middle of it. In the end the demo reads the rows back and checks that
-everything happened as it said.
+		Long: `Watch a small service at work: it saves tasks that are due within the next seconds, and runs each at
+its time. A schedule ticks twice. One task fails twice and is retried, one is cancelled, one is moved, one comes from
+plain SQL, and one loses its process, which is killed in the middle of it. In the end the demo reads the rows back
+and checks that everything happened as it said.
 
 It needs nothing: the database is a file in a temporary folder. Settings files and DELAYTASK_DSN are not read.
 
-With --ui it serves the dashboard instead, of a shop that saves tasks and runs them, until Ctrl-C. An hour of history is made
-up.`,
+With --ui it serves the dashboard instead, of a shop that saves tasks and runs them, until
+Ctrl-C. An hour of history is made up.`,
 		Example: `  delaytask demo
   delaytask demo --ui
   delaytask demo --json`,

@@ -60,7 +60,8 @@ var works = []work{
 			{share: 0.03, err: "post https://pay.example/v2/captures/#: 504 Gateway Timeout", final: true}}},
 	{tag: calledTag, aMinute: 6, takes: 50 * time.Millisecond, upTo: 300 * time.Millisecond,
 		body: `{"parcel":#}`},
-	{tag: "report.build", aMinute: 4, takes: 5 * time.Second, upTo: 9 * time.Second, body: `{"report":"sales","shop":#}`},
+	{tag: "report.build", aMinute: 4, takes: 5 * time.Second, upTo: 9 * time.Second,
+		body: `{"report":"sales","shop":#}`},
 	{tag: "stock.count", aMinute: 12, takes: 20 * time.Millisecond, upTo: 100 * time.Millisecond, ticks: true,
 		body: `{"warehouse":"north"}`},
 }

@@ -25,13 +25,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine the database, its settings and what is stuck",
-		Long: `Examine the database: schema, privileges, durability, isolation, connections, clocks, the indexes that statements
-really use, what InnoDB keeps for old transactions, tasks that are stuck or that no process serves, the purge, and receivers
-that fail. It changes nothing, reads little of a large table, and ends within seconds. It takes limits and retentions from
-the settings that it is started with. It asks the database, not the service: there is no such call of the HTTP API.
+		Long: `Examine the database: schema, privileges, durability, isolation, connections, clocks, the indexes
+that statements really use, what InnoDB keeps for old transactions, tasks that are stuck or that no process
+serves, the purge, and receivers that fail. It changes nothing, reads little of a large table, and ends within
+seconds. It takes limits and retentions from the settings that it is started with. It asks the database, not the
+service: there is no such call of the HTTP API.
 
-Each finding has a code, a severity (info, warning, critical), what it means, and the command or statement that mends it.
-Exit codes: 0 nothing as bad as --fail-on was found, 1 something was, 2 wrong use, or the database cannot be reached.`,
+Each finding has a code, a severity (info, warning, critical), what it means, and the command or
+statement that mends it. Exit codes: 0 nothing as bad as --fail-on was found, 1 something was, 2
+wrong use, or the database cannot be reached.`,
 		Example: `  delaytask doctor
   delaytask doctor --fail-on critical
   delaytask doctor --json | jq '.items[] | select(.severity != "info") | .fix'`,

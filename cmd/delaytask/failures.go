@@ -15,8 +15,9 @@ func (a *app) failuresCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "failures",
 		Short: "Group failed tasks by their errors",
-		Long: `Group the newest 1,000 failed tasks by tag and error. Errors of a group are the same but for numbers, addresses and
-quoted texts, which are shown as *. GROUP is for list --group and retry --group, which find older tasks too.`,
+		Long: `Group the newest 1,000 failed tasks by tag and error. Errors of a group are the
+same but for numbers, addresses and quoted texts, which are shown as *. GROUP is for list --group
+and retry --group, which find older tasks too.`,
 		Example: `  delaytask failures
   delaytask failures --tag mail.send
   delaytask retry --tag mail.send --group 9f86d081884c7d65 --dry-run`,

@@ -18,11 +18,11 @@ func (a *app) forecastCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forecast",
 		Short: "Show what is overdue and what falls due, per tag",
-		Long: `Show how many tasks are overdue, and how many fall due in the next hour (1h, by the minute), day (24h, by the
-quarter of an hour) or month (30d, by six hours). Ticks of schedules that have no task yet are in it.
+		Long: `Show how many tasks are overdue, and how many fall due in the next hour (1h, by the minute), day (24h, by
+the quarter of an hour) or month (30d, by six hours). Ticks of schedules that have no task yet are in it.
 
-It takes the database for 0.2 s at most, so large tags are not counted: ≈ is the database's estimate, and ≥ is how many there
-are at least.`,
+It takes the database for 0.2 s at most, so large tags are not counted: ≈ is the database's
+estimate, and ≥ is how many there are at least.`,
 		Example: `  delaytask forecast
   delaytask forecast --span 24h --tag order.close
   delaytask forecast --span 30d --json | jq '.total.due[] | {from, tasks}'`,

@@ -226,8 +226,8 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain ID",
 		Short: "Say why a task has not run",
-		Long: `Say why a task has not run: it is not due, its tag is paused, nobody serves its tag, it waits for its next
-attempt, its row is locked, or an executor holds it; or else what has become of it.`,
+		Long: `Say why a task has not run: it is not due, its tag is paused, nobody serves its tag, it waits for its
+next attempt, its row is locked, or an executor holds it; or else what has become of it.`,
 		Example: `  delaytask explain 911619959676096449
   delaytask explain --tag order.close --key order-42 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,8 +32,9 @@ func (a *app) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask a service whether it is ready",
-		Long: `Ask a running service whether it can save and run tasks (/readyz), or with --live whether its process answers
-(/healthz). The exit code is 0 when it says yes and 1 otherwise: a container needs no shell to ask. No token is sent.
+		Long: `Ask a running service whether it can save and run tasks (/readyz), or with --live whether
+its process answers (/healthz). The exit code is 0 when it says yes and 1 otherwise: a container needs
+no shell to ask. No token is sent.
 
 --url names the service, or else DELAYTASK_URL. Without both it is the one on this machine that the settings describe
 for serve: server.listen and server.tls, from flags, the environment and config.yaml. That one is known by its

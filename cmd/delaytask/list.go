@@ -85,9 +85,9 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks",
-		Long: `List tasks. Unfinished tasks come by due time, finished ones and tasks of a tag the latest first, and all tasks the
-newest first; --order says otherwise. LATE is how much later than expected the first attempt started. A page ends after it has
-looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
+		Long: `List tasks. Unfinished tasks come by due time, finished ones and tasks of a tag the latest first, and all
+tasks the newest first; --order says otherwise. LATE is how much later than expected the first attempt started. A page
+ends after it has looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
   delaytask list --status failed --newer 1h --error 'connection refused'

@@ -94,8 +94,8 @@ func (a *app) migrateDownCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Take back the newest migration",
-		Long: `Take back the newest migration, and with it everything that is stored in the tables it drops. Stop all services
-first. On a terminal it asks.`,
+		Long: `Take back the newest migration, and with it everything that is stored in the tables it drops. Stop all
+services first. On a terminal it asks.`,
 		Example: "  delaytask migrate down --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !a.interactive {
@@ -159,8 +159,8 @@ func (a *app) migrateSQLCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql",
 		Short: "Print the statements that create the tables",
-		Long: `Print the statements that create the tables, for a DBA to read or to run in a client. Running them twice is
-harmless, and migrate up afterwards only takes note of them. No connection is made.`,
+		Long: `Print the statements that create the tables, for a DBA to read or to run in a client. Running them twice
+is harmless, and migrate up afterwards only takes note of them. No connection is made.`,
 		Example: "  delaytask migrate sql --for mysql > delaytask.sql",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			of, err := a.kindOf(cmd, kind)

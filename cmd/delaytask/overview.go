@@ -18,11 +18,13 @@ func (a *app) overviewCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "overview",
 		Short: "Show what needs attention now, and how every tag stands",
-		Long: `Show what needs attention now: what is late and why, since when, and what to do. Then show totals, and each tag with
-its tasks, its lateness in the last hour, the tasks completed in it, and what falls due in the next one, by steps of 5 min.
+		Long: `Show what needs attention now: what is late and why, since when, and what to do. Then show
+totals, and each tag with its tasks, its lateness in the last hour, the tasks completed in it, and what
+falls due in the next one, by steps of 5 min.
 
-It counts up to 1,000 tasks of a tag and status, so that it is quick on a table of any size. A part that cannot be read is
-named, and the others are shown. A service shows the same with GET /v1/overview, and there also processors that hang.`,
+It counts up to 1,000 tasks of a tag and status, so that it is quick on a table of any size. A part
+that cannot be read is named, and the others are shown. A service shows the same with GET /v1/overview,
+and there also processors that hang.`,
 		Example: `  delaytask overview
   delaytask overview --json | jq -r '.attention[] | [.code, .tag, .text] | @tsv'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

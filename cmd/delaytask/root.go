@@ -22,14 +22,14 @@ func (a *app) rootCommand() *cobra.Command {
 		Short: "Durable, punctual delayed tasks on MySQL or SQLite",
 		Long: `delaytask runs a piece of work later: durably, and on time, on the database that a service already has.
 
-A task is a row. This command creates the table, saves tasks, and shows and changes them; services that import the Go package
-run them.
+A task is a row. This command creates the table, saves tasks, and shows and changes them;
+services that import the Go package run them.
 
-The database is named by --dsn, or else by DELAYTASK_DSN, or else by dsn in config.yaml. A command that writes wants one to be
-named, and says on standard error which it uses. A command that reads takes sqlite:delaytask.db otherwise, if it is there, and
-so do serve, which creates it, and bench, which works beside it. DELAYTASK_URL and DELAYTASK_TOKEN are for clients of the
-service: no command on a database reads them. Only health asks a service: the one that --url names, or else
-DELAYTASK_URL, or else the settings.
+The database is named by --dsn, or else by DELAYTASK_DSN, or else by dsn in config.yaml. A command that writes wants one
+to be named, and says on standard error which it uses. A command that reads takes sqlite:delaytask.db otherwise, if it
+is there, and so do serve, which creates it, and bench, which works beside it. DELAYTASK_URL and DELAYTASK_TOKEN are for
+clients of the service: no command on a database reads them. Only health asks a service: the one that --url names, or
+else DELAYTASK_URL, or else the settings.
 
 With --json a command prints JSON, and an error as JSON on standard error: {"error":{"code":"not_found","message":"…"}}.
 Exit codes: 0 done, 1 failed, 2 wrong use.`,
@@ -190,9 +190,9 @@ func (a *app) configPrintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the settings that are in force",
-		Long: `Print the settings that are in force, as YAML that can be used as a settings file: the defaults, overridden by
-the file, by the environment (DELAYTASK_ and the key in upper case) and by flags, in this order. The password in the DSN is
-hidden.`,
+		Long: `Print the settings that are in force, as YAML that can be used as a settings file: the
+defaults, overridden by the file, by the environment (DELAYTASK_ and the key in upper case) and by flags, in
+this order. The password in the DSN is hidden.`,
 		Example: `  delaytask config print
   DELAYTASK_CONCURRENCY=16 delaytask config print --ttr 30s
   delaytask config print --json`,

@@ -42,13 +42,15 @@ func (a *app) saveCommand() *cobra.Command {
 		Short: "Save a task and print its id",
 		Long: `Save a task and print its id. When the id is printed, the task is committed.
 
-BODY is stored as it is; @FILE takes it from a file and - from standard input. Without --delay or --at the task is due now.
-With --key the task is refused, with exit code 1, while an unfinished task of the tag carries that key; --json prints the id
-of that task, with "duplicate": true. With --app the key is unique within that application, and only its receivers are called.
+BODY is stored as it is; @FILE takes it from a file and - from standard input. Without --delay or --at the
+task is due now. With --key the task is refused, with exit code 1, while an unfinished task of the tag carries
+that key; --json prints the id of that task, with "duplicate": true. With --app the key is unique within that
+application, and only its receivers are called.
 
-With --on-conflict the save reschedules the pending task that carries the key, prints its id, and with --json
-"rescheduled": true. It fails with exit code 1 while that task is executing. MODE is replace-time, replace-time-and-body,
-only-earlier, only-later or keep-existing, the default. --max-wait bounds how long such saves put a task off.`,
+With --on-conflict the save reschedules the pending task that carries the key, prints its id, and with
+--json "rescheduled": true. It fails with exit code 1 while that task is executing. MODE is
+replace-time, replace-time-and-body, only-earlier, only-later or keep-existing, the default. --max-wait
+bounds how long such saves put a task off.`,
 		Example: `  delaytask save order.close '{"order":42}' --delay 30m
   delaytask save report.build @report.json --at 2027-01-31T08:30:00Z --max-attempts 3
   delaytask save coupon.expire '{"coupon":7}' --delay 7d --key coupon-7 --max-lateness 1h:skip

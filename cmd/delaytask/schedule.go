@@ -74,7 +74,7 @@ It runs when one of the lines says so. Each is an argument in quotes:
   '@at 2027-01-01T09:00'     one local time; with Z or +02:00 at its end one instant
   '!2027-12-24'              left out, as by --except
 
-When the clock is set forward, some local times do not exist; when it is set back, some come twice. --dst says what runs:
+When the clock is set forward, some local times do not exist; set back, some come twice. --dst says what runs:
   once     at the end of the gap; the first pass
   skip     not at all; the first pass
   both     at the end of the gap; both passes

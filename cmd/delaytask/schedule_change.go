@@ -54,8 +54,8 @@ func (a *app) schedulePauseCommand() *cobra.Command {
 	cmd := a.onSchedule(&cobra.Command{
 		Use:   "pause NAME",
 		Short: "Pause a schedule",
-		Long: `Pause a schedule until it is resumed. A run that has not begun is withdrawn, and one that executes goes on. Ticks of
-the pause do not count as missed.`,
+		Long: `Pause a schedule until it is resumed. A run that has not begun is withdrawn, and one that executes goes
+on. Ticks of the pause do not count as missed.`,
 		Example: "  delaytask schedule pause report.daily --reason 'the warehouse moves'",
 	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		err := a.operator.PauseSchedule(ctx, by(), to.Name, delaytask.Reason(reason))
@@ -83,8 +83,8 @@ func (a *app) scheduleResetCommand() *cobra.Command {
 	return a.onSchedule(&cobra.Command{
 		Use:   "reset NAME",
 		Short: "Set a schedule to its first tick that is to come",
-		Long: `Set a schedule to its first tick that is to come, whatever was decided. It is for a database whose clock was ahead:
-ticks that are decided do not run again by themselves.`,
+		Long: `Set a schedule to its first tick that is to come, whatever was decided. It is for a database whose clock
+was ahead: ticks that are decided do not run again by themselves.`,
 		Example: "  delaytask schedule reset report.daily",
 	}, func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		if err := a.operator.ResetSchedule(ctx, by(), to.Name); err != nil {
@@ -112,8 +112,8 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 	cmd := a.onSchedule(&cobra.Command{
 		Use:   "trigger NAME",
 		Short: "Run a schedule once, now, and print the id of the task",
-		Long: `Run a schedule once, now and in any state, and print the id of the task. Its ticks stay as they are. While a run
-executes, it is refused without --beside.`,
+		Long: `Run a schedule once, now and in any state, and print the id of the task. Its ticks stay as they are.
+While a run executes, it is refused without --beside.`,
 		Example: `  delaytask schedule trigger report.daily
   delaytask get $(delaytask schedule trigger report.daily) --wait 5m`,
 	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
@@ -131,8 +131,8 @@ func (a *app) scheduleBackfillCommand() *cobra.Command {
 	cmd := a.onSchedule(&cobra.Command{
 		Use:   "backfill NAME --from TIME --to TIME",
 		Short: "Run the past ticks of a schedule",
-		Long: `Run the past ticks of a schedule in a range, both ends included: each once, the oldest first, with the lowest
-priority. A new schedule holds these runs; its name is printed. It can be paused, resumed and deleted.`,
+		Long: `Run the past ticks of a schedule in a range, both ends included: each once, the oldest first, with the
+lowest priority. A new schedule holds these runs; its name is printed. It can be paused, resumed and deleted.`,
 		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
 			"--at-once 4",
 	}, func(ctx context.Context, _ *scheduler.Scheduler, changed *scheduleChanged) (_ string, err error) {
@@ -157,8 +157,9 @@ func (a *app) scheduleDeleteCommand() *cobra.Command {
 	cmd := a.onSchedule(&cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a schedule with its history",
-		Long: `Delete a schedule, its history and its backfills. A run that executes goes on. It asks first; where there is no
-terminal it wants --yes. A schedule that a program declares is refused: change the program, or pause the schedule.`,
+		Long: `Delete a schedule, its history and its backfills. A run that executes goes on. It asks
+first; where there is no terminal it wants --yes. A schedule that a program declares is refused:
+change the program, or pause the schedule.`,
 		Example: "  delaytask schedule delete report.daily --yes",
 	}, func(ctx context.Context, s *scheduler.Scheduler, to *scheduleChanged) (string, error) {
 		if !yes {

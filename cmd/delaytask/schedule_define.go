@@ -23,8 +23,8 @@ func (a *app) scheduleCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME LINE...",
 		Short: "Create a schedule and show its next ticks",
-		Long: `Create a schedule: a task of --tag is saved at each tick, whichever processes live by then. It runs when one of the lines
-says so; delaytask schedule preview --help explains them, and --dst. A name that exists is refused.
+		Long: `Create a schedule: a task of --tag is saved at each tick, whichever processes live by then. It runs when
+one of the lines says so; delaytask schedule preview --help explains them, and --dst. A name that exists is refused.
 
 --overlap says what becomes of a tick that falls due while a run is open:
   skip       it does not run
@@ -35,7 +35,8 @@ says so; delaytask schedule preview --help explains them, and --dst. A name that
   once       the latest runs now
   skip       the latest runs if it is at most a minute late
   all        each runs, the oldest first; of more than 1,000 the newest 1,000`,
-		Example: `  delaytask schedule create report.daily '30 2 * * *' --zone Europe/Berlin --tag report.build --body '{"kind":"daily"}'
+		Example: `  delaytask schedule create report.daily '30 2 * * *' --zone Europe/Berlin --tag report.build ` +
+			`--body '{"kind":"daily"}'
   delaytask schedule create cache.warm '@every 5m' --tag cache.warm --missed skip --jitter 1m --pause-after 3
   delaytask schedule create mail.digest '0 8 * * MON-FRI' --tag mail.send --body @digest.json --start-within 2h --json`,
 		Args: wanted(2, -1, "a name, and "+linesWanted),
@@ -85,9 +86,10 @@ func (a *app) scheduleUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update NAME [LINE...]",
 		Short: "Change a schedule and show its next ticks",
-		Long: `Change what the lines and the flags say of a schedule; all else stays. Lines replace all that there are, --except
-without lines adds to them, and --header replaces headers of the same names. A run that has not begun is planted anew, and nothing
-that was due before runs at once. A schedule that a program declares is refused: change the program.`,
+		Long: `Change what the lines and the flags say of a schedule; all else stays. Lines replace all
+that there are, --except without lines adds to them, and --header replaces headers of the same names. A run
+that has not begun is planted anew, and nothing that was due before runs at once. A schedule that a program
+declares is refused: change the program.`,
 		Example: `  delaytask schedule update report.daily '30 4 * * *'
   delaytask schedule update report.daily --except 2027-12-24 --start-within 6h`,
 		Args: wanted(1, -1, "the name of a schedule"),

@@ -18,10 +18,11 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve tasks over HTTP: save, pull, and call back",
-		Long: `Serve tasks over HTTP to programs in any language: they save tasks, take due ones by long poll, or are called back.
+		Long: `Serve tasks over HTTP to any language: programs save tasks, take due ones by long poll, or are called.
 
-Without settings it uses the embedded database, which it creates, and listens on loopback. It ends in order on SIGTERM and Ctrl-C:
-waiting calls return, running tasks get their grace; a second signal kills it. See config.yaml for every setting.
+Without settings it uses the embedded database, which it creates, and listens on loopback. It ends
+in order on SIGTERM and Ctrl-C: waiting calls return, running tasks get their grace; a second signal
+kills it. See config.yaml for every setting.
 
 Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, and nowhere without it.`,
 		Example: `  delaytask serve

@@ -22,9 +22,9 @@ func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count tasks and show how punctual they are, per tag or over time",
-		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed tasks
-started (at most 1,000 of them, fewer where there are many tags). It counts up to 10,000 tasks of a tag and status, and up
-to 30,000 in all: "10,000+" says that there are more. For monitoring there are metrics.
+		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed
+tasks started (at most 1,000 of them, fewer where there are many tags). It counts up to 10,000 tasks of a tag and
+status, and up to 30,000 in all: "10,000+" says that there are more. For monitoring there are metrics.
 
 With --since or --tag, show results and lateness over time instead, and what may explain them: by the minute for the
 last 6 h, by the hour for 30 days. That reads few rows.`,
@@ -97,9 +97,9 @@ func (a *app) nodesCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "nodes",
 		Short: "List the processes that share the database",
-		Long: `List the processes that share the database, with the tags that each serves and its share of their tasks. One that
-died is listed as silent until its number is needed. It has no share from 2 s after its last heartbeat on, as one that leaves has
-none at once: the others have divided it.`,
+		Long: `List the processes that share the database, with the tags that each serves and its share of their tasks.
+One that died is listed as silent until its number is needed. Its share passes to the others 2 s after its last
+heartbeat; one that leaves passes it on at once.`,
 		Example: `  delaytask nodes
   delaytask nodes --json | jq '.items[] | select(.state == "alive")'
   delaytask nodes --json | jq '.items[] | {number, shares}'`,

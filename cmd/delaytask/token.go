@@ -112,8 +112,8 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Delete an access token",
-		Long: `Delete a token. All servers refuse it within 2 seconds; one that cannot reach the database, within 5 minutes.
-What its caller has saved stays.`,
+		Long: `Delete a token. All servers refuse it within 2 seconds; one that cannot reach the database, within 5
+minutes. What its caller has saved stays.`,
 		Example: "  delaytask token revoke shop",
 		Args:    wanted(1, 1, "the name of the access token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -140,8 +140,9 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an access token and print it",
-		Long: `Create a token and print it. It is shown this once: the database keeps only its hash. All servers know it
-within 2 seconds; with server.auth: auto, one on loopback that was started while there was none asks for tokens from then on too.
+		Long: `Create a token and print it. It is shown this once: the database keeps only its hash.
+All servers know it within 2 seconds. With server.auth: auto, a service on loopback that was started
+without tokens asks for them from then on.
 
 A tag ends in * to stand for all tags that begin so; * alone stands for all. The verbs are
   save       save tasks

@@ -13,8 +13,8 @@ type AuditEntry struct {
 	Tag    string `json:"tag,omitempty" doc:"Absent: all tags, several, or none"`
 	Detail string `json:"detail,omitempty" doc:"Filter of a bulk change with its moment; what else was asked for"`
 
-	Outcome report.AuditOutcome `json:"outcome" doc:"done, unchanged, refused, failed, stopped or unknown; lost: a bulk change whose process was not seen at it for 30 s; empty: under way, or its process died"`
-	Tasks   int64               `json:"tasks" doc:"That were changed, also where not all were; of a bulk change under way, so far"`
+	Outcome report.AuditOutcome `json:"outcome" doc:"done, unchanged, refused, failed, stopped, unknown, lost or empty"`
+	Tasks   int64               `json:"tasks" doc:"That were changed; so far while it is under way"`
 	Error   string              `json:"error,omitempty" doc:"Why it was not done"`
 	Ended   Time                `json:"ended,omitzero"`
 }

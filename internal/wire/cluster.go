@@ -56,7 +56,7 @@ type TagList struct {
 type TagStats struct {
 	Tag           string                     `json:"tag"`
 	Counts        map[delaytask.Status]int64 `json:"counts" doc:"Tasks by status; statuses without tasks are left out"`
-	Capped        []delaytask.Status         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
+	Capped        []delaytask.Status         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound"`
 	OldestPending Time                       `json:"oldest_pending,omitzero"`
 	Served        bool                       `json:"served"`
 	Paused        bool                       `json:"paused"`

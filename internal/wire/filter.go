@@ -15,12 +15,12 @@ import (
 
 // BulkFilter selects tasks, as the parameters of a list do.
 type BulkFilter struct {
-	Tag       NonEmpty  `json:"tag,omitempty" doc:"Only tasks of this tag; without it the token needs change on all tags"`
+	Tag       NonEmpty  `json:"tag,omitempty" doc:"Only tasks of this tag; without it, change on all tags is needed"`
 	Key       NonEmpty  `json:"key,omitempty" doc:"With tag: only tasks with this key"`
-	App       NonEmpty  `json:"app,omitempty" doc:"With key: the application that the key belongs to; without it, tasks of no application"`
+	App       NonEmpty  `json:"app,omitempty" doc:"With key: its application; without it, tasks of no application"`
 	DueFrom   *Moment   `json:"due_from,omitempty" doc:"Due then or later; of failed tasks that is when they failed"`
 	DueBefore *Moment   `json:"due_before,omitempty" doc:"Due earlier; likewise"`
-	LateBy    *Duration `json:"late_by,omitempty" doc:"The first attempt began more than so late, or has not begun and is that late now"`
+	LateBy    *Duration `json:"late_by,omitempty" doc:"Began later than this, or has not begun and is that late now"`
 	Error     NonEmpty  `json:"error,omitempty" doc:"The last error contains it, byte by byte"`
 	Group     NonEmpty  `json:"group,omitempty" doc:"With retry: only tasks of this group, see /v1/failures"`
 }

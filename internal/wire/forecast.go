@@ -30,7 +30,7 @@ type TagForecast struct {
 type DueTasks struct {
 	Tasks     int64            `json:"tasks"`
 	Ticks     int64            `json:"ticks,omitempty" doc:"Of these, ticks of schedules that have no task yet"`
-	Precision report.Precision `json:"precision" enum:"exact,about,at_least" doc:"about: estimated; at_least: there may be more"`
+	Precision report.Precision `json:"precision" enum:"exact,about,at_least" doc:"about: estimated; at_least: or more"`
 }
 
 // DueStep is how many tasks fall due in a step.

@@ -9,7 +9,7 @@ import (
 type Overview struct {
 	At        Time                   `json:"at" doc:"When it was read, by the database's clock"`
 	AgeMS     int64                  `json:"age_ms" doc:"How long ago that was; over 5 s only where stale says why"`
-	Stale     report.OverviewTrouble `json:"stale,omitempty" doc:"Why the last reading has failed: timeout, operator or database"`
+	Stale     report.OverviewTrouble `json:"stale,omitempty" doc:"Why reading failed: timeout, operator or database"`
 	Missing   []MissingPart          `json:"missing" doc:"Parts that could not be read; what belongs to them is empty"`
 	Attention []Finding              `json:"attention" doc:"The most urgent first; none means that nothing was found"`
 	Totals    OverviewTotals         `json:"totals"`
@@ -23,15 +23,16 @@ type Overview struct {
 
 // MissingPart is a part of an overview that could not be read.
 type MissingPart struct {
-	Part report.OverviewPart    `json:"part" enum:"counts,due,leases,failures,history,forecast,locks"`
-	Why  report.OverviewTrouble `json:"why" enum:"timeout,operator,database" doc:"operator: a privilege or table is missing, or a disk full"`
+	Part report.OverviewPart `json:"part" enum:"counts,due,leases,failures,history,forecast,locks"`
+
+	Why report.OverviewTrouble `json:"why" enum:"timeout,operator,database" doc:"operator: privilege, table, full disk"`
 }
 
 // OverviewTotals are sums over the tags of an overview.
 type OverviewTotals struct {
 	Executing     DueTasks `json:"executing"`
 	Overdue       DueTasks `json:"overdue"`
-	DueNextMinute DueTasks `json:"due_next_minute" doc:"Stored tasks; a tick gets its task 10 s or more before it is due"`
+	DueNextMinute DueTasks `json:"due_next_minute" doc:"Stored tasks; a tick gets its task at least 10 s before"`
 	Completed     int64    `json:"completed" doc:"Within the minute"`
 	Failed        int64    `json:"failed" doc:"For good, within the minute"`
 	Minute        Time     `json:"minute,omitzero" doc:"The last one that all processes have written"`
@@ -42,13 +43,13 @@ type OverviewTotals struct {
 // TagOverview is how one tag stands.
 type TagOverview struct {
 	Tag         string                     `json:"tag"`
-	Counts      map[delaytask.Status]int64 `json:"counts" doc:"Up to 1,000 tasks by status; statuses without tasks are left out"`
-	Capped      []delaytask.Status         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound: there are more"`
+	Counts      map[delaytask.Status]int64 `json:"counts" doc:"Up to 1,000 tasks by status, without empty ones"`
+	Capped      []delaytask.Status         `json:"capped,omitempty" doc:"Statuses whose count is a lower bound"`
 	Overdue     DueTasks                   `json:"overdue"`
 	OldestDue   Time                       `json:"oldest_due,omitzero" doc:"Of what is overdue"`
 	Paused      bool                       `json:"paused"`
 	PausedSince Time                       `json:"paused_since,omitzero" doc:"Absent where it is not known"`
-	PausedBy    string                     `json:"paused_by,omitempty" doc:"Access token, or user@host of the command; absent where it is not known"`
+	PausedBy    string                     `json:"paused_by,omitempty" doc:"Token, or user@host; absent if not known"`
 	Reason      string                     `json:"reason,omitempty" doc:"Of the pause"`
 	Nodes       []NodeRef                  `json:"nodes" doc:"Live processes that serve the tag"`
 	Lateness    *SeriesLateness            `json:"lateness_ms,omitempty" doc:"Of first attempts in the last hour"`
@@ -83,14 +84,14 @@ type Finding struct {
 	Node    *NodeRef           `json:"node,omitempty"`
 	Group   string             `json:"group,omitempty" doc:"Of the most frequent error, see /v1/failures"`
 	Error   string             `json:"error,omitempty" doc:"That error; it needs the verb read"`
-	Stack   string             `json:"stack,omitempty" doc:"Where a processor hangs; for tokens that may observe all tags"`
+	Stack   string             `json:"stack,omitempty" doc:"Where it hangs; for tokens that may observe all tags"`
 
 	Evidence Evidence `json:"evidence,omitzero" doc:"What else led to the finding"`
 }
 
 // Evidence is what else led to a finding.
 type Evidence struct {
-	ClockWidthMS int64            `json:"clock_width_ms,omitempty" doc:"clock_wide: how exactly a process knows the time"`
+	ClockWidthMS int64            `json:"clock_width_ms,omitempty" doc:"clock_wide: bound on the clock's error"`
 	Nodes        int              `json:"nodes,omitempty" doc:"overdue: live processes that serve the tag"`
 	Executing    *DueTasks        `json:"executing,omitempty" doc:"overdue: tasks of the tag that execute"`
 	Thread       string           `json:"thread,omitempty" doc:"rows_locked: the connection of the transaction"`

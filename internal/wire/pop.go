@@ -5,7 +5,7 @@ import "github.com/delaytask/delaytask"
 // Popped is a task that was handed out: its caller ends it by its lease token before lease_until.
 type Popped struct {
 	ID       ID                `json:"id"`
-	Token    string            `json:"token" doc:"The lease token: ends this lease by finish, fail or release, or moves its end by touch"`
+	Token    string            `json:"token" doc:"The lease token, for finish, fail, release and touch"`
 	Tag      string            `json:"tag"`
 	Key      string            `json:"key,omitempty"`
 	App      string            `json:"app,omitempty" doc:"The application that it belongs to"`
@@ -62,16 +62,16 @@ type Fail struct {
 	Token      string    `json:"token" doc:"The lease token, from the pop"`
 	Error      string    `json:"error" doc:"Why; kept with the task"`
 	Permanent  bool      `json:"permanent,omitempty" doc:"Trying again cannot help: the task fails at once"`
-	RetryAfter *Duration `json:"retry_after,omitempty" doc:"The next attempt is due so long from now; default: the backoff"`
+	RetryAfter *Duration `json:"retry_after,omitempty" doc:"Next attempt due so long from now; default: the backoff"`
 }
 
 // Register announces an address that is called with the tasks of some tags.
 type Register struct {
-	App     string   `json:"app" doc:"The application, 1 to 128 bytes: tasks saved with this app go only to its addresses"`
+	App     string   `json:"app" doc:"1 to 128 bytes; tasks saved with this app go only to its addresses"`
 	Address string   `json:"address" doc:"URL that tasks are posted to"`
 	Tags    []string `json:"tags" doc:"Whose tasks it takes; 1 to 100"`
-	Secret  string   `json:"secret,omitempty" doc:"Signs the calls: whsec_ and base64 of 24 to 64 bytes; a former one signs on for a day. Left out, the receiver keeps the one that it has"`
-	TTL     Duration `json:"ttl,omitzero" doc:"Without a heartbeat it is not called after this; 5 s to 1 h, default the one that it has, or 30 s"`
+	Secret  string   `json:"secret,omitempty" doc:"Signs calls: whsec_, base64 of 24 to 64 bytes; default: as before"`
+	TTL     Duration `json:"ttl,omitzero" doc:"Life without a heartbeat, 5 s to 1 h; default: as before, or 30 s"`
 }
 
 // Receiver is a registered address. Its secret is never shown.

@@ -8,7 +8,7 @@ type Problem struct {
 	Status int      `json:"status"`
 	Code   string   `json:"code" doc:"For programs; it never changes its meaning"`
 	Detail string   `json:"detail" doc:"For people: what is wrong, and what to do"`
-	TaskID ID       `json:"task_id,omitzero" doc:"The task that is meant: for outcome_unknown the id to save again with"`
+	TaskID ID       `json:"task_id,omitzero" doc:"The task meant: for outcome_unknown the id to save again with"`
 	Errors []Detail `json:"errors,omitempty" doc:"Where in the request, when it is more than one thing or one of many"`
 }
 

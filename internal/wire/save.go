@@ -8,32 +8,39 @@ import (
 
 // Save asks for a task. Delay and At exclude each other; without both the task is due now.
 type Save struct {
-	Tag            string            `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Routes the task to its processor: 1 to 128 of A–Z a–z 0–9 . _ - : /"`
-	App            string            `json:"app,omitempty" doc:"The application that it belongs to: only its receivers are called, and the key is unique within it; 1 to 128 of A–Z a–z 0–9 . _ - : /"`
-	Body           json.RawMessage   `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
-	BodyText       *string           `json:"body_text,omitempty" doc:"Instead of body: a text that need not be JSON, stored without its quotes"`
-	Delay          *Duration         `json:"delay,omitempty" doc:"Due so long from now"`
-	At             *Moment           `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
-	Key            string            `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and the app carries it; with an app both together have at most 240 characters"`
-	ID             ID                `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
-	TTR            Duration          `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
-	MaxAttempts    int               `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"How often it is tried; 0: the default of 20"`
-	NoAttemptLimit bool              `json:"no_attempt_limit,omitempty" doc:"Try until it succeeds or is cancelled"`
-	Priority       int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"-100 to 100, larger first among tasks that are due"`
-	Headers        map[string]string `json:"headers,omitempty" doc:"Travel beside the body; together at most 16 KiB"`
-	MaxLateness    Duration          `json:"max_lateness,omitzero" doc:"What late_policy says happens when it starts later than this"`
-	LatePolicy     string            `json:"late_policy,omitempty" enum:"run,skip,fail" doc:"Default: skip, which cancels it"`
-	OnConflict     string            `json:"on_conflict,omitempty" enum:"keep_existing,replace_time,replace_time_and_body,only_earlier,only_later" doc:"What the save does to the pending task that carries the key; default: keep_existing"`
-	MaxWait        Duration          `json:"max_wait,omitzero" doc:"With on_conflict: no save moves the task to a later time than this after it was first saved"`
+	Tag string `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Names its processor"`
+	App string `json:"app,omitempty" doc:"Application: only its receivers are called, and the key is unique in it"`
+
+	Body     json.RawMessage `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
+	BodyText *string         `json:"body_text,omitempty" doc:"Instead of body: any text, stored without its quotes"`
+
+	Delay *Duration `json:"delay,omitempty" doc:"Due so long from now"`
+	At    *Moment   `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
+	Key   string    `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and app has it"`
+	ID    ID        `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
+	TTR   Duration  `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
+
+	MaxAttempts    int  `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"Tries; 0: the default of 20"`
+	NoAttemptLimit bool `json:"no_attempt_limit,omitempty" doc:"Try until it succeeds or is cancelled"`
+	Priority       int  `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Larger first among due tasks"`
+
+	Headers map[string]string `json:"headers,omitempty" doc:"Travel beside the body; together at most 16 KiB"`
+
+	MaxLateness Duration `json:"max_lateness,omitzero" doc:"If it starts later, late_policy says what happens"`
+	LatePolicy  string   `json:"late_policy,omitempty" enum:"run,skip,fail" doc:"Default: skip, which cancels it"`
+
+	OnConflict delaytask.ConflictMode `json:"on_conflict,omitempty"`
+
+	MaxWait Duration `json:"max_wait,omitzero" doc:"With on_conflict: how long after its first save it may be put off"`
 }
 
 // Saved is a task that was saved, or the unfinished one that has the key.
 type Saved struct {
 	Task
-	Duplicate   bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it, as it was"`
-	Rescheduled bool `json:"rescheduled,omitempty" doc:"An unfinished task of the tag carries the key already; this is it, and it has the time of this save"`
-	Existing    bool `json:"existing,omitempty" doc:"The same save was made before, by its id or its Idempotency-Key. A caller without the verb read gets what it has sent, and not how the task is now"`
-	Gone        bool `json:"gone,omitempty" doc:"The Idempotency-Key was used before, and its task was deleted since: id, tag and key are all that is known"`
+	Duplicate   bool `json:"duplicate,omitempty" doc:"The unfinished task of the tag that has the key, as it was"`
+	Rescheduled bool `json:"rescheduled,omitempty" doc:"Likewise, and it has the time of this save"`
+	Existing    bool `json:"existing,omitempty" doc:"The same save was made before, by its id or Idempotency-Key"`
+	Gone        bool `json:"gone,omitempty" doc:"Its task was deleted since: only id, tag and key are known"`
 }
 
 // BatchSaved has the outcomes of the tasks of a batch, in the order of the request.
@@ -44,8 +51,8 @@ type BatchSaved struct {
 
 // BatchResult is the outcome of one task of a batch.
 type BatchResult struct {
-	ID          ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key; for outcome_unknown the id to save again with"`
-	Duplicate   bool   `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; id is its id"`
+	ID          ID     `json:"id,omitzero" doc:"Of the task, or the one met; after outcome_unknown save again with it"`
+	Duplicate   bool   `json:"duplicate,omitempty" doc:"id is the unfinished task of the tag that has the key"`
 	Rescheduled bool   `json:"rescheduled,omitempty" doc:"As duplicate, and that task has the time of this save"`
 	Code        string `json:"code,omitempty" doc:"Why it was not stored; absent when it was"`
 	Detail      string `json:"detail,omitempty"`
@@ -54,7 +61,7 @@ type BatchResult struct {
 // BatchChunk is the outcome of a chunk: this many tasks of the batch, after the tasks of the chunk before.
 type BatchChunk struct {
 	Count   int      `json:"count" doc:"Tasks in it"`
-	Outcome string   `json:"outcome" enum:"stored,refused,unknown,not_tried" doc:"stored: all of its tasks are there, duplicates included; refused and not_tried: none was stored; unknown: all or none"`
+	Outcome string   `json:"outcome" enum:"stored,refused,unknown,not_tried" doc:"unknown: all of its tasks, or none"`
 	Errors  []Detail `json:"errors,omitempty" doc:"The tasks that it was refused for, as line 17 or body[16]"`
 }
 
@@ -72,14 +79,14 @@ type Change struct {
 	At    *Moment         `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
 
-	BodyText *string `json:"body_text,omitempty" doc:"Instead of body: a text that need not be JSON; an empty one empties the body"`
-	Version  *int64  `json:"version,omitempty" minimum:"0" doc:"Only if the task still has this version; else 409 version_changed"`
+	BodyText *string `json:"body_text,omitempty" doc:"Instead of body: any text; an empty one empties the body"`
+	Version  *int64  `json:"version,omitempty" minimum:"0" doc:"Only at this version; else 409 version_changed"`
 }
 
 // Met is the status in which a change has met its task.
 type Met struct {
 	ID  ID               `json:"id,omitzero"`
-	Met delaytask.Status `json:"met" doc:"The status that was met: a pending task will not start; one that was executing may have"`
+	Met delaytask.Status `json:"met" doc:"The status met: a pending task will not start, an executing one may have"`
 }
 
 // FromSave asks for a task.
@@ -88,7 +95,7 @@ func FromSave(s *delaytask.Save) *Save {
 	w := &Save{
 		Tag: s.Tag, App: s.Headers[delaytask.AppHeader], Body: body.Body, BodyText: body.BodyText, Key: s.Key,
 		ID: ID(s.ID), TTR: Duration(s.TTR), MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited,
-		Priority: s.Priority, Headers: Headers(s.Headers), OnConflict: string(s.OnConflict),
+		Priority: s.Priority, Headers: Headers(s.Headers), OnConflict: s.OnConflict,
 		MaxWait: Duration(s.MaxWait),
 	}
 	if s.Delay > 0 {

@@ -8,11 +8,13 @@ import (
 
 // Spec says when a schedule runs.
 type Spec struct {
-	Lines []string `json:"lines" minItems:"1" maxItems:"16" doc:"Cron lines of 5 or 6 fields, @every 90m, @every 24h/2h, @at 2027-01-01T09:00; with ! before a date or a cron line, what is left out"`
+	Lines []string `json:"lines" minItems:"1" maxItems:"16" doc:"Cron, @every 24h/2h, @at 2027-01-01T09:00; ! excludes"`
 	Zone  string   `json:"zone,omitempty" doc:"A name of the IANA database such as Europe/Berlin; default: UTC"`
-	DST   string   `json:"dst,omitempty" enum:"once,skip,both,literal" doc:"Of a local time that a clock change leaves out, and of one that comes twice. once: at the end of the gap, first pass; skip: not, first; both: end, both passes; literal: not, both. Default: once"`
-	Start *Moment  `json:"start,omitempty" doc:"No tick is before it"`
-	End   *Moment  `json:"end,omitempty" doc:"No tick is after it"`
+
+	DST delaytask.DST `json:"dst,omitempty"`
+
+	Start *Moment `json:"start,omitempty" doc:"No tick is before it"`
+	End   *Moment `json:"end,omitempty" doc:"No tick is after it"`
 }
 
 // Preview asks for the ticks of a spec.
@@ -38,7 +40,7 @@ type Tick struct {
 
 // FromSpec is a spec in JSON.
 func FromSpec(s *delaytask.Spec) Spec {
-	w := Spec{Lines: s.Lines, Zone: s.Zone, DST: string(s.DST)}
+	w := Spec{Lines: s.Lines, Zone: s.Zone, DST: s.DST}
 	if !s.Start.IsZero() {
 		w.Start = NotBefore(s.Start)
 	}
@@ -50,7 +52,7 @@ func FromSpec(s *delaytask.Spec) Spec {
 
 // To is the spec as Go has it.
 func (s *Spec) To() delaytask.Spec {
-	spec := delaytask.Spec{Lines: s.Lines, Zone: s.Zone, DST: delaytask.DST(s.DST)}
+	spec := delaytask.Spec{Lines: s.Lines, Zone: s.Zone, DST: s.DST}
 	if s.Start != nil {
 		spec.Start = Bound(s.Start.Std())
 	}

@@ -11,24 +11,31 @@ import (
 // ScheduleSave is the definition of a schedule. The option that is left out has its default.
 type ScheduleSave struct {
 	Spec
-	Tag            string            `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Of the runs: 1 to 128 of A–Z a–z 0–9 . _ - : /"`
-	App            string            `json:"app,omitempty" doc:"The application that the runs belong to: only its receivers are called"`
-	Body           json.RawMessage   `json:"body,omitempty" doc:"Of the runs: any JSON; stored as it is sent"`
-	BodyText       *string           `json:"body_text,omitempty" doc:"Instead of body: a text that need not be JSON, stored without its quotes"`
-	TTR            Duration          `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
-	MaxAttempts    int               `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"How often a run is tried; 0: the default of 20"`
-	NoAttemptLimit bool              `json:"no_attempt_limit,omitempty" doc:"Try a run until it succeeds, is cancelled, or the next one is due"`
-	Priority       int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"-100 to 100, larger first among tasks that are due"`
-	Headers        map[string]string `json:"headers,omitempty" doc:"Travel beside the body; together at most 16 KiB"`
-	Overlap        string            `json:"overlap,omitempty" enum:"skip,queue_one,replace,allow" doc:"What becomes of a tick that falls due while a run is open. skip: it does not run; queue_one: one run follows, for the latest tick; replace: the open run is cancelled; allow: it runs beside the open ones, up to max_open. Default: skip"`
-	MaxOpen        int               `json:"max_open,omitempty" minimum:"1" maximum:"10000" doc:"With the overlap allow: how many runs may be open at once; default 100"`
-	Missed         string            `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that no process has decided in time. once: the latest runs now; skip: it runs if it is at most a minute late; all: each runs, the newest 1,000. Default: once"`
-	StartWithin    Duration          `json:"start_within,omitzero" doc:"A tick that did not start so long after its time does not run, at least 1 s; default: no bound"`
-	Jitter         Duration          `json:"jitter,omitzero" doc:"Runs start up to this after their ticks, at most 24 h; the name alone decides by how much"`
-	PauseAfter     int               `json:"pause_after,omitempty" minimum:"0" doc:"Pause when so many runs in a row have failed; 0: never"`
-	MaxRuns        int               `json:"max_runs,omitempty" minimum:"0" doc:"End after so many runs; 0: no bound"`
-	KeepRuns       int               `json:"keep_runs,omitempty" minimum:"1" maximum:"100000" doc:"Rows that the history keeps; default 100"`
-	RetryPastNext  bool              `json:"retry_past_next,omitempty" doc:"Attempts of a run may begin after the next tick is due"`
+	Tag string `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Of the runs"`
+	App string `json:"app,omitempty" doc:"The application that the runs belong to: only its receivers are called"`
+
+	Body     json.RawMessage `json:"body,omitempty" doc:"Of the runs: any JSON; stored as it is sent"`
+	BodyText *string         `json:"body_text,omitempty" doc:"Instead of body: any text, stored without its quotes"`
+	TTR      Duration        `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
+
+	MaxAttempts    int  `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"Tries; 0: the default of 20"`
+	NoAttemptLimit bool `json:"no_attempt_limit,omitempty" doc:"Until it succeeds, is cancelled, or the next is due"`
+	Priority       int  `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Larger first among due tasks"`
+
+	Headers map[string]string `json:"headers,omitempty" doc:"Travel beside the body; together at most 16 KiB"`
+	Overlap delaytask.Overlap `json:"overlap,omitempty"`
+
+	MaxOpen int `json:"max_open,omitempty" minimum:"1" maximum:"10000" doc:"With allow: runs open at once; default 100"`
+
+	Missed delaytask.Missed `json:"missed,omitempty"`
+
+	StartWithin Duration `json:"start_within,omitzero" doc:"How late a tick may start, at least 1 s; default: no bound"`
+	Jitter      Duration `json:"jitter,omitzero" doc:"Delays runs by up to this, as the name decides; at most 24 h"`
+
+	PauseAfter    int  `json:"pause_after,omitempty" minimum:"0" doc:"Pause after so many failures in a row; 0: never"`
+	MaxRuns       int  `json:"max_runs,omitempty" minimum:"0" doc:"End after so many runs; 0: no bound"`
+	KeepRuns      int  `json:"keep_runs,omitempty" minimum:"1" maximum:"100000" doc:"Rows of the history; default 100"`
+	RetryPastNext bool `json:"retry_past_next,omitempty" doc:"Attempts of a run may begin after the next tick is due"`
 }
 
 // Schedule is a schedule as it is stored.
@@ -49,9 +56,9 @@ type Schedule struct {
 	TTRMS         int64             `json:"ttr_ms" doc:"Length of a lease"`
 	MaxAttempts   int               `json:"max_attempts" doc:"0: no limit"`
 	Priority      int               `json:"priority"`
-	Overlap       delaytask.Overlap `json:"overlap" enum:"skip,queue_one,replace,allow"`
+	Overlap       delaytask.Overlap `json:"overlap"`
 	MaxOpen       int               `json:"max_open,omitempty"`
-	Missed        delaytask.Missed  `json:"missed" enum:"once,skip,all"`
+	Missed        delaytask.Missed  `json:"missed"`
 	StartWithinMS int64             `json:"start_within_ms,omitempty" doc:"0 or absent: no bound"`
 	JitterMS      int64             `json:"jitter_ms,omitempty"`
 	PauseAfter    int               `json:"pause_after,omitempty" doc:"0 or absent: never"`
@@ -59,7 +66,7 @@ type Schedule struct {
 	KeepRuns      int               `json:"keep_runs"`
 	RetryPastNext bool              `json:"retry_past_next,omitempty"`
 
-	State       delaytask.ScheduleState `json:"state" enum:"active,paused,ended,retired" doc:"paused: no tick runs, and none is missed; ended: no tick is left; retired: no program declares it any more"`
+	State       delaytask.ScheduleState `json:"state"`
 	Reason      string                  `json:"reason,omitempty" doc:"Why it is paused, ended or retired"`
 	NextTick    Time                    `json:"next_tick,omitzero" doc:"The first tick about which nothing is decided"`
 	NextDue     Time                    `json:"next_due,omitzero" doc:"When that tick is due: later by the jitter"`
@@ -71,7 +78,8 @@ type Schedule struct {
 	LastSuccess Time                    `json:"last_success,omitzero" doc:"Tick of the last run that completed"`
 	Created     Time                    `json:"created,omitzero" doc:"Absent in the answer to a save that is the first"`
 	Updated     Time                    `json:"updated,omitzero" doc:"Likewise"`
-	Redacted    bool                    `json:"redacted,omitempty" doc:"[delaytask-redacted] stands for secrets in the body, the headers or the reason; raw=true shows them to a token with the verb bodies"`
+
+	Redacted bool `json:"redacted,omitempty" doc:"[delaytask-redacted] hides secrets; raw=true shows them"`
 }
 
 // SchedulePage is a part of a list of schedules.
@@ -104,7 +112,7 @@ type ScheduleSkipped struct {
 type ScheduleBackfill struct {
 	From   *Moment `json:"from" doc:"The first tick"`
 	To     *Moment `json:"to" doc:"The last tick"`
-	AtOnce int     `json:"at_once,omitempty" minimum:"1" maximum:"1000" doc:"How many runs may be open at once; default 1"`
+	AtOnce int     `json:"at_once,omitempty" minimum:"1" maximum:"1000" doc:"Runs that may be open at once; default 1"`
 }
 
 // ScheduleBackfilled names the schedule of a backfill.
@@ -130,7 +138,7 @@ type ScheduleTick struct {
 	Tick     Time              `json:"tick"`
 	Until    Time              `json:"until,omitzero" doc:"The last tick that it is about"`
 	Ticks    int               `json:"ticks" doc:"How many these are"`
-	Cause    delaytask.Cause   `json:"cause" enum:"tick,late,manual,backfill"`
+	Cause    delaytask.Cause   `json:"cause"`
 	Outcome  delaytask.Outcome `json:"outcome" enum:"open,completed,failed,cancelled,skipped,missed,unknown"`
 	TaskID   ID                `json:"task_id,omitzero" doc:"Absent when there was no run"`
 	Note     string            `json:"note,omitempty" doc:"Why"`
@@ -144,7 +152,7 @@ func FromScheduleSave(s *request.ScheduleSave) *ScheduleSave {
 	return &ScheduleSave{
 		Spec: FromSpec(&s.Spec), Tag: task.Tag, App: task.App, Body: task.Body, BodyText: task.BodyText, TTR: task.TTR,
 		MaxAttempts: task.MaxAttempts, NoAttemptLimit: task.NoAttemptLimit, Priority: task.Priority,
-		Headers: task.Headers, Overlap: string(set.Overlap), MaxOpen: set.MaxOpen, Missed: string(set.Missed),
+		Headers: task.Headers, Overlap: set.Overlap, MaxOpen: set.MaxOpen, Missed: set.Missed,
 		StartWithin: Duration(set.StartWithin), Jitter: Duration(set.Jitter), PauseAfter: set.PauseAfter,
 		MaxRuns: set.MaxRuns, KeepRuns: set.KeepRuns, RetryPastNext: set.RetryPastNext,
 	}

@@ -37,7 +37,7 @@ type SeriesLateness struct {
 // SeriesMark is something that may explain a change.
 type SeriesMark struct {
 	Time Time            `json:"time"`
-	Kind report.MarkKind `json:"kind" doc:"A node joined, left or lost; a tag paused or resumed; a failover of the database"`
+	Kind report.MarkKind `json:"kind" doc:"A node joined, left or lost; a tag paused or resumed; a failover"`
 	Name string          `json:"name,omitempty" doc:"Of the node or the server; of a pause or its end, who made it"`
 	Tag  string          `json:"tag,omitempty"`
 }

@@ -11,11 +11,12 @@ import (
 
 // Task is a task as it is stored.
 type Task struct {
-	ID     ID               `json:"id" doc:"Its id"`
-	Tag    string           `json:"tag,omitempty" doc:"Routes the task to its processor"`
-	Key    string           `json:"key,omitempty" doc:"The caller's own name for the task; absent when it has none"`
-	App    string           `json:"app,omitempty" doc:"The application that it belongs to: only its receivers are called, and the key is unique within it"`
-	Status delaytask.Status `json:"status,omitempty" enum:"pending,executing,completed,failed,cancelled" doc:"Absent only in the answer to a save whose task could not be read, or is gone"`
+	ID  ID     `json:"id" doc:"Its id"`
+	Tag string `json:"tag,omitempty" doc:"Routes the task to its processor"`
+	Key string `json:"key,omitempty" doc:"The caller's own name for the task; absent when it has none"`
+	App string `json:"app,omitempty" doc:"Application: only its receivers are called, and the key is unique in it"`
+
+	Status delaytask.Status `json:"status,omitempty" enum:"pending,executing,completed,failed,cancelled"`
 
 	Version     int64 `json:"version" doc:"Grows by 1 at every transition; with the id the lease token"`
 	Attempt     int   `json:"attempt" doc:"Number of the current or last attempt"`
@@ -29,12 +30,12 @@ type Task struct {
 	LatePolicy string `json:"late_policy,omitempty" enum:"run,skip,fail"`
 
 	Expected   Time                 `json:"expected,omitzero" doc:"When it was promised to start"`
-	Due        Time                 `json:"due,omitzero" doc:"The next attempt while pending, the lease's end while executing"`
+	Due        Time                 `json:"due,omitzero" doc:"When the next attempt is due, or the lease ends"`
 	Started    Time                 `json:"started,omitzero" doc:"When somebody who could run it was first handed it"`
-	LatenessMS *float64             `json:"lateness_ms,omitempty" doc:"started - expected; absent until the first attempt has started"`
-	LateReason delaytask.LateReason `json:"late_reason,omitempty" enum:"slot,tag_limit,retry,paused,unserved,database,clock,locked,found_late,receiver,process" doc:"Why it started over 100 ms late"`
+	LatenessMS *float64             `json:"lateness_ms,omitempty" doc:"started - expected; absent until it started"`
+	LateReason delaytask.LateReason `json:"late_reason,omitempty"`
 	Finished   Time                 `json:"finished,omitzero"`
-	Created    Time                 `json:"created,omitzero" doc:"By the database's clock; absent in the answer to a save"`
+	Created    Time                 `json:"created,omitzero" doc:"By the database's clock; not in answers to saves"`
 	Updated    Time                 `json:"updated,omitzero" doc:"Likewise"`
 
 	Schedule *ScheduledRun `json:"schedule,omitempty" doc:"Of the run of a schedule"`
@@ -44,19 +45,19 @@ type Task struct {
 	Headers   map[string]string `json:"headers,omitempty"`
 	Body
 	Error          string    `json:"error,omitempty" doc:"The last error, with the stack of a panic"`
-	FailedAttempts []Attempt `json:"failed_attempts,omitempty" doc:"The last ten attempts without success, oldest first"`
+	FailedAttempts []Attempt `json:"failed_attempts,omitempty" doc:"The last ten without success, oldest first"`
 	Broken         string    `json:"broken,omitempty" doc:"Why the row cannot be read"`
-	Redacted       bool      `json:"redacted,omitempty" doc:"[delaytask-redacted] stands for secrets in the body, the headers or the errors; raw=true shows them to a token with the verb bodies"`
+	Redacted       bool      `json:"redacted,omitempty" doc:"[delaytask-redacted] hides secrets; raw=true shows them"`
 }
 
 // ScheduledRun says which tick of which schedule a task is the run of.
 type ScheduledRun struct {
 	Name        string          `json:"name" doc:"Of the schedule"`
-	Tick        Time            `json:"tick" doc:"The instant that the definition names; expected is later by the jitter"`
-	Cause       delaytask.Cause `json:"cause" enum:"tick,late,manual,backfill" doc:"Why there is this run: its time had come, or had passed; an operator triggered it; it belongs to a backfill"`
+	Tick        Time            `json:"tick" doc:"The instant that the definition names; the jitter comes on top"`
+	Cause       delaytask.Cause `json:"cause"`
 	Previous    Time            `json:"previous,omitzero" doc:"The tick before"`
 	Next        Time            `json:"next,omitzero" doc:"The tick after"`
-	LastSuccess Time            `json:"last_success,omitzero" doc:"Tick of the last run that completed, when this one was planted"`
+	LastSuccess Time            `json:"last_success,omitzero" doc:"Last completed tick when this one was planted"`
 	Missed      int             `json:"missed,omitempty" doc:"Ticks since the run before that did not run"`
 }
 
@@ -74,7 +75,7 @@ type Attempt struct {
 type Page struct {
 	Tasks   []Task `json:"tasks" doc:"In the order that was asked for"`
 	Next    string `json:"next,omitempty" doc:"Cursor of the next page; absent when this is the last"`
-	Stopped bool   `json:"stopped,omitempty" doc:"The page has ended after it had looked at 10,000 tasks, or for 0.1 s: there may be more"`
+	Stopped bool   `json:"stopped,omitempty" doc:"It ended after a look at 10,000 tasks, or 0.1 s: there may be more"`
 }
 
 // Explanation says why a task has not run, or how it ended.

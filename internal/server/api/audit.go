@@ -20,9 +20,10 @@ type auditInput struct {
 
 func (a *API) auditOperation() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/audit", "listAudit", "List what people have changed",
-		"The newest first. A page ends, and says stopped, after it has looked at 10,000 entries. It needs the verb "+
-			"audit. Entries of other tags are left out, and for a token of some tags those that are about no single "+
-			"tag.", groupOperate), a.listAudit)
+		"The newest first. A page ends, and says stopped, after it has looked at 10,000 entries. An outcome is "+
+			"lost when the process of a bulk change was not seen at it for 30 s. It is empty while the change is "+
+			"under way, or when its process died. It needs the verb audit. Entries of other tags are left out, and "+
+			"for a token of some tags those that are about no single tag.", groupOperate), a.listAudit)
 }
 
 func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[wire.AuditPage], error) {

@@ -32,8 +32,9 @@ func (a *API) batchOperation() {
 		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them "+
 			"is wrong, nothing is stored and the answer names its line, or its place in the array. Then they are "+
 			"stored in chunks of up to 500 tasks and 4 MiB, each as a whole or not at all; the answer says for "+
-			"every chunk and every task what became of it. A duplicate key "+
-			"refuses nothing, an id of another task refuses its chunk. What on_conflict asks for is done once all "+
+			"every chunk and every task what became of it. All tasks of a stored chunk are there, duplicates "+
+			"included; no task of a refused one, or of one that was not tried, was stored. A duplicate key refuses "+
+			"nothing, an id of another task refuses its chunk. What on_conflict asks for is done once all "+
 			"chunks are stored, in the order of the tasks. To repeat a batch is safe where its tasks have keys or "+
 			"ids.",
 		groupTasks)

@@ -35,14 +35,17 @@ func (a *API) bulkOperations() {
 	change := a.operation(http.MethodPost, bulkPath, "changeTasks", "Cancel or retry all tasks that match",
 		"In the background of this process, tag by tag. Answers 202 with the run, or 200 with a count for a dry run. "+
 			"Tasks that are executing, or that change meanwhile, are left alone, and so is a failed task whose key "+
-			"another one carries by now. To send it again with the same as_of is safe. A process makes four such "+
-			"changes at a time. It needs the verb change.", groupTasks)
+			"another one carries by now. To send it again with the same as_of is safe. The as_of of a dry run "+
+			"changes what it has counted. A process makes four such changes at a time. It needs the verb "+
+			"change.", groupTasks)
 	change.DefaultStatus = http.StatusAccepted
 	huma.Register(a.spec, change, a.changeTasks)
 	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath, "listBulkChanges",
 		"List the bulk changes of all processes",
 		"The newest 100 of tags that the token may read or change, also those by the dashboard and the command. "+
-			"One that is not in the audit log its process alone lists, and says process_only.", groupTasks),
+			"One that is not in the audit log its process alone lists, and says process_only. Outcomes: stopped by a "+
+			"caller, or with its process; what was changed stays so. lost: its process was not seen for 30 s. "+
+			"unknown: its process does not tell, as one of an older version.", groupTasks),
 		a.listBulk)
 	huma.Register(a.spec, a.operation(http.MethodGet, bulkPath+"/{id}", "getBulkChange",
 		"Tell how far a bulk change is",

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -80,12 +82,59 @@ type (
 	anySchema      struct{}
 )
 
+// enumSchema describes the texts of T.
+type enumSchema[T ~string] struct{}
+
+// enumerations are the texts of a type, and what they mean.
+var enumerations = map[reflect.Type]struct{ texts, meaning string }{
+	reflect.TypeFor[delaytask.ConflictMode](): {
+		"keep_existing,replace_time,replace_time_and_body,only_earlier,only_later",
+		"What the save does to the pending task that carries the key; default: keep_existing"},
+	reflect.TypeFor[delaytask.Overlap](): {"skip,queue_one,replace,allow",
+		"What becomes of a tick that falls due while a run is open. skip: it does not run; queue_one: one run " +
+			"follows, for the latest tick; replace: the open run is cancelled; allow: it runs beside the open ones, " +
+			"up to max_open. Default: skip"},
+	reflect.TypeFor[delaytask.Missed](): {"once,skip,all",
+		"What becomes of ticks that no process has decided in time. once: the latest runs now; skip: it runs if it " +
+			"is at most a minute late; all: each runs, the newest 1,000. Default: once"},
+	reflect.TypeFor[delaytask.DST](): {"once,skip,both,literal",
+		"Of a local time that a clock change leaves out, and of one that comes twice. once: at the end of the gap, " +
+			"first pass; skip: not, first; both: end, both passes; literal: not, both. Default: once"},
+	reflect.TypeFor[delaytask.ScheduleState](): {"active,paused,ended,retired",
+		"paused: no tick runs, and none is missed; ended: no tick is left; retired: no program declares it any more"},
+	reflect.TypeFor[delaytask.Cause](): {"tick,late,manual,backfill",
+		"Why there is this run: its time had come, or had passed; an operator triggered it; it belongs to a backfill"},
+	reflect.TypeFor[delaytask.LateReason](): {
+		"slot,tag_limit,retry,paused,unserved,database,clock,locked,found_late,receiver,process",
+		"Why it started over 100 ms late"},
+}
+
+func describeEnum[T ~string](r huma.Registry) {
+	r.RegisterTypeAlias(reflect.TypeFor[T](), reflect.TypeFor[enumSchema[T]]())
+}
+
+func (enumSchema[T]) Schema(huma.Registry) *huma.Schema {
+	e := enumerations[reflect.TypeFor[T]()]
+	s := &huma.Schema{Type: huma.TypeString, Description: e.meaning}
+	for text := range strings.SplitSeq(e.texts, ",") {
+		s.Enum = append(s.Enum, text)
+	}
+	return s
+}
+
 func describeTypes(r huma.Registry) {
 	r.RegisterTypeAlias(reflect.TypeFor[wire.ID](), reflect.TypeFor[idSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Time](), reflect.TypeFor[timeSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Moment](), reflect.TypeFor[momentSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anySchema]())
+	describeEnum[delaytask.ConflictMode](r)
+	describeEnum[delaytask.Overlap](r)
+	describeEnum[delaytask.Missed](r)
+	describeEnum[delaytask.DST](r)
+	describeEnum[delaytask.ScheduleState](r)
+	describeEnum[delaytask.Cause](r)
+	describeEnum[delaytask.LateReason](r)
 }
 
 func (idSchema) Schema(huma.Registry) *huma.Schema {

@@ -14,11 +14,11 @@ import (
 type listInput struct {
 	Tag       string `query:"tag" doc:"Only tasks of this tag"`
 	Status    string `query:"status" doc:"Only tasks in it: pending, executing, completed, failed or cancelled"`
-	Key       string `query:"key" doc:"With tag: the unfinished task with this key, then finished ones, the newest first"`
-	App       string `query:"app" doc:"With key: the application that the key belongs to; without it, tasks of no application"`
+	Key       string `query:"key" doc:"With tag: the unfinished task with this key, then finished ones, newest first"`
+	App       string `query:"app" doc:"With key: its application; without it, tasks of no application"`
 	DueFrom   string `query:"due_from" doc:"Due then or later; of finished tasks that is when they finished"`
 	DueBefore string `query:"due_before" doc:"Due earlier; likewise"`
-	LateBy    string `query:"late_by" doc:"The first attempt began more than so late, or has not begun and is that late now"`
+	LateBy    string `query:"late_by" doc:"Began later than this, or has not begun and is that late now"`
 	Error     string `query:"error" doc:"The last error contains it, byte by byte"`
 	Group     string `query:"group" doc:"Only failed tasks of this group, see /v1/failures"`
 	Order     string `query:"order" doc:"due, -due (latest first) or -id (newest saves first); due needs status or tag"`

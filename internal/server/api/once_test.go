@@ -138,8 +138,9 @@ func TestARepeatedSaveShowsWhatWasSent(t *testing.T) {
 		text := s.Want(201, "", "POST", "/v1/tasks", c.save, c.header...).Text
 		var again wire.Saved
 		servertest.OK(t, json.Unmarshal([]byte(text), &again))
-		if !again.Existing || again.ID != c.id || string(again.Body.Body) != `"mine"` || again.Headers["own"] != "mine" ||
-			again.Status != "" || again.Executor != "" || strings.Contains(text, "secret") {
+		if !again.Existing || again.ID != c.id || string(again.Body.Body) != `"mine"` ||
+			again.Headers["own"] != "mine" || again.Status != "" || again.Executor != "" ||
+			strings.Contains(text, "secret") {
 			t.Errorf("%s is answered %s", c.save, text)
 		}
 	}

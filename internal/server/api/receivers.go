@@ -37,8 +37,9 @@ type receiverInput struct {
 func (a *API) receiverOperations() {
 	register := a.operation(http.MethodPost, "/v1/receivers", "registerReceiver",
 		"Register an address that is called with tasks",
-		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay. "+
-			"Without heartbeats it is not called after its ttl, and forgotten an hour later.", groupPush)
+		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay, and "+
+			"a former secret signs on for a day. Without heartbeats it is not called after its ttl, and forgotten "+
+			"an hour later.", groupPush)
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers", "listReceivers",

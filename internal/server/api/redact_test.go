@@ -14,7 +14,8 @@ import (
 
 const hidden = "canary-Qx7"
 
-const secretMembers = `"body":{"n":12345678901234567890,"password":"` + hidden + `"},"headers":{"x-api-key":"` + hidden + `"}`
+const secretMembers = `"body":{"n":12345678901234567890,"password":"` + hidden + `"},` +
+	`"headers":{"x-api-key":"` + hidden + `"}`
 
 // gate asks for tokens once it is told to.
 type gate struct {

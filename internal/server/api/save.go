@@ -20,7 +20,7 @@ import (
 )
 
 type saveInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key is served once in 24 h"`
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request is served once in 24 h"`
 	RawBody        []byte `contentType:"application/json"`
 	Body           wire.Save
 }
@@ -34,7 +34,11 @@ func (a *API) saveOperations() {
 	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
 		"Answers 201 with the task once it is committed. When an unfinished task of the tag and the app carries the "+
 			"key, it answers 200 with that task, and duplicate: true or, as on_conflict says, rescheduled: true. "+
-			"With another on_conflict than keep_existing it answers 409 not_pending while that task is executing.",
+			"With another on_conflict than keep_existing it answers 409 not_pending while that task is executing. "+
+			"The status is absent when the task could not be read, or is gone. "+
+			"A tag, and an app, is 1 to 128 of A–Z a–z 0–9 . _ - : /; with an app, app and key together have at most "+
+			"240 characters. To a repeated save a caller without the verb read gets what it has sent, and not how the "+
+			"task is now.",
 		groupTasks)
 	op.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, op, a.save)
@@ -172,7 +176,7 @@ func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 		options = append(options, delaytask.WithTime(s.At.Std()))
 	}
 	if s.OnConflict != "" {
-		options = append(options, delaytask.WithOnConflict(delaytask.ConflictMode(s.OnConflict)))
+		options = append(options, delaytask.WithOnConflict(s.OnConflict))
 	}
 	options = append(options, delaytask.WithMaxWait(s.MaxWait.Std()))
 	late, err := latenessOption(s)

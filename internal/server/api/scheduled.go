@@ -50,8 +50,8 @@ func (a *API) savedScheduleOperations() {
 	huma.Register(a.spec, a.operation(http.MethodPut, schedulePath, "saveSchedule", "Save a schedule",
 		"Stores it, or gives the one of the name this definition: what is planted and has not begun is planted anew, "+
 			"and nothing that was due before runs at once. It needs the verb schedule for the tag, and for the tag "+
-			"of the schedule that it replaces; for the tag http also save_http. 409 schedule_owned: a program "+
-			"declares it.",
+			"of the schedule that it replaces; for the tag http also save_http. previewSchedule says how "+
+			"lines are written. 409 schedule_owned: a program declares it.",
 		groupSchedules), a.saveSchedule)
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath, "getSchedule", "Show a schedule",
 		"Its definition and its state.", groupSchedules), a.getSchedule)
@@ -91,8 +91,8 @@ func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*output[
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	options := request.ScheduleOptions(&delaytask.Schedule{
-		Jitter: s.Jitter.Std(), PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, Overlap: delaytask.Overlap(s.Overlap),
-		MaxOpen: s.MaxOpen, Missed: delaytask.Missed(s.Missed), StartWithin: s.StartWithin.Std(), KeepRuns: s.KeepRuns,
+		Jitter: s.Jitter.Std(), PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, Overlap: s.Overlap,
+		MaxOpen: s.MaxOpen, Missed: s.Missed, StartWithin: s.StartWithin.Std(), KeepRuns: s.KeepRuns,
 		RetryPastNext: s.RetryPastNext,
 	})
 	ofTasks, err := optionsOf(&wire.Save{

@@ -59,7 +59,7 @@ type ChangeInput struct{ Body wire.Change }
 // CancelInput restricts what is cancelled.
 type CancelInput struct {
 	OnlyPending bool   `query:"only_pending" doc:"Leave a task alone that is executing, with 409 not_pending"`
-	Version     string `query:"version" minLength:"1" doc:"Cancel only if the task still has this version; else 409 version_changed"`
+	Version     string `query:"version" minLength:"1" doc:"Only if it still has this version; else 409 version_changed"`
 }
 
 // Each operation on a task takes it by its id, or by its key.

@@ -11,7 +11,7 @@ import (
 
 // RawInput asks for texts as they are stored.
 type RawInput struct {
-	Raw bool `query:"raw" doc:"Show secrets in bodies, headers and errors instead of [delaytask-redacted]; takes the verb bodies"`
+	Raw bool `query:"raw" doc:"Show secrets instead of [delaytask-redacted]; takes the verb bodies"`
 }
 
 // output is an answer that is its body alone.

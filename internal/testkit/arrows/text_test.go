@@ -13,21 +13,13 @@ import (
 	"testing"
 )
 
-// Folders whose raw strings have long lines: struct tags, and help texts, which are printed as they stand.
-var longRawStringsIn = []string{"cmd/delaytask", "internal/server/api", "internal/wire"}
-
 const longestLine = 120 // columns
 
 func TestLinesEndByColumn120(t *testing.T) {
 	for file := range sources(t) {
-		n, inRaw := 0, false
+		n := 0
 		for line := range strings.Lines(content(t, file)) {
 			n++
-			raw := inRaw || strings.Contains(line, "`")
-			inRaw = inRaw != (strings.Count(line, "`")%2 == 1)
-			if raw && in(longRawStringsIn, file) {
-				continue
-			}
 			if width := columns(line); width > longestLine {
 				t.Errorf("%s:%d has %d columns, want at most %d", file, n, width, longestLine)
 			}
@@ -213,9 +205,4 @@ func content(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(source)
-}
-
-// in reports whether the file is one of the list, or in a folder of it.
-func in(list []string, file string) bool {
-	return slices.ContainsFunc(list, func(entry string) bool { return entry == file || covers(entry, path.Dir(file)) })
 }
