@@ -1,15 +1,14 @@
 package migrations_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/migrations"
 )
 
@@ -43,31 +42,17 @@ func migrateOnSignal(ctx context.Context, dsn string) error {
 // migrateAtOnce starts n processes, lets all of them migrate at the same moment, and waits until they have ended.
 func migrateAtOnce(t *testing.T, dsn string, n int) {
 	t.Helper()
-	input, release, err := os.Pipe() // one for all: closing it is the signal
-	must(t, err)
-	defer input.Close()
-	defer release.Close()
-	processes, errors := make([]*exec.Cmd, n), make([]bytes.Buffer, n)
-	ready := make([]io.Reader, n)
+	processes := make([]*servertest.Process, n)
 	for i := range processes {
-		p := exec.CommandContext(t.Context(), os.Args[0])
-		p.Env = append(os.Environ(), processDSN+"="+dsn)
-		p.Stdin, p.Stderr = input, &errors[i]
-		if ready[i], err = p.StdoutPipe(); err != nil {
-			t.Fatal(err)
-		}
-		must(t, p.Start())
-		processes[i] = p
+		processes[i] = servertest.Self(t, []string{processDSN + "=" + dsn})
 	}
-	for i := range ready {
-		if _, err := fmt.Fscanln(ready[i], new(string)); err != nil {
-			t.Errorf("process %d is not ready: %v", i, err)
-		}
+	for _, p := range processes {
+		p.Says("^ready$")
 	}
-	must(t, release.Close())
-	for i, p := range processes {
-		if err := p.Wait(); err != nil {
-			t.Errorf("process %d: %v\n%s", i, err, &errors[i])
-		}
+	for _, p := range processes {
+		must(t, p.In.Close())
+	}
+	for _, p := range processes {
+		p.EndsWell()
 	}
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -25,19 +24,20 @@ func crash(ctx context.Context, r *run) (figures, error) {
 			return nil, err
 		}
 	}
-	worker, out, err := r.startWorker(ctx, "-hold")
+	worker, err := r.startWorker(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	silent := time.AfterFunc(r.patience, func() { _ = worker.Process.Kill() })
-	defer func() { silent.Stop(); _ = worker.Process.Kill(); _ = worker.Wait() }()
-	lines := bufio.NewScanner(out)
-	for i := range crashTasks {
-		if !lines.Scan() {
-			return nil, errors.Join(fmt.Errorf("the worker has started %d of %d tasks", i, crashTasks), lines.Err())
-		}
+	defer func() { _ = worker.Kill() }() // it may have gone
+	begun := 0
+	worker.Listen(r.patience, func(started) bool {
+		begun++
+		return begun < crashTasks
+	})
+	if begun < crashTasks {
+		return nil, fmt.Errorf("the worker has started %d of %d tasks", begun, crashTasks)
 	}
-	if err := worker.Process.Kill(); err != nil {
+	if err := worker.Signal(os.Kill); err != nil {
 		return nil, err
 	}
 	killed := time.Now()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
 )
 
 type options struct {
@@ -21,9 +23,6 @@ type options struct {
 	only   string
 	dir    string
 	record string
-	worker string
-	hold   bool
-	dsn    string
 }
 
 func main() {
@@ -33,9 +32,6 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measurements and systems whose names contain one of these words, by comma")
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the servers have their data: a folder on the disk that counts")
 	flag.StringVar(&o.record, "record", "", "file to write the report to")
-	flag.StringVar(&o.worker, "worker", "", "run as a worker of this system")
-	flag.StringVar(&o.dsn, "dsn", "", "where the worker finds its tasks")
-	flag.BoolVar(&o.hold, "hold", false, "the worker ends no task")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := do(ctx, o)
@@ -47,8 +43,8 @@ func main() {
 }
 
 func do(ctx context.Context, o options) error {
-	if o.worker != "" {
-		return workUntilKilled(ctx, o.worker, o.dsn, o.hold)
+	if flag.Arg(0) == workerArgument {
+		return child.Serve(ctx, os.Stdin, os.Stdout, workUntilKilled)
 	}
 	if o.turns < 1 {
 		return fmt.Errorf("-turns is %d, want 1 or more", o.turns)

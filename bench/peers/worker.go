@@ -3,79 +3,68 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
+	"slices"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle/child"
 )
 
-// startWorker starts a process that runs tasks, and returns what it prints: a line for each start.
-func (r *run) startWorker(ctx context.Context, flags ...string) (*exec.Cmd, io.Reader, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, nil, err
-	}
-	worker := exec.CommandContext(ctx, self, append(flags, "-worker", r.system.name, "-dsn", r.dsn)...)
-	worker.Stderr = os.Stderr
-	out, err := worker.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	return worker, out, worker.Start()
+// workerArgument makes this program a worker.
+const workerArgument = "worker"
+
+// order tells a worker which system it works for, and where.
+type order struct {
+	System, DSN string
+	Hold        bool // no task ends
 }
 
-// workUntilKilled is the worker. It prints the number of each task that it starts, and when. With hold it ends none.
-func workUntilKilled(ctx context.Context, name, dsn string, hold bool) error {
-	for _, s := range systems {
-		if s.name != name {
-			continue
-		}
-		q, err := s.open(ctx, dsn)
-		if err != nil {
-			return err
-		}
-		err = q.work(ctx, func(ctx context.Context, t task) error {
-			fmt.Println(t.N, time.Now().UnixNano())
-			if !hold {
-				return nil
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
+// started is the number of a task that a worker has started, and when.
+type started struct {
+	N  int
+	At time.Time
+}
+
+// startWorker starts a process that runs tasks, and tells each start.
+func (r *run) startWorker(ctx context.Context, hold bool) (*child.Process[started], error) {
+	return child.Start[started](ctx, order{r.system.name, r.dsn, hold}, workerArgument)
+}
+
+// workUntilKilled is the worker.
+func workUntilKilled(ctx context.Context, o order, n *child.Narrator) error {
+	i := slices.IndexFunc(systems, func(s system) bool { return s.name == o.System })
+	if i < 0 {
+		return fmt.Errorf("no system is called %q", o.System)
+	}
+	q, err := systems[i].open(ctx, o.DSN)
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	err = q.work(ctx, func(ctx context.Context, t task) error {
+		n.Tell(started{t.N, time.Now()})
+		if !o.Hold {
+			return nil
 		}
 		<-ctx.Done()
-		q.close()
-		return nil
+		return ctx.Err()
+	})
+	if err == nil {
+		<-ctx.Done()
 	}
-	return fmt.Errorf("no system is called %q", name)
+	return err
 }
 
-// workElsewhere has a process of its own run the tasks, and notes their starts.
+// workElsewhere has a process of its own run the tasks, and notes their starts. end stops it in order: a worker that is
+// killed leaves a lease of leadership behind, where a system has a leader.
 func (r *run) workElsewhere(ctx context.Context, s starts) (end func(), err error) {
-	worker, out, err := r.startWorker(ctx)
+	worker, err := r.startWorker(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			var n int
-			var at int64
-			if _, err := fmt.Fscanln(out, &n, &at); err != nil {
-				return
-			}
-			s.Add(int64(n), time.Unix(0, at))
-		}
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Wait(func(e started) { s.Add(int64(e.N), e.At) }) }()
 	return func() {
-		// A worker that is killed leaves a lease of leadership behind, where a system has a leader.
-		_ = worker.Process.Signal(os.Interrupt)
-		killed := time.AfterFunc(10*time.Second, func() { _ = worker.Process.Kill() })
-		defer killed.Stop()
-		<-done
-		_ = worker.Wait()
+		defer worker.End().Stop()
+		<-ended
 	}, nil
 }

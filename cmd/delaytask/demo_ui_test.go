@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -13,12 +12,8 @@ import (
 // TestTheDemoServesADashboard starts the demo as a person does, looks at its pages, and ends it by Ctrl-C.
 func TestTheDemoServesADashboard(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable()
-	servertest.OK(t, err)
 	folder := t.TempDir()
-	cmd := exec.Command(program, "demo", "--ui")
-	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
-	demo := servertest.Launch(t, cmd)
+	demo := servertest.Self(t, []string{"TMPDIR=" + folder}, "demo", "--ui")
 	url := demo.Says(`^http.*`)
 	for path, wanted := range map[string][]string{
 		"": {`class="findings"`, "video.encode</a>", "newsletter.send</a>", "payment.capture</a>", `class="plot"`,

@@ -3,8 +3,8 @@
 package integration
 
 import (
+	"regexp"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,16 +25,11 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 		name, err := s.Backfill(t.Context(), "job", last.Add(-(ticks-1)*time.Hour), last, atOnce)
 		servertest.OK(t, err)
 
-		runs := map[int64]int{} // by the ids of tasks
-		count := func(said []string) {
-			id, err := strconv.ParseInt(said[0], 10, 64)
-			servertest.OK(t, err)
-			runs[id]++
-		}
+		runs := map[string]int{} // by the ids of tasks
 		for _, until := range []int{ticks / 4, ticks / 2, ticks} {
 			c := serving(t, d)
 			for len(runs) < until {
-				count(c.hear("run"))
+				runs[c.Says(`^run (\d+)`)]++
 			}
 			if until == ticks {
 				servertest.Eventually(t, "the backfill ends", func() bool {
@@ -42,9 +37,9 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 					return err == nil && b.State == delaytask.ScheduleEnded
 				})
 			}
-			c.signal(syscall.SIGKILL)
-			for _, said := range c.rest("run") {
-				count(said)
+			c.Kill()
+			for _, said := range regexp.MustCompile(`(?m)^run (\d+)`).FindAllStringSubmatch(c.Rest(), -1) {
+				runs[said[1]]++
 			}
 		}
 
@@ -61,7 +56,7 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 				t.Errorf("the history has %+v, want %v completed", of, want)
 			}
 			// A run that executed when its process was killed runs again.
-			n, lost := runs[of.TaskID], get(t, s, of.TaskID).CrashCount
+			n, lost := runs[strconv.FormatInt(of.TaskID, 10)], get(t, s, of.TaskID).CrashCount
 			if again += n - 1; n < 1 || n > 1+lost {
 				t.Errorf("the tick %v ran %d times, and its task lost %d leases", of.Tick, n, lost)
 			}

@@ -3,7 +3,7 @@
 package integration
 
 import (
-	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,15 +16,6 @@ import (
 // rescueWithin is the limit of a rescue: a lease, and the rescue's time.
 const rescueWithin = childTTR + 5*time.Second
 
-// serving spawns a child that serves the tag t.
-func serving(t *testing.T, d dbtest.Database) *child {
-	t.Helper()
-	c := spawn(t, d)
-	c.say("serve", "t")
-	c.hear("serving")
-	return c
-}
-
 // A process that is stopped through its lease finds afterwards that another one has completed its task.
 func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
@@ -32,8 +23,8 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 			c, s := serving(t, d), open(t, d)
 			id, err := s.SaveDelayTask(t.Context(), "t", "hold", 0, delaytask.WithTTR(childTTR))
 			servertest.OK(t, err)
-			c.hear("run")
-			c.signal(signal)
+			c.Says("^run ")
+			c.Signal(signal)
 			gone := time.Now()
 			p, ran := ids()
 			serve(t, s, "t", p)
@@ -44,9 +35,9 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 				t.Errorf("%+v, want attempt 1, crash count 1 and the loss", task)
 			}
 			if signal == syscall.SIGSTOP {
-				c.signal(syscall.SIGCONT)
-				if said := c.hear("ended"); !slices.Contains(said, "lease") {
-					t.Errorf("the child's context ended because of %v, want the lost lease", said)
+				c.Signal(syscall.SIGCONT)
+				if said := c.Says("^ended (.*)$"); !strings.Contains(said, " lease ") {
+					t.Errorf("the child's context ended because of %s, want the lost lease", said)
 				}
 				c.stop() // its results are written then
 				if now := get(t, s, id); now.Version != task.Version || now.Executor != task.Executor {
@@ -65,7 +56,7 @@ func TestTaskSavedByAProcessThatIsKilledAtOnceRuns(t *testing.T) {
 		serve(t, s, "t", p)
 		c := spawn(t, d)
 		id := c.save("t", 500*time.Millisecond)
-		c.signal(syscall.SIGKILL)
+		c.Kill()
 		if got := servertest.Receive(t, ran, "task runs"); got != id {
 			t.Errorf("task %d ran, want %d", got, id)
 		}
@@ -78,7 +69,7 @@ func TestTaskSavedByAProcessThatIsKilledAtOnceRuns(t *testing.T) {
 func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s := open(t, d)
-		processes := []*child{serving(t, d), serving(t, d), serving(t, d)}
+		processes := []child{serving(t, d), serving(t, d), serving(t, d)}
 		var good []int64
 		for i := range 200 {
 			good = append(good, save(t, s, "t", time.Second+time.Duration(i)*50*time.Millisecond,
@@ -89,7 +80,7 @@ func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 		deaths := 0
 		servertest.Eventually(t, "the task that ends its process is failed", func() bool {
 			for i, c := range processes {
-				if c.died() {
+				if strings.Contains(c.Out.String(), "dies\n") {
 					deaths++
 					processes[i] = serving(t, d)
 				}

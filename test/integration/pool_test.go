@@ -180,12 +180,10 @@ func wantOwnSessions(t *testing.T, db *sql.DB, n int) {
 func TestProcessWithALocalZoneStoresUTC(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)
-		c := spawn(t, d, "TZ=America/New_York", childPool+"=parseTime=true&loc=Local")
-		c.say("serve", "t")
-		c.hear("serving")
+		c := serving(t, d, "TZ=America/New_York", childPool+"=parseTime=true&loc=Local")
 		before := time.Now().Add(-time.Second)
 		id := c.save("t", 300*time.Millisecond)
-		c.hear("run")
+		c.Says("^run ")
 		reaches(t, s, id, delaytask.Completed)
 		for column, value := range columns(t, db, id) {
 			if !strings.HasSuffix(column, "_time") || column == "delay_time" {

@@ -5,7 +5,6 @@ package integration
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 		shares("1 of 2", "2 of 2")
 		c := serving(t, d)
 		shares("1 of 3", "2 of 3", "3 of 3")
-		c.signal(syscall.SIGKILL)
+		c.Kill()
 		shares("1 of 2", "2 of 2")
 		servertest.Stop(t, leaves)
 		shares("1 of 1")

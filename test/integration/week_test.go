@@ -23,9 +23,7 @@ func TestAWeekAfterTheLastProcessWasKilled(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		db := pool(t, d)
 		s := open(t, d)
-		c := spawn(t, d)
-		c.say("serve", "t")
-		c.hear("serving")
+		c := serving(t, d)
 		want := map[string]string{}
 		schedule := func(name string, body any, became string, opts ...delaytask.Option) {
 			tick := s.Now().Add(2 * time.Second).Truncate(time.Second)
@@ -44,12 +42,12 @@ func TestAWeekAfterTheLastProcessWasKilled(t *testing.T) {
 		schedule("beside", "hold", "completed 1, missed 167, completed 1",
 			delaytask.WithOverlap(delaytask.OverlapAllow))
 		for range want {
-			c.hear("run")
+			c.Says("^run ")
 		}
 		servertest.Eventually(t, "the runs that end have ended", func() bool {
 			return number(t, db, allRows+" WHERE status = 1") == 2
 		})
-		servertest.OK(t, c.cmd.Process.Kill())
+		c.Kill()
 		moveBack(t, db, 7)
 
 		serve(t, s, "t", func(context.Context, *delaytask.Task) error { return nil })

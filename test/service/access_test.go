@@ -39,8 +39,8 @@ func (s *server) becomes(status int, method, path string, header ...string) {
 func TestTokensDecideTheRightsOfCallers(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db, "DELAYTASK_SERVER_AUTH=token")
-		if !strings.Contains(s.said.String(), "asked for; make one with: delaytask token create") {
-			t.Errorf("the server says %s", s.said)
+		if !strings.Contains(s.Out.String(), "asked for; make one with: delaytask token create") {
+			t.Errorf("the server says %s", s.Out)
 		}
 		shop, prometheus := token(t, db, "shop", "order.*", "save,read"), token(t, db, "prometheus", "*", "metrics")
 		s.becomes(200, "GET", "/v1/tasks?tag=order.mail", shop...)
@@ -53,7 +53,7 @@ func TestTokensDecideTheRightsOfCallers(t *testing.T) {
 		// Not every request has a line.
 		servertest.Eventually(t, "the log names the token that has read the metrics", func() bool {
 			return s.Call("GET", "/metrics", "", prometheus...).Status == 200 &&
-				strings.Contains(s.logged.String(), " token=prometheus")
+				strings.Contains(s.Err.String(), " token=prometheus")
 		})
 		s.Want(401, wire.CodeUnauthorized, "GET", "/metrics", "")
 		revoke(t, db, "shop")
@@ -129,7 +129,7 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)
 	refused := launch(t, environment(db, "DELAYTASK_SERVER_LISTEN=:0"))
-	code, logged := refused.End(), refused.logged.String()
+	code, logged := refused.End(), refused.Err.String()
 	if code != 1 || !strings.Contains(logged, "make one with: delaytask token create") ||
 		strings.Count(logged, "delaytask: ") != 1 {
 		t.Errorf("exit code %d, and it says %s", code, logged)
@@ -140,7 +140,7 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 			t.Errorf("it is at %s", s.URL)
 		}
 		for _, want := range says {
-			if said := s.said.String(); !strings.Contains(said, want) {
+			if said := s.Out.String(); !strings.Contains(said, want) {
 				t.Errorf("the server says %s, want %q", said, want)
 			}
 		}

@@ -71,7 +71,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			c.withoutColumn(t, db)
 		}
 		s.Stops()
-		logged := s.said.String() + s.logged.String()
+		logged := s.Out.String() + s.Err.String()
 		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"),
 			strings.TrimPrefix(bearer[1], "Bearer ")} {
 			for line := range strings.Lines(logged) {

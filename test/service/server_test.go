@@ -2,9 +2,6 @@
 package service
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"flag"
 	"net/http"
 	"os"
@@ -21,14 +18,13 @@ import (
 	_ "github.com/delaytask/delaytask/sqlite"
 )
 
-// patience is how long a command may take, on a machine that is busy with other tests.
+// patience is how long an answer may take, on a machine that is busy with other tests.
 const patience = 2 * time.Minute
 
 // server is a running `delaytask serve`.
 type server struct {
 	servertest.Client
 	*servertest.Process
-	said, logged *servertest.Log
 }
 
 // environment is the environment of a program: its database, and nothing of the machine.
@@ -56,10 +52,7 @@ func (s *server) serves() {
 // launch starts `delaytask serve` with those variables alone.
 func launch(t *testing.T, environ []string, args ...string) *server {
 	t.Helper()
-	cmd := exec.Command(servertest.Build(t, "./cmd/delaytask"), append([]string{"serve"}, args...)...)
-	cmd.Dir, cmd.Env = t.TempDir(), environ
-	p := servertest.Launch(t, cmd)
-	return &server{servertest.Client{TB: t}, p, p.Out, p.Err}
+	return &server{servertest.Client{TB: t}, command(t, environ, append([]string{"serve"}, args...)...)}
 }
 
 func (s *server) finish(status int, code string, task wire.Popped) {
@@ -70,19 +63,17 @@ func (s *server) finish(status int, code string, task wire.Popped) {
 // run runs another command of the program to its end.
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, servertest.Build(t, "./cmd/delaytask"), args...)
-	var out, errs bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), environ, &out, &errs
-	if err := cmd.Run(); err != nil {
-		exit, failed := errors.AsType[*exec.ExitError](err)
-		if !failed {
-			t.Fatal(err)
-		}
-		code = exit.ExitCode()
-	}
-	return out.String(), errs.String(), code
+	p := command(t, environ, args...)
+	code = p.End()
+	return p.Out.String(), p.Err.String(), code
+}
+
+// command starts a command of the program with those variables alone.
+func command(t *testing.T, environ []string, args ...string) *servertest.Process {
+	t.Helper()
+	cmd := exec.Command(servertest.Build(t, "./cmd/delaytask"), args...)
+	cmd.Dir, cmd.Env = t.TempDir(), environ
+	return servertest.Launch(t, cmd)
 }
 
 func TestMain(m *testing.M) {

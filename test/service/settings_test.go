@@ -16,11 +16,11 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 	f := func(want string, code int, env []string, args ...string) {
 		t.Helper()
 		s := launch(t, environment(db, env...), args...)
-		if got := s.End(); got != code || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
-			t.Errorf("%v %v: exit code %d, and it says %s%s", env, args, got, s.said, s.logged)
+		if got := s.End(); got != code || !strings.Contains(s.Err.String(), want) || s.Out.String() != "" {
+			t.Errorf("%v %v: exit code %d, and it says %s%s", env, args, got, s.Out, s.Err)
 		}
-		if strings.Contains(s.logged.String(), canary) {
-			t.Errorf("%v: it says %s", env, s.logged)
+		if strings.Contains(s.Err.String(), canary) {
+			t.Errorf("%v: it says %s", env, s.Err)
 		}
 	}
 	f("unknown flag: --server-listn", 2, nil, "--server-listn", "x")

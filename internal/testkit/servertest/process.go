@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,7 +15,8 @@ import (
 
 // Process is a program that runs beside a test.
 type Process struct {
-	Out, Err *Log // what it has written
+	Out, Err *Log           // what it has written
+	In       io.WriteCloser // of one that [Self] has started
 	t        testing.TB
 	cmd      *exec.Cmd
 	ended    chan struct{}
@@ -45,13 +47,27 @@ func Launch(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
+// Self starts the running test binary once more. Arguments or variables tell it its role.
+func Self(t testing.TB, env []string, args ...string) *Process {
+	t.Helper()
+	program, err := os.Executable()
+	OK(t, err)
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	in, err := cmd.StdinPipe()
+	OK(t, err)
+	p := Launch(t, cmd)
+	p.In = in
+	return p
+}
+
 // Says waits for a line of the output that matches, after those that were found before. It returns the last group.
 func (p *Process) Says(pattern string) (group string) {
 	p.t.Helper()
 	want := regexp.MustCompile(pattern)
 	Eventually(p.t, fmt.Sprintf("the program says %q", pattern), func() bool {
 		over := p.over()
-		for line := range strings.Lines(p.Out.String()[p.read:]) {
+		for line := range strings.Lines(p.Rest()) {
 			text, whole := strings.CutSuffix(line, "\n")
 			if !whole {
 				break
@@ -69,6 +85,9 @@ func (p *Process) Says(pattern string) (group string) {
 	})
 	return group
 }
+
+// Rest is the output after what Says has found.
+func (p *Process) Rest() string { return p.Out.String()[p.read:] }
 
 func (p *Process) over() bool {
 	select {
