@@ -29,14 +29,10 @@ var schedulesBackfill = bench.Measurement{
 		{"schedules.backfill.lost", "tasks that did not start, or not complete"},
 	},
 	Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
-		p, err := startChild[backfillEvent](ctx, order{
+		e, err := ask[backfillEvent](ctx, order{
 			Role: "backfill", DSN: d.DSN, Rate: 500, Count: r.Count(backfilled),
 			Span: 2 * r.Lasting(bench.LateSpan), Rest: r.Ahead(),
 		})
-		if err != nil {
-			return err
-		}
-		e, err := p.Last()
 		if err := errors.Join(err, leftOut(e.LeftOut)); err != nil {
 			return err
 		}

@@ -62,6 +62,15 @@ func startChild[E any](ctx context.Context, o order) (*child.Process[E], error) 
 	return child.Start[E](ctx, o, childArgument)
 }
 
+// ask starts a process, and returns the last of its events when it has ended.
+func ask[E any](ctx context.Context, o order) (last E, err error) {
+	p, err := startChild[E](ctx, o)
+	if err != nil {
+		return last, err
+	}
+	return p.Last()
+}
+
 // lateEvent is the result of a child, or why it could not measure.
 type lateEvent struct {
 	lateness.Judgement
@@ -72,11 +81,7 @@ type lateEvent struct {
 func latenessOf(
 	ctx context.Context, r *bench.Runner, d *bench.Database, rate int, span time.Duration,
 ) (lateness.Judgement, error) {
-	p, err := startChild[lateEvent](ctx, order{Role: "lateness", DSN: d.DSN, Rate: rate, Span: span, Rest: r.Ahead()})
-	if err != nil {
-		return lateness.Judgement{}, err
-	}
-	e, err := p.Last()
+	e, err := ask[lateEvent](ctx, order{Role: "lateness", DSN: d.DSN, Rate: rate, Span: span, Rest: r.Ahead()})
 	return e.Judgement, errors.Join(err, leftOut(e.LeftOut))
 }
 

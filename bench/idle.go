@@ -62,11 +62,7 @@ func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }
 
 // idle has a child arm n tasks and then do nothing. What it uses in the second half of the span is measured.
 func idle(ctx context.Context, d *bench.Database, span time.Duration, n int) (idleEvent, error) {
-	p, err := startChild[idleEvent](ctx, order{Role: "idle", DSN: d.DSN, Count: n, Rest: span / 2, Span: span / 2})
-	if err != nil {
-		return idleEvent{}, err
-	}
-	e, err := p.Last()
+	e, err := ask[idleEvent](ctx, order{Role: "idle", DSN: d.DSN, Count: n, Rest: span / 2, Span: span / 2})
 	return e, errors.Join(err, leftOut(e.Failed))
 }
 

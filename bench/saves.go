@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -34,7 +35,8 @@ var saveTx = bench.Measurement{
 		defer pool.Close()
 		return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 			done, err := r.Warmed(ctx, txCallers, func(ctx context.Context) (int, error) {
-				return 1, saveInTx(ctx, pool, s)
+				_, err := saveInTx(ctx, pool, s, bench.Tag, bench.Body, bench.FarDelay)
+				return 1, err
 			})
 			r.Add("save_tx.per_s", done.PerSecond())
 			return err
@@ -42,16 +44,19 @@ var saveTx = bench.Measurement{
 	}),
 }
 
-func saveInTx(ctx context.Context, pool *sqlx.DB, s *scheduler.Scheduler) error {
+// saveInTx saves a task in a transaction of its own.
+func saveInTx(
+	ctx context.Context, pool *sqlx.DB, s *scheduler.Scheduler, tag string, body any, delay time.Duration,
+) (id int64, err error) {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer tx.Rollback()
-	if _, err := s.SaveDelayTaskTx(ctx, tx, bench.Tag, bench.Body, bench.FarDelay); err != nil {
-		return err
+	if id, err = s.SaveDelayTaskTx(ctx, tx, tag, body, delay); err != nil {
+		return 0, err
 	}
-	return tx.Commit()
+	return id, tx.Commit()
 }
 
 const repeaters = 8 // of the callers

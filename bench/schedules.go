@@ -84,11 +84,7 @@ var schedulesMany = bench.Measurement{
 // ticksOn has a child declare schedules and run their ticks.
 func ticksOn(ctx context.Context, d *bench.Database, o order) (ticksEvent, error) {
 	o.Role, o.DSN = "ticks", d.DSN
-	p, err := startChild[ticksEvent](ctx, o)
-	if err != nil {
-		return ticksEvent{}, err
-	}
-	return p.Last()
+	return ask[ticksEvent](ctx, o)
 }
 
 type ticksEvent struct {

@@ -210,16 +210,8 @@ func (o order) saveShort(ctx context.Context, s *scheduler.Scheduler) (saved map
 			_, err := s.SaveDelayTask(ctx, shortTag, n, shortDelay(n))
 			return err
 		}
-		tx, err := pool.BeginTxx(ctx, nil)
+		id, err := saveInTx(ctx, pool, s, shortTag, n, shortDelay(n))
 		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-		id, err := s.SaveDelayTaskTx(ctx, tx, shortTag, n, shortDelay(n))
-		if err != nil {
-			return err
-		}
-		if err := tx.Commit(); err != nil {
 			return err
 		}
 		note(n, time.Now())

@@ -12,12 +12,7 @@ const crashTasks = 20
 
 // crash kills a worker that runs tasks. It measures how long it takes until another worker, which starts at that
 // moment, has begun all of them again. Where that does not happen, the figure is the patience.
-func crash(ctx context.Context, r *run) (figures, error) {
-	q, err := r.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer q.close()
+func crash(ctx context.Context, r *run, q queue) (figures, error) {
 	// The tasks are saved first: a worker of backlite does not see what another process saves.
 	for i := range crashTasks {
 		if err := q.save(ctx, newTask(i, time.Time{})); err != nil {

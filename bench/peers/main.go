@@ -102,15 +102,6 @@ func (r *report) measure(ctx context.Context, s system, dir string) error {
 		if !r.options.wants(m.name, measurementNames()) {
 			continue
 		}
-		q, err := s.open(ctx, server.dsn)
-		if err != nil {
-			return err
-		}
-		err = q.clear(ctx)
-		q.close()
-		if err != nil {
-			return err
-		}
 		run := &run{
 			system: s, dsn: server.dsn,
 			length: 4 * time.Second, lead: 10 * time.Second, backlog: 20000, patience: 2 * time.Minute,
@@ -119,7 +110,7 @@ func (r *report) measure(ctx context.Context, s system, dir string) error {
 			run.length, run.lead, run.backlog, run.patience = time.Second, 3*time.Second, 2000, 10*time.Second
 		}
 		begun := time.Now()
-		found, err := m.take(ctx, run)
+		found, err := run.measured(ctx, m)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -127,6 +118,19 @@ func (r *report) measure(ctx context.Context, s system, dir string) error {
 		fmt.Printf("%-28s %-10s %5.1f s  %s\n", s.name, m.name, time.Since(begun).Seconds(), found)
 	}
 	return nil
+}
+
+// measured takes a measurement on a queue of its own.
+func (r *run) measured(ctx context.Context, m measurement) (figures, error) {
+	q, err := r.system.open(ctx, r.dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	if err := q.clear(ctx); err != nil {
+		return nil, err
+	}
+	return m.take(ctx, r, q)
 }
 
 // wants reports whether -only names it. A word that is no part of any of all says nothing about it.

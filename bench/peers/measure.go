@@ -18,10 +18,10 @@ import (
 // leaves its keys out.
 type figures map[string]float64
 
-// measurement takes figures of a system whose queue is empty.
+// measurement takes figures of a system by its queue, which is empty.
 type measurement struct {
 	name string
-	take func(ctx context.Context, r *run) (figures, error)
+	take func(ctx context.Context, r *run, q queue) (figures, error)
 }
 
 var measurements = []measurement{
@@ -39,8 +39,6 @@ type run struct {
 	backlog  int           // tasks to drain
 	patience time.Duration // for the tasks of a worker that has crashed
 }
-
-func (r *run) open(ctx context.Context) (queue, error) { return r.system.open(ctx, r.dsn) }
 
 const callers = 64
 
@@ -66,12 +64,7 @@ func (f figures) add(name string, durations []time.Duration, ends ...string) {
 func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
 
 // saves has 64 goroutines that save one task at a time.
-func saves(ctx context.Context, r *run) (figures, error) {
-	q, err := r.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer q.close()
+func saves(ctx context.Context, r *run, q queue) (figures, error) {
 	due := tomorrow()
 	took, err := r.each(ctx, callers, func(ctx context.Context, i int) error { return q.save(ctx, newTask(i, due)) })
 	found := figures{"saves": float64(len(took)) / r.length.Seconds()}
@@ -80,12 +73,7 @@ func saves(ctx context.Context, r *run) (figures, error) {
 }
 
 // bulk has 4 goroutines that save 1,000 tasks at a time.
-func bulk(ctx context.Context, r *run) (figures, error) {
-	q, err := r.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer q.close()
+func bulk(ctx context.Context, r *run, q queue) (figures, error) {
 	const many = 1000
 	due := tomorrow()
 	took, err := r.each(ctx, 4, func(ctx context.Context, i int) error {
@@ -129,27 +117,22 @@ func fillEach(ctx context.Context, q queue, tasks []task) error {
 }
 
 // drain runs a backlog: from the start of the worker until the last task is completed as stored.
-func drain(ctx context.Context, r *run) (figures, error) {
+func drain(ctx context.Context, r *run, q queue) (figures, error) {
 	tasks := make([]task, r.backlog)
 	for i := range tasks {
 		tasks[i] = newTask(i, time.Time{})
 	}
-	q, err := r.open(ctx)
+	if err := fill(ctx, q, tasks); err != nil {
+		return nil, err
+	}
+	worker, err := r.system.open(ctx, r.dsn) // which has only the stored tasks
 	if err != nil {
 		return nil, err
 	}
-	err = fill(ctx, q, tasks)
-	q.close()
-	if err != nil {
-		return nil, err
-	}
-	if q, err = r.open(ctx); err != nil {
-		return nil, err
-	}
-	defer q.close()
+	defer worker.close()
 	s := newStarts(len(tasks))
 	begun := time.Now()
-	if err := q.work(ctx, s.ran); err != nil {
+	if err := worker.work(ctx, s.ran); err != nil {
 		return nil, err
 	}
 	if err := s.Wait(ctx, 3*time.Minute); err != nil {
@@ -197,13 +180,8 @@ func lateFigures(name string, late []time.Duration, early int) figures {
 
 // latenessAt saves tasks that are due at random moments, so many a second on average. All are saved before the first
 // one is due, by the process that runs them.
-func latenessAt(rate int) func(context.Context, *run) (figures, error) {
-	return func(ctx context.Context, r *run) (figures, error) {
-		q, err := r.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer q.close()
+func latenessAt(rate int) func(context.Context, *run, queue) (figures, error) {
+	return func(ctx context.Context, r *run, q queue) (figures, error) {
 		length := 3 * r.length
 		n := rate * int(length.Seconds())
 		s := newStarts(n)
@@ -232,13 +210,8 @@ func latenessAt(rate int) func(context.Context, *run) (figures, error) {
 
 // paced saves a task every 5 ms: 200 a second. It returns how late they started, in this process or elsewhere.
 func (r *run) paced(
-	ctx context.Context, elsewhere bool, delay func() time.Duration,
+	ctx context.Context, q queue, elsewhere bool, delay func() time.Duration,
 ) (late []time.Duration, early int, err error) {
-	q, err := r.open(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer q.close()
 	n := 200 * int(2*r.length.Seconds())
 	s, due, errs := newStarts(n), make([]time.Time, n), make([]error, n)
 	if elsewhere {
@@ -276,8 +249,8 @@ func (r *run) paced(
 }
 
 // shortDelays saves tasks that are due in less than 5 s.
-func shortDelays(ctx context.Context, r *run) (figures, error) {
-	late, early, err := r.paced(ctx, false, func() time.Duration { return time.Millisecond + rand.N(5*time.Second) })
+func shortDelays(ctx context.Context, r *run, q queue) (figures, error) {
+	late, early, err := r.paced(ctx, q, false, func() time.Duration { return time.Millisecond + rand.N(5*time.Second) })
 	if err != nil {
 		return nil, err
 	}
@@ -285,23 +258,23 @@ func shortDelays(ctx context.Context, r *run) (figures, error) {
 }
 
 // startsNow saves tasks without a delay. What counts is from the call of save to the start.
-func startsNow(ctx context.Context, r *run) (figures, error) {
-	took, _, err := r.paced(ctx, false, func() time.Duration { return 0 })
+func startsNow(ctx context.Context, r *run, q queue) (figures, error) {
+	took, _, err := r.paced(ctx, q, false, func() time.Duration { return 0 })
 	found := figures{}
 	found.add("now", took, "p50", "p99")
 	return found, err
 }
 
 // fromElsewhere is startsNow and shortDelays for tasks that another process runs.
-func fromElsewhere(ctx context.Context, r *run) (figures, error) {
+func fromElsewhere(ctx context.Context, r *run, q queue) (figures, error) {
 	if r.system.alone {
 		return nil, nil
 	}
-	took, _, err := r.paced(ctx, true, func() time.Duration { return 0 })
+	took, _, err := r.paced(ctx, q, true, func() time.Duration { return 0 })
 	if err != nil {
 		return nil, err
 	}
-	late, early, err := r.paced(ctx, true, func() time.Duration { return time.Millisecond + rand.N(2*time.Second) })
+	late, early, err := r.paced(ctx, q, true, func() time.Duration { return time.Millisecond + rand.N(2*time.Second) })
 	if err != nil {
 		return nil, err
 	}
