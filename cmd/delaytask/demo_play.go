@@ -23,9 +23,7 @@ type play struct {
 	dsn      string
 	operator *scheduler.Scheduler
 
-	service *child.Process[event] // nil: none runs
-	events  chan event
-	ended   chan error // what each process ended with
+	service *child.Process[event] // nil before the first
 
 	ids       map[string][]int64 // of the tasks of a scene, by its name
 	starts    map[string][]event
@@ -41,9 +39,7 @@ func (a *app) perform(ctx context.Context, dsn string) (err error) {
 			err = fmt.Errorf("the demo did not end as it should: %w", err)
 		}
 	}()
-	p := &play{app: a, dsn: dsn, ids: map[string][]int64{}, starts: map[string][]event{},
-		// More than there are, so that a process that stops never waits for a reader.
-		events: make(chan event, 1000), ended: make(chan error, 2)}
+	p := &play{app: a, dsn: dsn, ids: map[string][]int64{}, starts: map[string][]event{}}
 	p.operator, err = scheduler.Open(ctx, dsn,
 		scheduler.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
 	if err != nil {
@@ -60,21 +56,20 @@ func (a *app) perform(ctx context.Context, dsn string) (err error) {
 }
 
 func (p *play) run(ctx context.Context) error {
-	err := p.start(ctx, true)
-	if err == nil {
-		err = p.follow(ctx, func(e event) bool { return e.Kind == eventReady })
+	if err := p.start(ctx, true); err != nil {
+		return err
 	}
-	if err == nil {
-		err = p.operate(ctx)
+	if err := p.follow(ctx, func(e event) bool { return e.Kind == eventReady }); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := p.operate(ctx); err != nil {
 		return err
 	}
 	p.chapter("2. The tasks run. Times are local (%s), read by the service as each processor begins.",
 		time.Now().Format("UTC-07:00"))
 	p.say()
 	p.say(words(bold, clocks+runsAfter, "DUE", "STARTED", "LATE", "TAG", "TASK"))
-	err = p.follow(ctx, func(e event) bool { return e.Kind == eventStarted && sceneOf(e.Name).killed })
+	err := p.follow(ctx, func(e event) bool { return e.Kind == eventStarted && sceneOf(e.Name).killed })
 	if err == nil {
 		err = p.crash(ctx)
 	}
@@ -85,24 +80,17 @@ func (p *play) run(ctx context.Context) error {
 }
 
 // start starts the service, which saves the tasks or only runs them.
-func (p *play) start(ctx context.Context, save bool) error {
+func (p *play) start(ctx context.Context, save bool) (err error) {
 	// When the demo is interrupted, the service stops in order as its input is closed.
-	service, err := child.Start[event](context.WithoutCancel(ctx), order{p.dsn, save}, "demo", "worker")
+	p.service, err = child.Start[event](context.WithoutCancel(ctx), order{p.dsn, save}, "demo", "worker")
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
-	p.service = service
-	go func() {
-		p.ended <- service.Wait(func(e event) {
-			e.Worker = service.Pid()
-			p.events <- e
-		})
-	}()
 	if save {
-		p.chapter("1. A service starts (process %d) and saves tasks. Each line is a committed row.", service.Pid())
+		p.chapter("1. A service starts (process %d) and saves tasks. Each line is a committed row.", p.service.Pid())
 	} else {
 		p.say(words(plain, "   The service is started again (process %d). It knows nothing but what the table says.",
-			service.Pid()))
+			p.service.Pid()))
 	}
 	p.say()
 	return nil
@@ -113,8 +101,7 @@ func (p *play) stop() error {
 	if p.service == nil {
 		return nil
 	}
-	defer p.service.End().Stop()
-	return <-p.ended
+	return p.service.Stop()
 }
 
 // crash kills the service without a warning and starts it again.
@@ -125,7 +112,7 @@ func (p *play) crash(ctx context.Context) error {
 	if err := p.service.Signal(os.Kill); err != nil {
 		return err
 	}
-	if err := <-p.ended; err == nil {
+	if err := p.service.Wait(p.take); err == nil {
 		return errors.New("the service ended before it was killed")
 	}
 	return p.start(ctx, false)
@@ -133,22 +120,21 @@ func (p *play) crash(ctx context.Context) error {
 
 // follow tells of the events until one is the last. A service that ends by itself is a failure.
 func (p *play) follow(ctx context.Context, last func(event) bool) error {
-	for {
-		select {
-		case e := <-p.events:
-			if p.take(e); last(e) {
-				return nil
-			}
-		case err := <-p.ended:
-			p.service = nil
-			return errors.Join(errors.New("the service ended by itself"), err)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	defer context.AfterFunc(ctx, func() { p.service.End() })() // it stops, and so ends its events
+	done := false
+	p.service.Listen(demoLimit, func(e event) bool {
+		p.take(e)
+		done = last(e)
+		return !done
+	})
+	if done {
+		return nil
 	}
+	return cmp.Or(context.Cause(ctx), errors.New("the service ended by itself"))
 }
 
 func (p *play) take(e event) {
+	e.Worker = p.service.Pid()
 	if e.ID != 0 && !slices.Contains(p.ids[e.Name], e.ID) {
 		p.ids[e.Name] = append(p.ids[e.Name], e.ID)
 	}

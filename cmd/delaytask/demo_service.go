@@ -28,9 +28,7 @@ type event struct {
 	Kind    eventKind
 	Name    string // of the scene
 	ID      int64
-	Attempt int
-	Due     time.Time
-	At      time.Time // by this machine's clock
+	Due, At time.Time // At is by this machine's clock
 	Error   string
 	Worker  int // pid
 }
@@ -119,7 +117,7 @@ func (w *worker) process(ctx context.Context, task *delaytask.Task) error {
 	if err := json.Unmarshal(task.Body, &body); err != nil {
 		return processor.Permanent(err)
 	}
-	e := event{Kind: eventStarted, Name: body.Name, ID: task.ID, Attempt: task.Attempt, Due: task.Due, At: at}
+	e := event{Kind: eventStarted, Name: body.Name, ID: task.ID, Due: task.Due, At: at}
 	w.Tell(e)
 	var err error
 	switch {
