@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -25,16 +24,8 @@ import (
 type Config struct {
 	Scheduler *scheduler.Scheduler // started; its owner stops it
 	Log       *slog.Logger
-	BodyLimit int           // bytes of a task's body, as the scheduler has it
-	BodyWait  time.Duration // how long a request's body may take to arrive; default 30 s
-	// RequestWait is how long a request waits for the database. Most clients give up after 30 s, and shall get an
-	// answer before. Pops have a wait of their own. The default is 15 s.
-	RequestWait time.Duration
-	// Room bounds the large requests, and the pages, that are in memory at a time, in bytes. The default is 256 MiB
-	// each; at least one batch fits.
-	Room     int64
-	RoomWait time.Duration   // how long a large request, and one for a page, waits for room; default 10 s
-	Stopping context.Context // when it ends, waiting pops return at once
+	BodyLimit int             // bytes of a task's body, as the scheduler has it
+	Stopping  context.Context // when it ends, waiting pops return at once
 
 	Tokens    Authenticator // nil: no tokens are asked for
 	CheckHost bool          // refuse requests whose Host is neither a loopback name nor one of Hosts
@@ -100,15 +91,13 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
-		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
+		bodyWait: reqbody.BodyWait, requestWait: requestWait, roomWait: roomWait,
+		room: semaphore.NewWeighted(roomBytes), pages: semaphore.NewWeighted(roomBytes - bareBytes),
+		bare:      semaphore.NewWeighted(bareBytes),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		check: c.Check, observe: c.Observe, compat: c.Compat, dashboard: c.Dashboard,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
-	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
-	bare := max(room/4, pageBytes)
-	a.room, a.roomWait = semaphore.NewWeighted(room), cmp.Or(c.RoomWait, roomWait)
-	a.pages, a.bare = semaphore.NewWeighted(room-bare), semaphore.NewWeighted(bare)
 	if a.check == nil {
 		a.check = func(string, []byte) error { return nil }
 	}
@@ -213,9 +202,11 @@ const (
 	groupSchedules = "schedules"
 )
 
+// requestWait is how long a request waits for the database. Most clients give up after 30 s, and shall get an answer
+// before. Pops have a wait of their own.
 const requestWait = 15 * time.Second
 
-// timed ends the context of an operation that takes longer than Config.RequestWait.
+// timed ends the context of an operation that takes longer.
 func (a *API) timed(ctx huma.Context, next func(huma.Context)) {
 	limited, cancel := context.WithTimeout(ctx.Context(), a.requestWait)
 	defer cancel()

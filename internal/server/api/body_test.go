@@ -20,7 +20,8 @@ import (
 // each case sends no more; [servertest.Speak] requires that the server hangs up.
 func TestABodyThatNeverComesHoldsNoConnection(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *Config) { c.BodyWait = 50 * time.Millisecond })
+	s := newSite(t)
+	s.api.bodyWait = 50 * time.Millisecond
 	server := httptest.NewServer(s.api)
 	defer server.Close()
 	say := func(line, rest string) string {
@@ -50,7 +51,8 @@ func batchOf(size int) string {
 
 func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *Config) { c.Room, c.RoomWait = mostBatchBytes, 50*time.Millisecond })
+	s := newSite(t)
+	s.api.room, s.api.roomWait = semaphore.NewWeighted(mostBatchBytes), 50*time.Millisecond
 	body, rest := io.Pipe()
 	answered := make(chan servertest.Answer, 1)
 	go func() {
@@ -106,8 +108,8 @@ func (s *stalled) Write([]byte) (int, error) {
 
 func TestPagesOfSlowClientsShareTheirRoomAndGoneOnesAreNoError(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *Config) { c.RoomWait = 50 * time.Millisecond })
-	s.api.pages = semaphore.NewWeighted(pageBytes + testBodyLimit)
+	s := newSite(t)
+	s.api.pages, s.api.roomWait = semaphore.NewWeighted(pageBytes+testBodyLimit), 50*time.Millisecond
 	s.Save(`{"tag":"t","delay":"1h","body":"` + strings.Repeat("b", testBodyLimit-2) + `"}`)
 	gone, served := make(chan struct{}), make(chan struct{})
 	slow := func() {

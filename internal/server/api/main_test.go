@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -38,9 +37,6 @@ type site struct {
 }
 
 const testBodyLimit = 64 << 10
-
-// patient gives requests more time, for a busy machine that saves a large batch slowly.
-func patient(c *Config) { c.RequestWait = 2 * time.Minute }
 
 // guarded requires tokens.
 func guarded(c *Config) { c.Tokens = access.NewTokens(c.Requests.(*sqlstore.Store)) }

@@ -17,9 +17,11 @@ import (
 const (
 	// smallBody is the size in bytes up to which a body never waits for room.
 	smallBody = 1 << 20
-	// roomBytes bounds the bodies of large requests that are in memory at a time.
+	// roomBytes bounds the bodies of large requests that are in memory at a time, and as much the pages.
 	roomBytes = 256 << 20
-	// roomWait is how long a large request waits for room.
+	// bareBytes is the part of the room of pages that pages without bodies have.
+	bareBytes = roomBytes / 4
+	// roomWait is how long a large request, and one for a page, waits for room.
 	roomWait = 10 * time.Second
 )
 
