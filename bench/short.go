@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
-	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -97,12 +95,12 @@ func measureShort(ctx context.Context, r *bench.Runner, o order, name string) er
 	}
 	var now, later []time.Duration
 	early := 0
-	for n, start := range ran.Starts {
+	for id, start := range ran.Starts {
 		switch {
 		case start.At.Before(start.Expected):
 			early++
-		case shortDelay(n) == 0:
-			now = append(now, start.At.Sub(saved.Saved[n]))
+		case !saved.Saved[id].IsZero():
+			now = append(now, start.At.Sub(saved.Saved[id]))
 		default:
 			later = append(later, start.At.Sub(start.Expected))
 		}
@@ -125,69 +123,68 @@ func startShort(ctx context.Context, o order) (*child.Process[shortEvent], error
 // shortEvent is written twice: when the process is ready, and at the end.
 type shortEvent struct {
 	Ready  bool
-	Saved  map[int]time.Time // by the number of the task: when the save was called, or committed
-	Starts map[int]shortStart
+	Saved  map[int64]time.Time // by the ids of tasks with the delay 0: when the save was called, or committed
+	Starts map[int64]shortStart
 }
 
 type shortStart struct{ At, Expected time.Time }
-
-// shortDelay is the delay of the task with the number.
-func shortDelay(n int) time.Duration { return shortDelays[n%len(shortDelays)] }
 
 func shortChild(ctx context.Context, o order, t *child.Narrator) error {
 	cfg := scheduler.Config{}
 	if o.Way == shortPoll {
 		cfg.Wake = wake.Off
 	}
-	return o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) error {
+	seen := lateness.NewStarts(o.Count)
+	var saved map[int64]time.Time
+	err := o.database().OnScheduler(ctx, cfg, func(s *scheduler.Scheduler) (err error) {
 		if !o.Serving {
 			t.Tell(shortEvent{Ready: true})
-			saved, err := o.saveShort(ctx, s)
-			t.Tell(shortEvent{Saved: saved})
+			saved, err = o.saveShort(ctx, s)
 			return err
 		}
-		seen := &shortStarts{starts: map[int]shortStart{}, want: o.Count, done: make(chan struct{})}
 		if o.Way != shortPop {
-			if err := s.Register(shortTag, seen); err != nil {
-				return err
-			}
+			err = s.Register(shortTag, seen)
 		}
-		if err := s.Start(ctx); err != nil {
+		if err := errors.Join(err, s.Start(ctx)); err != nil {
 			return err
 		}
 		popping, stop := context.WithCancel(ctx)
 		defer stop()
 		var callers sync.WaitGroup
 		if o.Way == shortPop {
-			callers.Go(func() { seen.pop(popping, s) })
+			callers.Go(func() { popShort(popping, s, seen) })
 		}
 		if err := lateness.Pass(ctx, 3*time.Second); err != nil { // until the nodes know each other
 			return err
 		}
 		t.Tell(shortEvent{Ready: true})
-		var saved map[int]time.Time
 		if o.Saving {
-			var err error
 			if saved, err = o.saveShort(ctx, s); err != nil {
 				return err
 			}
 		}
 		spread := time.Duration(o.Count) * time.Second / time.Duration(o.Rate)
-		select {
-		case <-seen.done:
-		case <-time.After(spread + bench.RunLimit):
-		case <-ctx.Done():
-		}
+		_ = seen.Wait(ctx, spread+bench.RunLimit) // the parent counts what has not come
 		stop()
 		callers.Wait()
-		t.Tell(shortEvent{Saved: saved, Starts: seen.all()})
 		return nil
 	})
+	e := shortEvent{Saved: saved, Starts: map[int64]shortStart{}}
+	if err == nil && o.Serving {
+		var tasks []delaytask.TaskRow
+		tasks, err = o.database().TasksOf(ctx, shortTag)
+		for _, task := range tasks {
+			if at, started := seen.First(task.ID); started {
+				e.Starts[task.ID] = shortStart{at, task.Expected}
+			}
+		}
+	}
+	t.Tell(e)
+	return err
 }
 
-// saveShort saves tasks whose bodies are their numbers. It returns when each call began, or when its transaction was
-// committed.
-func (o order) saveShort(ctx context.Context, s *scheduler.Scheduler) (saved map[int]time.Time, err error) {
+// saveShort saves tasks. Of tasks without a delay it returns when the call began, or when the transaction was committed.
+func (o order) saveShort(ctx context.Context, s *scheduler.Scheduler) (saved map[int64]time.Time, err error) {
 	var pool *sqlx.DB
 	if o.Way == shortTx || o.Way == shortCommitted {
 		if pool, _, err = sqlstore.Connect(ctx, o.DSN); err != nil {
@@ -195,79 +192,49 @@ func (o order) saveShort(ctx context.Context, s *scheduler.Scheduler) (saved map
 		}
 		defer pool.Close()
 	}
-	saved = map[int]time.Time{}
+	saved = map[int64]time.Time{}
 	var mu sync.Mutex
-	note := func(n int, at time.Time) {
-		mu.Lock()
-		defer mu.Unlock()
-		saved[n] = at
-	}
 	var next atomic.Int64
-	return saved, pace(ctx, o.Rate, o.Count, func(ctx context.Context) error {
-		n := int(next.Add(1) - 1)
+	return saved, pace(ctx, o.Rate, o.Count, func(ctx context.Context) (err error) {
+		delay, at := shortDelays[int(next.Add(1)-1)%len(shortDelays)], time.Now()
+		var id int64
 		if pool == nil {
-			note(n, time.Now())
-			_, err := s.SaveDelayTask(ctx, shortTag, n, shortDelay(n))
-			return err
+			id, err = s.SaveDelayTask(ctx, shortTag, bench.Body, delay)
+		} else {
+			id, err = saveInTx(ctx, pool, s, shortTag, bench.Body, delay)
+			at = time.Now()
 		}
-		id, err := saveInTx(ctx, pool, s, shortTag, n, shortDelay(n))
 		if err != nil {
 			return err
 		}
-		note(n, time.Now())
 		if o.Way == shortCommitted {
 			s.Committed(id)
+		}
+		if delay == 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			saved[id] = at
 		}
 		return nil
 	})
 }
 
-// shortStarts notes when tasks start.
-type shortStarts struct {
-	mu     sync.Mutex
-	starts map[int]shortStart
-	want   int
-	done   chan struct{}
-}
-
-// Process implements [processor.Processor].
-func (s *shortStarts) Process(_ context.Context, task *delaytask.Task) error {
-	at := time.Now()
-	n, err := strconv.Atoi(string(task.Body))
-	if err != nil {
-		return processor.Permanent(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starts[n] = shortStart{at, task.Expected}
-	if len(s.starts) == s.want {
-		close(s.done)
-	}
-	return nil
-}
-
-// pop takes tasks as a caller does, one at a time by each of several.
-func (s *shortStarts) pop(ctx context.Context, scheduler *scheduler.Scheduler) {
+// popShort takes tasks as a caller does, one at a time by each of several.
+func popShort(ctx context.Context, s *scheduler.Scheduler, seen *lateness.Starts) {
 	var callers sync.WaitGroup
 	for range 8 {
 		callers.Go(func() {
 			for ctx.Err() == nil {
-				tasks, err := scheduler.Pop(ctx, shortTag)
+				tasks, err := s.Pop(ctx, shortTag)
 				if err != nil {
 					return
 				}
 				for _, t := range tasks {
-					_ = s.Process(ctx, &t.Task)
+					_ = seen.Process(ctx, &t.Task)
 					_ = t.Finish(ctx) // otherwise its lease ends, after the measurement
 				}
 			}
 		})
 	}
 	callers.Wait()
-}
-
-func (s *shortStarts) all() map[int]shortStart {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.starts)
 }
