@@ -183,7 +183,7 @@ func shortChild(ctx context.Context, o order, t *child.Narrator) error {
 	return err
 }
 
-// saveShort saves tasks. Of tasks without a delay it returns when the call began, or when the transaction was committed.
+// saveShort saves tasks. Of tasks without a delay it returns when the call began, or when they were committed.
 func (o order) saveShort(ctx context.Context, s *scheduler.Scheduler) (saved map[int64]time.Time, err error) {
 	var pool *sqlx.DB
 	if o.Way == shortTx || o.Way == shortCommitted {
