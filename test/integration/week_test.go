@@ -57,7 +57,7 @@ func TestAWeekAfterTheLastProcessWasKilled(t *testing.T) {
 				t.Errorf("\n got %v\nwant %v", got, want)
 			}
 		})
-		for ticks := 20; ticks < 169; ticks += 20 { // one after another, each a transaction: a busy server needs a while
+		for ticks := 20; ticks < 169; ticks += 20 { // one after another: a busy server needs a while
 			servertest.Eventually(t, fmt.Sprint(ticks, " ticks have run one after another"), func() bool {
 				return number(t, db, allRows+" WHERE status = 1") >= ticks
 			})

@@ -227,7 +227,9 @@ func (v *view) purgeFindings() (found []report.Finding) {
 // lockFindings tells of transactions that lock tasks. Where the server does not tell what is locked, one is a finding
 // only while tasks are overdue.
 func (v *view) lockFindings() (found []report.Finding) {
-	isLate := slices.ContainsFunc(v.dueFindings(), func(f report.Finding) bool { return f.Code == report.FindingOverdue })
+	isLate := slices.ContainsFunc(v.dueFindings(), func(f report.Finding) bool {
+		return f.Code == report.FindingOverdue
+	})
 	for _, l := range v.locks.found {
 		if l.Age < lockHeld || !l.Tasks && !isLate {
 			continue

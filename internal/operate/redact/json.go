@@ -208,7 +208,7 @@ func (m *masker) decoded(raw string) string {
 	return m.room.String()[start:]
 }
 
-// slashFrom returns where the next backslash is, and -1 where there is none. Many follow another at once.
+// slashFrom returns where the next backslash is, -1 for no more. Many follow another at once.
 func slashFrom(raw string, i int) int {
 	if i < len(raw) && raw[i] == '\\' {
 		return i
