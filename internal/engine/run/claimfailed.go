@@ -14,7 +14,7 @@ import (
 )
 
 // failed decides what becomes of the rows of a claim that has ended with an error. It returns the halves that are to be
-// claimed instead. The comment of the package lists all reasons why a row is not claimed.
+// claimed instead. The comment of package engine lists all reasons why a row is not claimed.
 func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err error) (parts []part) {
 	all := func(do func(items []*runqueue.Item)) func([]*runqueue.Item) []*runqueue.Item {
 		return func(items []*runqueue.Item) []*runqueue.Item {

@@ -15,7 +15,7 @@ import (
 const lateFrom = 100 * time.Millisecond
 
 // Measure records how late a task is when it starts for the first time, and where the time went. It returns why, for
-// the row, or LateUnknown when the task is not late.
+// the row, or "" when the task is not late.
 func (r *runner) Measure(a *Attempt, started row.Time) delaytask.LateReason {
 	if !a.Row.Execution.IsZero() {
 		return ""
