@@ -219,7 +219,7 @@ func (r *run) paced(
 		if err != nil {
 			return nil, 0, err
 		}
-		defer end()
+		defer func() { err = errors.Join(err, end()) }()
 	} else if err := q.work(ctx, s.ran); err != nil {
 		return nil, 0, err
 	}

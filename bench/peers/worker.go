@@ -56,15 +56,15 @@ func workUntilKilled(ctx context.Context, o order, n *child.Narrator) error {
 
 // workElsewhere has a process of its own run the tasks, and notes their starts. end stops it in order: a worker that is
 // killed leaves a lease of leadership behind, where a system has a leader.
-func (r *run) workElsewhere(ctx context.Context, s starts) (end func(), err error) {
+func (r *run) workElsewhere(ctx context.Context, s starts) (end func() error, err error) {
 	worker, err := r.startWorker(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Wait(func(e started) { s.Add(int64(e.N), e.At) }) }()
-	return func() {
+	return func() error {
 		defer worker.End().Stop()
-		<-ended
+		return <-ended
 	}, nil
 }

@@ -44,7 +44,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Short: "List what people have changed",
 		Long: `List what people have changed, through the service, this command and the dashboard, the newest first. An
 entry is stored before the change, and its outcome after it. A change without an outcome is under way, or its process
-has died: it may have been made. A bulk change is listed as "its process died" when that was not seen at it for 30 s.
+has died: it may have been made. A bulk change is listed as "its process died" when nobody saw the process for 30 s.
 WHO is the name of the access token, or user@host of the command. Changes by Go programs are not recorded.`,
 		Example: `  delaytask audit
   delaytask audit --action bulk.cancel --tag mail.send
