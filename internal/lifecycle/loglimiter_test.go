@@ -47,10 +47,12 @@ func TestAnOutageIsLoggedEverMoreRarely(t *testing.T) {
 		var lines bytes.Buffer
 		log := slog.New(newLogLimiter(slog.New(slog.NewTextHandler(&lines, nil))))
 		refuse := func(d time.Duration) (written int) {
+			synctest.Wait()
 			lines.Reset()
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 				log.Warn("refused", "op", "claiming")
 			}
+			synctest.Wait()
 			return strings.Count(lines.String(), "\n")
 		}
 		if n := refuse(2 * time.Minute); n != 6 { // after 0, 5, 15, 35, 65 and 95 s
