@@ -22,7 +22,8 @@ import (
 //
 // A statement writes many rows, and one of them may spoil it: another transaction holds it, or the database refuses it
 // for what it holds. Or the reply is lost. Then a writer asks which rows are locked, finds the refused one by halves,
-// or reads back. The package has these steps and classifies the errors. A [Policy] says what a writer does in each case.
+// or reads back. The package has these steps, and classifies the errors. A [Policy] says what a writer does in each
+// case.
 type Table struct {
 	*Clock
 	Store     store.Store

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -40,54 +39,6 @@ var expressions = [][]string{
 	{"*/30 59 23,0-2 * * *"},
 	{"*/15 1-3 * * *", "0 3 * * *", "!30-59 2 * * *", "!0 1 * * *"},
 	{"@every 7h/23m", "30 1,2 1-7 * FRI", "!* * * * SUN"},
-}
-
-// TestOracleAgrees compares Next and Prev with the oracle around the clock changes of 2000 to 2037 of every zone. With
-// ZONEINFO=$(go env GOROOT)/lib/time/zoneinfo.zip the rules of zones give most changes, instead of a list of them.
-func TestOracleAgrees(t *testing.T) {
-	compared, windows := make(map[string]bool), 0
-	for _, name := range zones(t) {
-		if !*full && rand.IntN(16) != 0 {
-			continue
-		}
-		zone := zoneOf(t, name)
-		same := history(zone)
-		if compared[same] {
-			continue // another name of a zone, or one whose clocks change alike
-		}
-		compared[same] = true
-		type pair struct {
-			asked  *oracle
-			parsed *spec.Spec
-		}
-		var pairs []pair
-		for _, lines := range expressions {
-			for _, rule := range rules {
-				d := delaytask.Spec{Lines: lines, Zone: name, DST: rule}
-				parsed, err := spec.Parse(d)
-				mustOK(t, err)
-				pairs = append(pairs, pair{newOracle(t, d), parsed})
-			}
-		}
-		for _, change := range changes(zone) {
-			w := newWalk(zone, change-around, change+around)
-			for _, p := range pairs {
-				windows++
-				compare(t, p.parsed, w, p.asked)
-			}
-			for _, rule := range rules {
-				// The middle of the gap or of the second pass.
-				middle := change + (offset(zone, change-1)+offset(zone, change))/2
-				d := delaytask.Spec{Zone: name, DST: rule, Lines: []string{
-					"@at " + time.Unix(middle, 0).UTC().Format("2006-01-02T15:04:05"), "@at 2001-01-01T00:00:00Z"}}
-				parsed, err := spec.Parse(d)
-				mustOK(t, err)
-				windows++
-				compare(t, parsed, w, newOracle(t, d))
-			}
-		}
-	}
-	t.Logf("%d zones, %d windows", len(compared), windows)
 }
 
 // history is the same for zones with the same changes.

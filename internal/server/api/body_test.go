@@ -52,7 +52,7 @@ func batchOf(size int) string {
 func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.api.room, s.api.roomWait = semaphore.NewWeighted(mostBatchBytes), 50*time.Millisecond
+	s.api.room = semaphore.NewWeighted(mostBatchBytes)
 	body, rest := io.Pipe()
 	answered := make(chan servertest.Answer, 1)
 	go func() {
@@ -71,6 +71,7 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 		t.Error(err)
 	}
 
+	s.api.roomWait = 50 * time.Millisecond
 	if p := s.Want(503, wire.CodeOverloaded, "POST", batchPath,
 		batchOf(2*smallBody)); p.Header.Get("Retry-After") == "" {
 		t.Error("a second large request gets no Retry-After")
