@@ -205,8 +205,8 @@ func TestAPageMasksWhatItShows(t *testing.T) {
 	for range 30 {
 		s.save("a")
 	}
-	servertest.Exec(t, s.dsn, `UPDATE delay_task_message SET status = 2, message_body = '`+strings.Repeat("x", 1<<18)+
-		`', error_stack = '`+strings.Repeat("x", 1<<18)+`'`)
+	servertest.Exec(t, s.dsn, `UPDATE delay_task_message SET status = 2, message_body = '`+strings.Repeat("x", 1<<20)+
+		`', error_stack = '`+strings.Repeat("x", 1<<20)+`'`)
 	for _, path := range []string{"/tasks?status=failed", "/failures", "/"} {
 		masked.Store(0)
 		if s.get(path).has(t, http.StatusOK); masked.Load() > 30<<10 {
