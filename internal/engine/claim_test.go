@@ -127,6 +127,54 @@ func TestClaimWithALostReply(t *testing.T) {
 	})
 }
 
+// A lost reply may be one about hundreds of rows. Their release takes a few statements, and one row that cannot be
+// released holds up no other.
+func TestClaimsWithLostRepliesAreReleasedTogether(t *testing.T) {
+	const tasks, odd = 800, 400
+	inBubbles(t, map[string]struct{ locked, refused bool }{
+		"All": {}, "ButALockedRow": {locked: true}, "ButARefusedRow": {refused: true},
+	}, func(w *world, but struct{ locked, refused bool }) {
+		var mu sync.Mutex
+		var saved []int64
+		begun, unlock := 0, func() {}
+		s := claimHook{w.store, func(ctx context.Context, claim row.Claim) (row.Claimed, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			claimed, err := w.store.Claim(ctx, claim)
+			if begun += len(claim.Rows); begun > tasks {
+				return claimed, err
+			}
+			if but.locked && begun == tasks {
+				unlock = w.store.Lock(saved[odd])
+			}
+			return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
+		}}
+		e := w.engine(crowded(updateHook{s, func(ctx context.Context, changes []row.Change) (int, error) {
+			time.Sleep(50 * time.Millisecond)
+			mu.Lock()
+			refused := but.refused && slices.ContainsFunc(changes, func(c row.Change) bool {
+				return c.ID == saved[odd] && c.To == row.Pending
+			})
+			mu.Unlock()
+			if refused {
+				return 0, classError(row.ClassCaller, "refused")
+			}
+			return s.Update(ctx, nil, changes)
+		}}, "Update", 1), serving{"a": nothing})
+		mu.Lock()
+		saved = w.many(e, tasks, "a", 2*time.Second)
+		mu.Unlock()
+		time.Sleep(15 * time.Second)
+		mu.Lock()
+		but.refused = false
+		unlock()
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		w.completed(saved[odd], 30*time.Second)
+		w.allCompleted(slices.Delete(saved, odd, odd+1), 5*time.Second)
+	})
+}
+
 func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)

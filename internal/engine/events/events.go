@@ -1,8 +1,9 @@
 // Package events tells what has become of tasks.
 //
-//	events.go  counts, subscriptions, schedules, and rows that are failed or put back where they are found
-//	waits.go   callers who wait for the end of a task
-//	hooks.go   the functions of the user, and the log
+//	events.go   counts, subscriptions, schedules, and rows that are failed where they are found
+//	putback.go  claimed rows that this process does not run
+//	waits.go    callers who wait for the end of a task
+//	hooks.go    the functions of the user, and the log
 package events
 
 import (
@@ -76,48 +77,6 @@ func (e *Events) Confirmed(ctx context.Context, of *row.TickOf, task int64) {
 func (e *Events) Close() {
 	e.watch.waits.close()
 	e.watch.close()
-}
-
-// PutBack puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
-// It returns the rows as they are afterwards.
-func (e *Events) PutBack(seen []row.State, why string) (released []row.Row) {
-	if len(seen) == 0 {
-		return nil
-	}
-	ids, versions := make([]int64, len(seen)), make(map[int64]int64, len(seen))
-	for i, s := range seen {
-		ids[i], versions[s.ID] = s.ID, s.Version
-	}
-	ctx, cancel := e.Call()
-	defer cancel()
-	rows, broken, err := e.Store.Get(ctx, nil, ids)
-	if err != nil {
-		e.Failed("releasing", err)
-		return nil
-	}
-	e.Discard(broken)
-	now := e.Now()
-	for _, r := range rows {
-		if r.Status != row.Executing || r.Version != versions[r.ID] {
-			continue
-		}
-		// The lease was counted from the later of the claim and the due time that it took.
-		change := table.ReleaseOf(&r, max(r.Due.Add(-r.TTR), now))
-		if r.FirstStart() { // the task was handed to no processor
-			change.Execution = 0
-		}
-		applied, err := e.Update(ctx, []row.Change{change})
-		if err != nil {
-			e.Failed("releasing", err)
-			continue
-		}
-		if applied == 1 {
-			e.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
-			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
-			released = append(released, r)
-		}
-	}
-	return released
 }
 
 // discarder is what fails rows that cannot be decoded: a store.
