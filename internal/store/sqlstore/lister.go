@@ -175,7 +175,7 @@ func (d dialect) match(ids []int64, m row.Match, bodies bool) (string, []any) {
 	size := "0"
 	for _, column := range []string{"headers", "error_stack", "errors", "message_body"} {
 		if bodies || column != "message_body" {
-			size += " + COALESCE(LENGTH(" + column + "), 0)"
+			size += " + COALESCE(OCTET_LENGTH(" + column + "), 0)"
 		}
 	}
 	where := joined(limits, " AND ")

@@ -103,7 +103,7 @@ var listTests = []test{
 	}},
 	{"A match tells how large rows are, and bodies come only when asked for", func(t *tester) {
 		r := t.task(1)
-		r.Body = []byte(strings.Repeat("b", 10_000))
+		r.Body = []byte(strings.Repeat("ü", 5_000)) // 10,000 bytes
 		t.insert(r)
 		for _, bodies := range []bool{false, true} {
 			sized, err := t.store.Match(t.Context(), []int64{1}, row.Match{}, bodies)
