@@ -159,6 +159,9 @@ func (f *faces) toSee() *strings.Replacer {
 	f.ok("retry", "--tag", readTag, "--yes", "--error", "cannot fly: password="+secret)
 	idle := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
 	servertest.OK(f.t, f.tasks.Register(readTag, idle))
+	servertest.Eventually(f.t, "a heartbeat names the tag", func() bool {
+		return strings.Contains(f.ok("nodes"), readTag)
+	})
 	return strings.NewReplacer("{id}", strconv.FormatInt(id, 10), "{s}", s.Name)
 }
 
