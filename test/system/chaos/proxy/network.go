@@ -43,9 +43,28 @@ func (n *network) lay(client *net.TCPConn) (from *io.PipeReader, to *io.PipeWrit
 	done.Add(2)
 	id := fmt.Sprint(n.laid.Add(1)) // the client's address may be used again before all has ended
 	up, down := sink{arrives, func() { _ = arrives.Close() }, done}, sink{client, func() { reset(client) }, done}
-	n.ways.Toxics.StartLink(n.server, id+"up", client, up, stream.Upstream)
-	n.ways.Toxics.StartLink(n.server, id+"down", leaves, down, stream.Downstream)
+	n.link(id+"up", client, up, stream.Upstream)
+	n.link(id+"down", leaves, down, stream.Downstream)
 	return from, to, done
+}
+
+// link carries one direction. Toxiproxy forgets it before it sees the end of what is sent: a toxic that it removes from
+// a link that is ending stays in its list, and the next one that it adds there ends the process by a panic.
+func (n *network) link(name string, from io.Reader, to sink, direction stream.Direction) {
+	n.ways.Toxics.StartLink(n.server, name, source{from, func() { n.ways.Toxics.RemoveLink(name) }}, to, direction)
+}
+
+type source struct {
+	io.Reader
+	ended func()
+}
+
+func (s source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil {
+		s.ended()
+	}
+	return n, err
 }
 
 // sink takes all bytes, also after the end: a link whose end refuses bytes never ends.
