@@ -51,15 +51,17 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 }
 
 // New is Open on the application's own pool. The pool keeps its settings and stays open after Stop. Some of its
-// connections are reserved until then. A pool that is too small for them is refused with the number needed: 2 and one
-// for each task that runs at once ([Config.Concurrency]), at least 6 and at most 21.
+// connections are reserved until then. On MySQL and MariaDB saves need 6 connections: a smaller pool is refused.
+// Processors need 2 and one for each task that runs at once ([Config.Concurrency]), at least 6 and at most 22: on a
+// smaller pool Register is refused. Each error says the number that is needed.
 func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	if st, build := core.Built(&cfg.builder); build != nil {
-		return withEngine(&cfg, cfg.engineConfig(st), build, func(context.Context) error { return nil })
+		release := func(context.Context) error { return nil }
+		return withEngine(&cfg, cfg.engineConfig(st), build, release, func() error { return nil })
 	}
 	if db == nil {
 		return nil, fmt.Errorf("%w: the database is nil", ErrInvalidConfig)
@@ -101,7 +103,7 @@ func onDatabase(
 	}
 	build := func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) }
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
-	s, err := withEngine(&cfg, built, build, release)
+	s, err := withEngine(&cfg, built, build, release, st.RoomToRun)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("delaytask: %w", err), st.Close(ctx))
 	}
@@ -110,14 +112,14 @@ func onDatabase(
 
 func withEngine(
 	cfg *Config, built engine.Config, build func(engine.Config) (*engine.Engine, error),
-	release func(context.Context) error,
+	release func(context.Context) error, roomToRun func() error,
 ) (*Scheduler, error) {
 	e, err := build(built)
 	if err != nil {
 		return nil, err
 	}
 	of := cfg.coreConfig()
-	of.Engine, of.Built, of.Release = e, built, release
+	of.Engine, of.Built, of.Release, of.RoomToRun = e, built, release, roomToRun
 	return newScheduler(core.New(of)), nil
 }
 

@@ -39,7 +39,8 @@ func (s *Scheduler) Use(mw ...processor.Middleware) error { return s.core.Use(mw
 // in a process; [processor.Concurrency] says how many tasks it runs at once.
 //
 // It returns [delaytask.ErrInvalidTag], [delaytask.ErrNilProcessor], [delaytask.ErrTagRegistered] when the tag has one
-// already, or the error of an option.
+// already, an error that names the number of connections needed when the pool given to [New] is too small for
+// processors, or the error of an option.
 func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	return s.core.Register(tag, p, opts...)
 }

@@ -32,11 +32,12 @@ type Core struct {
 	bulks      bulk.Runs // that a dashboard or the service has started
 	overview   *overview.Reader
 
-	release func(context.Context) error
-	stop    sync.Once
-	stopErr error
-	started atomic.Bool
-	closed  atomic.Bool
+	roomToRun func() error
+	release   func(context.Context) error
+	stop      sync.Once
+	stopErr   error
+	started   atomic.Bool
+	closed    atomic.Bool
 }
 
 // ErrNotReady is returned by Ready, with the reason.
@@ -50,6 +51,7 @@ type Config struct {
 	Tracing   Tracing
 	Declared  plan.Set                    // of the program; its schedules come with DeclareSchedule
 	Named     bool                        // the owner of the declared schedules was set, not found
+	RoomToRun func() error                // why the database has no room for processors; nil when it has
 	Release   func(context.Context) error // frees what is held of the database
 }
 
@@ -57,7 +59,8 @@ type Config struct {
 func New(cfg Config) *Core {
 	c := &Core{
 		engine: cfg.Engine, store: cfg.Built.Store, registry: cfg.Built.Registry, bodyLimit: cfg.BodyLimit,
-		quarantine: cfg.Built.Quarantine, heartbeat: cfg.Built.Heartbeat, release: cfg.Release,
+		quarantine: cfg.Built.Quarantine, heartbeat: cfg.Built.Heartbeat,
+		roomToRun: cfg.RoomToRun, release: cfg.Release,
 		declared: declared{named: cfg.Named, set: cfg.Declared}, overview: newOverview(cfg.Engine, cfg.Built),
 	}
 	c.tracing = newTracing(cfg.Tracing, c.Now)
@@ -81,6 +84,9 @@ func (c *Core) Use(mw ...processor.Middleware) error {
 func (c *Core) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	if c.closed.Load() {
 		return delaytask.ErrClosed
+	}
+	if err := c.roomToRun(); err != nil {
+		return fmt.Errorf("delaytask: %w", err)
 	}
 	if err := c.registry.Register(tag, p, opts...); err != nil {
 		return err

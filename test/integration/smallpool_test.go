@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -99,5 +100,36 @@ func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 				t.Errorf("task %d: %d runs, attempt %d", id, n, task.Attempt)
 			}
 		}
+	})
+}
+
+// A web process that only saves keeps its small pool. Processors that the pool is too small for are refused as they are
+// registered, and nothing else is.
+func TestSavesNeedSixConnectionsAndProcessorsMore(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		small := pool(t, d)
+		small.SetMaxOpenConns(6)
+		s, err := scheduler.New(t.Context(), small, config(t))
+		servertest.OK(t, err)
+		defer servertest.Stop(t, s)
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() {
+				_, err := s.SaveDelayTask(t.Context(), "t", nil, time.Hour, delaytask.WithKey(fmt.Sprint(i%2, i)))
+				if err != nil {
+					t.Errorf("save: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		never := processor.Func(func(context.Context, *delaytask.Task) error { return nil })
+		err = s.Register("t", never)
+		if err == nil || !strings.Contains(err.Error(), "need 22") || !strings.Contains(err.Error(), "to 4 or less") {
+			t.Errorf("a processor on 6 connections: %v", err)
+		}
+		servertest.OK(t, s.Start(t.Context()))
+		save(t, s, "t", time.Hour)
+		small.SetMaxOpenConns(22)
+		servertest.OK(t, s.Register("t", never))
 	})
 }

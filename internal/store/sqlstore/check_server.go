@@ -120,14 +120,26 @@ func nextID(shown map[string]string) uint64 {
 }
 
 func (s *Store) checkPool(context.Context) ([]Warning, error) {
-	least := needed(s.concurrency)
-	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < least {
-		const hint = "call SetMaxOpenConns with at least %d and what the application uses itself, or lower Concurrency"
-		return nil, refuse(fmt.Sprintf(hint, least),
-			"the pool has %d connections, and a concurrency of %d needs %d: %d, and one for each task,"+
-				" counted as %d to %d", most, s.concurrency, least, readers, fewest, len(turns))
+	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < readers+fewest {
+		return nil, refuse(fmt.Sprintf(moreConns, readers+fewest),
+			"the pool has %d connections; saves alone need %d: %d for reads, and %d for writes",
+			most, readers+fewest, readers, fewest)
 	}
 	return nil, nil
+}
+
+const moreConns = "call SetMaxOpenConns with at least %d and what the application uses itself"
+
+// RoomToRun returns an error that says what to do when the pool is too small for processors.
+func (s *Store) RoomToRun() error {
+	least := needed(s.concurrency)
+	most := s.db.Stats().MaxOpenConnections
+	if !s.dialect.reserves || most == 0 || most >= least {
+		return nil
+	}
+	return refuse(fmt.Sprintf(moreConns+", or set Config.Concurrency to %d or less", least, most-readers),
+		"the pool has %d connections; processors with a concurrency of %d need %d: %d for reads,"+
+			" and one for each task, counted as %d to %d", most, s.concurrency, least, readers, fewest, len(turns))
 }
 
 func (s *Store) checkEngine(tables []string) check {

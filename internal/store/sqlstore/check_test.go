@@ -174,9 +174,13 @@ func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 		for _, c := range []struct{ concurrency, least int }{{1, 6}, {4, 6}, {5, 7}, {20, 22}, {64, 22}} {
 			pool.SetMaxOpenConns(c.least - 1)
 			s := sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency)
-			refused(t, s, bodyLimit, fmt.Sprintf("%d connections", c.least-1),
-				fmt.Sprintf("concurrency of %d needs %d: 2, and one for each", c.concurrency, c.least))
+			operatorsHint(t, s.RoomToRun(), fmt.Sprintf("%d connections", c.least-1),
+				fmt.Sprintf("concurrency of %d need %d: 2 for reads, and one for each", c.concurrency, c.least))
+			pool.SetMaxOpenConns(5)
+			refused(t, s, bodyLimit, "5 connections", "need 6: 2 for reads, and 4 for writes")
 			pool.SetMaxOpenConns(c.least)
+			must(t, s.RoomToRun())
+			pool.SetMaxOpenConns(6)
 			must(t, one(sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency).Check(t.Context(), bodyLimit)))
 		}
 	})

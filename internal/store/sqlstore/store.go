@@ -26,7 +26,7 @@ type Store struct {
 	db          *sqlx.DB
 	dialect     dialect
 	own         dialect // on the connections of the lanes
-	concurrency int     // tasks that run at once: the smallest pool depends on it
+	concurrency int     // tasks that run at once: the smallest pool for processors depends on it
 
 	save, saveKeyed, claim, settle, renew, beat, lockCheck, decide, keep *lane
 
@@ -108,8 +108,8 @@ const (
 	readers = 2
 )
 
-// needed returns the smallest pool for that concurrency. Tasks that end at the same time each need a connection, up to
-// the number that all lanes can use.
+// needed returns the smallest pool for processors of that concurrency. Tasks that end at the same time each need a
+// connection, up to the number that all lanes can use.
 func needed(concurrency int) int { return readers + min(max(concurrency, fewest), len(turns)) }
 
 // reserved returns how many connections of a pool the writes keep. A pool of 0 has no limit.
@@ -117,7 +117,7 @@ func reserved(pool, concurrency int) int {
 	if pool == 0 || pool >= readers+len(turns) {
 		return len(turns)
 	}
-	return needed(concurrency) - readers
+	return max(min(needed(concurrency), pool)-readers, fewest)
 }
 
 // share opens the lanes for n connections.
