@@ -119,10 +119,6 @@ var (
 	// recorded in the audit log. Nothing was changed.
 	ErrNotRecorded = errors.New("delaytask: the change could not be recorded in the audit log, so nothing was " +
 		"changed; try again")
-	// ErrNoRevision is returned by Start when schedules are declared, and neither Config.Revision nor the build says
-	// which version of the program this is.
-	ErrNoRevision = errors.New("delaytask: schedules are declared, and the revision of the program is not known: " +
-		"build it inside of a Git checkout, or set Config.Revision")
 	// ErrClosed is returned after Stop.
 	ErrClosed = errors.New("delaytask: scheduler is stopped")
 	// ErrNotStarted is returned by Pop before Start.

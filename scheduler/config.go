@@ -122,7 +122,8 @@ type Config struct {
 	ScheduleOwner string
 
 	// Revision says which of two versions of the program is newer. It is for the schedules that a program declares.
-	// Default: the time of the commit that the program was built from, where go build has stored it.
+	// Default: the time of the commit that the program was built from, where go build has stored it. Without a revision
+	// schedules are changed while all live processes declare the same, and none is retired.
 	Revision time.Time
 
 	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped

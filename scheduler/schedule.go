@@ -31,10 +31,11 @@ func (s *Scheduler) SaveSchedule(
 // the ones of the newest [Config].Revision say what is stored, so that a deployment and a rollback both end with the
 // schedules of the programs that run. A schedule that the set lacks is retired when all live processes of the owner
 // have agreed for a minute. It runs no more, and comes back with its state when it is declared again within 30 days.
+// Programs without a revision add schedules, change them while all live processes of the owner declare the same, and
+// retire none.
 //
 // It returns what SaveSchedule returns without a database, [delaytask.ErrStarted] after Start, and
-// [delaytask.ErrInvalidOption] when the name is declared already. Start returns [delaytask.ErrNoRevision] when the
-// revision of the program is not known.
+// [delaytask.ErrInvalidOption] when the name is declared already.
 func (s *Scheduler) DeclareSchedule(
 	name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
 ) error {

@@ -36,7 +36,7 @@ var BuildReport = processor.NewKind[report]("report.build")
 func run(ctx context.Context) error {
 	dsn := cmp.Or(os.Getenv("DELAYTASK_DSN"), "sqlite:delaytask.db")
 	// A program that "go build" makes in a Git checkout knows its revision; "go run" stores none.
-	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Migrate: true, Revision: time.Now()})
+	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Migrate: true})
 	if err != nil {
 		return err
 	}

@@ -105,9 +105,6 @@ func (c *Core) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	if err := c.declared.check(); err != nil {
-		return err
-	}
 	if !c.started.Swap(true) {
 		c.engine.Declare(c.declared.take())
 	}

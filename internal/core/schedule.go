@@ -66,24 +66,13 @@ func (d *declared) add(s plan.Declared) error {
 	return nil
 }
 
-// check returns ErrNoRevision where schedules are declared by a program of unknown revision.
-func (d *declared) check() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.set.Schedules) > 0 && d.set.Revision.IsZero() {
-		return delaytask.ErrNoRevision
-	}
-	return nil
-}
-
-// take returns the set. It has no owner for a program of unknown revision, nor for a program that declares nothing,
-// unless its owner was named: a web process must not retire the schedules of the worker that was built from the same
-// package.
+// take returns the set. It has no owner for a program that declares nothing, unless its owner was named and its
+// revision is known: a web process must not retire the schedules of the worker that was built from the same package.
 func (d *declared) take() plan.Set {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out = true
-	if d.set.Revision.IsZero() || len(d.set.Schedules) == 0 && !d.named {
+	if len(d.set.Schedules) == 0 && (d.set.Revision.IsZero() || !d.named) {
 		return plan.Set{}
 	}
 	return d.set

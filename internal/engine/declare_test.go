@@ -94,6 +94,36 @@ func TestTheNewestLiveRevisionSaysWhatIsStored(t *testing.T) {
 	})
 }
 
+// Of two programs without a revision none is known to be the newer one, also when an old one starts again.
+func TestProgramsWithoutARevisionChangeWhatAllDeclareAndRetireNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		old := w.version(0, "0 1 * * *", "kept", "removed")
+		time.Sleep(5 * time.Second)
+		w.wantStored("kept 0 1 * * *", "removed 0 1 * * *")
+
+		w.version(0, "0 2 * * *", "added", "kept")
+		time.Sleep(5 * time.Minute)
+		w.wantStored("added 0 2 * * *", "kept 0 1 * * *", "removed 0 1 * * *")
+
+		w.leaves(old)
+		time.Sleep(10 * time.Second)
+		w.wantStored("added 0 2 * * *", "kept 0 2 * * *", "removed 0 1 * * *")
+		old = w.version(0, "0 1 * * *", "kept", "removed")
+		time.Sleep(5 * time.Minute)
+		w.leaves(old)
+		time.Sleep(time.Hour)
+		w.wantStored("added 0 2 * * *", "kept 0 2 * * *", "removed 0 1 * * *")
+
+		// A program whose revision is known goes before.
+		known := w.version(1, "0 3 * * *", "kept")
+		time.Sleep(5 * time.Minute)
+		w.wantStored("added 0 2 * * *", "kept 0 3 * * *", "removed 0 1 * * *")
+		w.leaves(known)
+		time.Sleep(2 * time.Minute)
+		w.wantStored("added 0 2 * * *", "kept 0 2 * * *", "removed 0 1 * * *")
+	})
+}
+
 func TestTwoSetsOfOneRevisionStoreNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.version(1, "0 1 * * *", "a")

@@ -32,7 +32,7 @@ func (r reports) Build(_ context.Context, shop string, after, until time.Time) e
 
 func TestANightlyReportIsDeclared(t *testing.T) {
 	t.Parallel()
-	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{Revision: time.Now()})
+	ctx, tasks := t.Context(), servertest.Open(t, embedded(t), scheduler.Config{})
 	reports := make(reports, 100)
 	declare := func() error {
 		var BuildReport = processor.NewKind[report]("report.build")

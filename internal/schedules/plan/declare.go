@@ -19,9 +19,13 @@ import (
 // Set is the schedules that a program declares. The newest revision among the live nodes of an owner says what is
 // stored. So during a deployment the old program cannot undo what the new one has stored, and after a rollback, when no
 // node of the new one lives, the old one stores its own again.
+//
+// Of programs without a revision none is known to be the newer one. They store a schedule that is missing. They change
+// one only while all live nodes declare the same set, and retire none: an old program that starts again in the midst of
+// a deployment undoes nothing.
 type Set struct {
 	Owner     string   // "" for a program that declares none
-	Revision  row.Time // of the program
+	Revision  row.Time // of the program, 0 when it is not known
 	Schedules map[string]Declared
 }
 
@@ -70,6 +74,11 @@ func (p *Planner) Assert(ctx context.Context, set Set) {
 		return
 	}
 	a := &assertion{Planner: p, set: set, hash: set.hash()}
+	if set.Revision.IsZero() {
+		p.Log.Info("the program has no revision: its schedules are stored while all live processes of the owner "+
+			"declare the same, and none is retired; build it in a Git checkout or set Config.Revision",
+			"owner", set.Owner)
+	}
 	for wait := time.Duration(0); lifecycle.Sleep(ctx, wait); {
 		wait = a.turn(ctx)
 	}
@@ -100,13 +109,17 @@ func (a *assertion) turn(ctx context.Context) time.Duration {
 	if !leads || time.Now().Before(a.rests) || len(a.set.Schedules) == 0 && a.idle() {
 		return assertEvery
 	}
-	retire := agree && now.Sub(a.agreed) >= agreeFor
-	same, err := a.apply(ctx, now, retire)
+	unknown := a.set.Revision.IsZero()
+	retire := agree && !unknown && now.Sub(a.agreed) >= agreeFor
+	same, err := a.apply(ctx, now, agree || !unknown, retire)
 	if err != nil && ctx.Err() == nil {
 		a.Failed("storing the schedules that this program declares", err)
 		return assertEvery / 10
 	}
-	if same && retire {
+	if unknown && !agree { // until the old nodes of a deployment are gone
+		return assertEvery / 10
+	}
+	if same && (retire || unknown) {
 		a.rests = time.Now().Add(min(time.Duration(len(a.set.Schedules))*restFor, mostRest))
 	}
 	return lifecycle.Jitter(assertEvery, 0.1)
@@ -128,7 +141,7 @@ func (a *assertion) judge(nodes []row.Node) (leads, agree bool) {
 		case d.Owner != a.set.Owner:
 		case d.Revision > a.set.Revision:
 			leads, agree = false, false
-		case d.Revision < a.set.Revision:
+		case d.Revision < a.set.Revision, d.Revision.IsZero() && d.Hash != a.hash:
 			agree = false
 		case d.Hash != a.hash:
 			a.Log.Error("two nodes of one revision declare different schedules, and neither set is stored; give each "+
@@ -139,8 +152,9 @@ func (a *assertion) judge(nodes []row.Node) (leads, agree bool) {
 	return leads, agree
 }
 
-// apply stores what differs, and retires what the set lacks. It reports whether there was nothing to do.
-func (a *assertion) apply(ctx context.Context, now row.Time, retire bool) (same bool, err error) {
+// apply stores what is missing, may change what differs, and retire what the set lacks. It reports whether there was
+// nothing to do.
+func (a *assertion) apply(ctx context.Context, now row.Time, change, retire bool) (same bool, err error) {
 	stored, err := a.stored(ctx)
 	if err != nil {
 		return false, err
@@ -155,7 +169,7 @@ func (a *assertion) apply(ctx context.Context, now row.Time, retire bool) (same 
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		s := stored[name]
 		switch d, declared := a.set.Schedules[name]; {
-		case declared && (s.Hash != d.Schedule.Hash || s.State.Retired()):
+		case declared && change && (s.Hash != d.Schedule.Hash || s.State.Retired()):
 			changed = append(changed, s)
 		case declared || !retire:
 		case !s.State.Retired() || now.Sub(s.Updated) > keepRetired:

@@ -41,6 +41,6 @@ func (p *Planner) Apply(ctx context.Context, set Set) error {
 		return err
 	}
 	a := &assertion{Planner: p, set: set, hash: set.hash()}
-	_, err = a.apply(ctx, now, true)
+	_, err = a.apply(ctx, now, true, true)
 	return err
 }
