@@ -25,6 +25,9 @@ type sessionLocker struct {
 const lockName = `CONCAT('delay.', SHA2(DATABASE(), 224))`
 
 func (l *sessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, ownSession); err != nil {
+		return fmt.Errorf("set up a connection: %w", err)
+	}
 	if err := l.lock(ctx, conn); err != nil {
 		return err
 	}
@@ -57,13 +60,21 @@ func (l *sessionLocker) lock(ctx context.Context, conn *sql.Conn) error {
 
 func (l *sessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	err := l.lease.release(ctx, conn)
-	if !l.locked || err != nil {
-		return err
+	if l.locked && err == nil {
+		l.locked = false
+		_, err = conn.ExecContext(ctx, `DO RELEASE_LOCK(`+lockName+`)`)
 	}
-	l.locked = false
-	_, err = conn.ExecContext(ctx, `DO RELEASE_LOCK(`+lockName+`)`)
-	return err
+	_, setErr := conn.ExecContext(ctx, callersSession)
+	return errors.Join(err, setErr)
 }
+
+// The connection may be the application's, with a mode in which the tables cannot be made: EMPTY_STRING_IS_NULL refuses
+// an empty default. The wait for a lock ends before the driver stops waiting for the reply.
+const (
+	ownSession = `SET @delaytask_sql_mode = @@SESSION.sql_mode, @delaytask_lock_wait = @@SESSION.lock_wait_timeout,
+		SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', SESSION lock_wait_timeout = 20`
+	callersSession = `SET SESSION sql_mode = @delaytask_sql_mode, SESSION lock_wait_timeout = @delaytask_lock_wait`
+)
 
 // lease is a lock for processes on several members of a cluster, where GET_LOCK reaches one member only: a row that one
 // process owns at a time. Group replication asks not to run DDL on two members at once. A member of Galera on MariaDB

@@ -44,6 +44,10 @@ func UpEach(ctx context.Context, db *sql.DB, kind sqlstore.Kind, applied func())
 		_, err := p.Up(ctx)
 		return err
 	})
+	const lockWait = 1205
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == lockWait {
+		return fmt.Errorf("migrate the database: %w; %s", err, sqlstore.AwaitLock)
+	}
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}

@@ -30,6 +30,10 @@ func (s *Store) checkServer(bodyLimit int) check {
 		if err != nil {
 			return nil, err
 		}
+		if variables["version"] == "" {
+			return nil, refuse("remove sql_select_limit from the DSN of the pool or the server's settings",
+				"the server does not tell its version: sql_select_limit cuts what statements return")
+		}
 		return judgeServer(variables, bodyLimit)
 	}
 }

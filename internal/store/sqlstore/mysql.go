@@ -19,11 +19,11 @@ var mysqlDialect = dialect{
 	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
 
 	bindText: "CAST(? AS BINARY)",
-	bindJSON: "CONVERT(CAST(? AS BINARY) USING utf8mb4)", // a JSON column of MySQL takes no binary string
+	bindJSON: exactly, // a JSON column of MySQL takes no binary string
 	readText: "CAST(%s AS BINARY)",
 	bytes:    "BINARY",
 	sameText: "CAST(%s AS BINARY) = CAST(? AS BINARY)",
-	bindName: "CONVERT(CAST(? AS BINARY) USING utf8mb4) COLLATE " + exact,
+	bindName: exactly + " COLLATE " + exact,
 
 	exactTag: " AND tag NOT LIKE '% '",
 
@@ -86,10 +86,14 @@ var mysqlDialect = dialect{
 	reserves: true,
 	session: []string{
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-		"SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1," +
+		"SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT," +
 			" sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 	},
 }
+
+// exactly reads a parameter as UTF-8. MariaDB takes CONVERT in place of the outer CAST for one of characters of the
+// connection, and a set of three bytes has no place for some.
+const exactly = "CAST(CAST(? AS BINARY) AS CHAR CHARACTER SET utf8mb4)"
 
 // mysqlInTransaction sets a savepoint and releases it. Outside of a transaction a savepoint ends with its statement.
 func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
