@@ -36,12 +36,12 @@ func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 
 // UpEach is [Up], and calls applied after each migration.
 func UpEach(ctx context.Context, db *sql.DB, kind sqlstore.Kind, applied func()) error {
-	p, err := provider(db, kind, applied)
-	if err != nil {
-		return err
-	}
-	err = again(ctx, func() error {
-		_, err := p.Up(ctx)
+	err := again(ctx, func() error {
+		p, err := provider(db, kind, applied) // a new one each time: it tries to make the table of versions once
+		if err != nil {
+			return err
+		}
+		_, err = p.Up(ctx)
 		return err
 	})
 	const lockWait = 1205
