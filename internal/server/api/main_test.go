@@ -18,6 +18,7 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/webhooktest"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor/webhook"
 	"github.com/delaytask/delaytask/scheduler"
@@ -48,7 +49,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	servertest.OK(t, s.scheduler.Start(t.Context()))
 	s.store = core.Of(s.scheduler).Store().(*sqlstore.Store)
 	receivers, err := push.New(push.Config{ // never called: only what is stored matters here
-		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
+		Store: s.store, Scheduler: s.scheduler, Client: webhooktest.New(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},
 	})
 	servertest.OK(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/webhooktest"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -88,7 +89,7 @@ func TestWhatTheAnswersMean(t *testing.T) {
 
 func TestTurnedAwayIsNoAttempt(t *testing.T) {
 	t.Parallel()
-	r := &Registry{Config: Config{Client: servertest.Webhooks(t, webhook.Config{HostConcurrency: 1})}}
+	r := &Registry{Config: Config{Client: webhooktest.New(t, webhook.Config{HostConcurrency: 1})}}
 	began, end := make(chan struct{}, 2), make(chan struct{})
 	busy := func() string {
 		return servertest.Listen(t, func(http.ResponseWriter, *http.Request) {

@@ -19,6 +19,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/encrypted"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/webhooktest"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -67,7 +68,7 @@ func start(t *testing.T, d dbtest.Database, change ...func(*Config)) fixture {
 
 func newClient(t *testing.T, log *slog.Logger) *webhook.Client {
 	t.Helper()
-	return servertest.Webhooks(t, webhook.Config{Log: log, Permanent: []int{410}})
+	return webhooktest.New(t, webhook.Config{Log: log, Permanent: []int{410}})
 }
 
 func newBox(t *testing.T, secret string) *encrypted.Box {

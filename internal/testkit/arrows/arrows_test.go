@@ -63,7 +63,8 @@ var floors = [][]string{
 	{"internal/server"},
 	{"internal/bench"},
 	// On the uppermost floor: tests alone import servertest.
-	{"cmd", "test", "examples", "bench", "internal/testkit/servertest"},
+	{"cmd", "test", "examples", "bench", "internal/testkit/servertest",
+		"internal/testkit/webhooktest"},
 }
 
 // own narrows the floors where a package may know only a few others.
@@ -133,7 +134,7 @@ var only = map[string]struct {
 	tests    bool
 }{
 	"github.com/robfig/cron":    {packages: []string{"scanner", "internal/schedules/spec"}, tests: true},
-	"github.com/testcontainers": {packages: []string{"internal/testkit/dbtest"}, tests: true},
+	"github.com/testcontainers": {packages: []string{"internal/testkit/dbtest/container"}, tests: true},
 	"github.com/go-json-experiment": {packages: []string{"internal/server/compat",
 		"internal/server/api"}, tests: true},
 	"github.com/go-sql-driver": {packages: []string{"internal/store/sqlstore", "internal/testkit/dbtest",
@@ -218,7 +219,7 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/runqueue/timer", "database/sql", false, "no database"},
 		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},
 		{"internal/server/api", "github.com/prometheus/client_golang/prometheus", false, "only metrics"},
-		{"scheduler", "github.com/testcontainers/testcontainers-go", true, "only internal/testkit/dbtest"},
+		{"scheduler", "github.com/testcontainers/testcontainers-go", true, "only internal/testkit/dbtest/container"},
 		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
 		{"test/api", "github.com/Shopify/toxiproxy/v2", true, "only test/system/chaos"},
 		{"client", module + "/scheduler", false, "may know only"},

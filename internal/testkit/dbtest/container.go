@@ -1,16 +1,16 @@
 package dbtest
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"os/exec"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/testcontainers/testcontainers-go"
-	tclog "github.com/testcontainers/testcontainers-go/log"
-	tcmysql "github.com/testcontainers/testcontainers-go/modules/mysql"
 )
 
 // image is the one that docker-compose.yml starts, so a developer's machine often has it.
@@ -22,7 +22,6 @@ func (f *finding) addContainer(ctx context.Context) {
 	if len(f.of(MySQL)) > 0 {
 		return
 	}
-	tclog.SetDefault(tclog.NewNoopLogger()) // errors say what is needed
 	if os.Getenv("DELAYTASK_TEST_DOCKER") != "1" {
 		if err := imageIsLocal(ctx); err != nil {
 			f.reasons = append(f.reasons, err.Error()+" (DELAYTASK_TEST_DOCKER=1 pulls it)")
@@ -33,34 +32,37 @@ func (f *finding) addContainer(ctx context.Context) {
 }
 
 func imageIsLocal(ctx context.Context) error {
-	provider, err := testcontainers.NewDockerProvider()
-	if err != nil {
+	if err := exec.CommandContext(ctx, "docker", "version").Run(); err != nil {
 		return errors.New("no Docker here")
 	}
-	defer provider.Close()
-	images, err := provider.ListImages(ctx)
-	if err != nil {
-		return errors.New("no Docker here")
-	}
-	if !slices.ContainsFunc(images, func(i testcontainers.ImageInfo) bool { return i.Name == image }) {
+	if err := exec.CommandContext(ctx, "docker", "image", "inspect", image).Run(); err != nil {
 		return fmt.Errorf("no image %s in Docker", image)
 	}
 	return nil
 }
 
-// startContainer relies on the reaper of testcontainers when the test process is killed.
+// startContainer runs the command container, which ends with its standard input, and so with this process.
 func startContainer(ctx context.Context) (*server, error) {
-	container, err := tcmysql.Run(ctx, image, tcmysql.WithUsername("root"), tcmysql.WithPassword(""))
+	var said bytes.Buffer
+	command := exec.Command("go", "run", "github.com/delaytask/delaytask/internal/testkit/dbtest/container", image)
+	command.Stderr = &said
+	input, err := command.StdinPipe()
 	if err != nil {
-		err = fmt.Errorf("start %s in Docker: %w", image, err)
-		return nil, errors.Join(err, testcontainers.TerminateContainer(container))
+		return nil, err
 	}
-	stop := func() error { return testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0)) }
-	dsn, err := container.ConnectionString(ctx)
+	output, err := command.StdoutPipe()
 	if err != nil {
-		return nil, errors.Join(err, stop())
+		return nil, err
 	}
-	cfg, err := mysql.ParseDSN(dsn)
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s in Docker: %w", image, err)
+	}
+	stop := func() error { return errors.Join(input.Close(), command.Wait()) }
+	dsn, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", strings.TrimSpace(said.String()), errors.Join(err, stop()))
+	}
+	cfg, err := mysql.ParseDSN(strings.TrimSpace(dsn))
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
-	"github.com/delaytask/delaytask/processor/webhook"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -87,21 +86,6 @@ func Exec(t testing.TB, dsn, statement string, args ...any) {
 	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
-}
-
-// Webhooks returns a client that may call addresses of the test.
-func Webhooks(t testing.TB, c webhook.Config) *webhook.Client {
-	t.Helper()
-	var err error
-	if c.Guard, err = webhook.NewGuard(webhook.GuardConfig{AllowLoopback: true}); err != nil {
-		t.Fatal(err)
-	}
-	client, err := webhook.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return client
 }
 
 // Listen serves an address until the test ends.
