@@ -304,7 +304,11 @@ func TestTheViewIsKept(t *testing.T) {
 	s.get(path, "Accept-Language", "zh-TW,zh;q=0.9").has(t, http.StatusOK, `lang="zh-CN"`)
 	s.get(path, "Cookie", "delaytask_view=zone%3D..%2F..%2Fetc%26lang%3Dxx%26theme%3D%22").
 		has(t, http.StatusOK, `lang="en"`, "<strong>UTC</strong>")
-	s.post("/settings", url.Values{"zone": {"Mars/Olympus"}}).has(t, http.StatusBadRequest)
+	for zone, want := range map[string]string{
+		"Mars/Olympus": "例如 UTC", "Asia/Beijing": "例如 Asia/Shanghai。", "pst": "缩写可指多个时区", "Local": "例如 UTC",
+	} {
+		s.post("/settings", url.Values{"zone": {zone}}).has(t, http.StatusBadRequest, want)
+	}
 	for _, back := range []string{
 		"//evil.example", "https://evil.example", `\\evil`, "/x", "a\r\nb", "../../x", "a:b",
 	} {

@@ -1,10 +1,13 @@
 package dashboard
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
@@ -48,9 +51,8 @@ func (s *settings) take(from url.Values) {
 		s.Keys = from.Get("keys") != "off"
 	}
 	s.zone = time.UTC
-	// Local is the zone of this machine, which tells a reader nothing.
-	if name := from.Get("zone"); name != "" && name != "Local" && len(name) < 64 {
-		if zone, err := time.LoadLocation(name); err == nil {
+	if name := from.Get("zone"); name != "" {
+		if zone, err := spec.LoadZone(name); err == nil {
 			s.Zone, s.zone = name, zone
 		}
 	}
@@ -94,8 +96,8 @@ func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 	}
 	s := v.settings
 	if zone := r.PostForm.Get("zone"); zone != "" {
-		if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-			d.fail(w, v, invalid{field: "zone", want: "want.zone"})
+		if _, err := spec.LoadZone(zone); err != nil {
+			d.fail(w, v, wrongZone(err))
 			return
 		}
 	}
@@ -106,4 +108,21 @@ func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
 	})
 	browser.SeeOther(w, pathWithin(r.PostForm.Get("back")))
+}
+
+// wrongZone says why a zone is refused, and which one may be meant.
+func wrongZone(err error) error {
+	wrong := invalid{field: "zone", want: "want.zone", arg: "UTC, Asia/Shanghai, Europe/Berlin"}
+	if e, unknown := errors.AsType[*spec.ZoneError](err); unknown {
+		switch e.Reason {
+		case spec.NoZoneData:
+			wrong.want = "want.zone_data"
+		case spec.Abbreviation:
+			wrong.want = "want.zone_name"
+		}
+		if len(e.Near) > 0 {
+			wrong.arg = strings.Join(e.Near, ", ")
+		}
+	}
+	return wrong
 }

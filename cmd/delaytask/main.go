@@ -20,6 +20,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	_ "time/tzdata" // the image has no zones, nor has Windows
 
 	"github.com/spf13/cobra"
 

@@ -33,8 +33,8 @@ func Preview(s delaytask.Spec, after time.Time, n int) (ticks []delaytask.Tick, 
 // readSpec returns what a spec means, or a [delaytask.SpecError].
 func readSpec(s delaytask.Spec) (*spec.Spec, error) {
 	read, err := spec.Parse(s)
-	if errors.Is(err, spec.ErrUnknownZone) {
-		return nil, &delaytask.SpecError{Reason: err.Error()}
+	if unknown, ok := errors.AsType[*spec.ZoneError](err); ok {
+		return nil, &delaytask.SpecError{Reason: unknown.Error()}
 	}
 	return read, err
 }

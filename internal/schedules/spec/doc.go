@@ -10,6 +10,7 @@
 //
 //   - spec.go: a Spec, its next and previous tick.
 //   - parse.go: a definition, its lines and what is refused.
+//   - zone.go: the zone of a name, and the names that may be meant.
 //   - fields.go: the fields of a cron line, and the search for a match.
 //   - interval.go: intervals and single times.
 //   - change.go: the changes of a zone, and the four rules for them.

@@ -23,10 +23,7 @@ const (
 // wrong says what is wrong with a definition, and where.
 type wrong = delaytask.SpecError
 
-// ErrUnknownZone is returned for a zone that the zone data of this machine does not have. Another machine may know it.
-var ErrUnknownZone = errors.New("unknown time zone")
-
-// Parse reads a definition. The error is a *[delaytask.SpecError], or wraps [ErrUnknownZone].
+// Parse reads a definition. The error is a *[delaytask.SpecError], or a *[ZoneError].
 func Parse(d delaytask.Spec) (*Spec, error) {
 	s := &Spec{rule: cmp.Or(d.DST, delaytask.DSTOnce), start: earliest, end: latest}
 	if !slices.Contains(rules, s.rule) {
@@ -39,7 +36,7 @@ func Parse(d delaytask.Spec) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.zone, err = loadZone(zone); err != nil {
+	if s.zone, err = LoadZone(zone); err != nil {
 		return nil, err
 	}
 	s.utc = zone == ""
@@ -103,27 +100,6 @@ func (s *Spec) Definition() delaytask.Spec {
 		d.End = time.Unix(s.end, 0).UTC()
 	}
 	return d
-}
-
-// machineZone matches files of the zone data that are no zones of the IANA database. Two of them are settings of the
-// machine, and files of two folders may count leap seconds, which Go takes for a wrong time.
-var machineZone = regexp.MustCompile(`^(?i:local|localtime|posixrules|(posix|right)/.*)$`)
-
-const longestZone = 64
-
-// loadZone never takes the zone of the machine: two machines would disagree.
-func loadZone(name string) (*time.Location, error) {
-	if len(name) > longestZone {
-		return nil, &wrong{Reason: fmt.Sprintf("the name of the zone is longer than %d bytes", longestZone)}
-	}
-	if machineZone.MatchString(name) {
-		return nil, &wrong{Reason: fmt.Sprintf("%q depends on the machine: name a zone such as Europe/Berlin", name)}
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w %q: the zone data of this machine does not have it", ErrUnknownZone, name)
-	}
-	return zone, nil
 }
 
 // text is a line without its zone and spaces around it. Columns are counted in whole.

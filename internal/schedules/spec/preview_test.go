@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -60,20 +59,5 @@ func TestCostIsBounded(t *testing.T) {
 	hidden.Lines = hidden.Lines[1:]
 	if _, err := Parse(hidden); err == nil || !strings.Contains(err.Error(), "too hard to find") {
 		t.Errorf("nothing but hidden ticks: %v", err)
-	}
-}
-
-func TestZonesOfTheMachineAreRefused(t *testing.T) {
-	for _, zone := range []string{"Local", "LOCAL", "localtime", "posixrules", "right/Europe/Berlin",
-		strings.Repeat("a", longestZone+1)} {
-		_, err := Parse(delaytask.Spec{Lines: []string{"0 12 1 1 *"}, Zone: zone})
-		if refused, ok := errors.AsType[*delaytask.SpecError](err); !ok || len(refused.Reason) > 100 {
-			t.Errorf("%s: %v", zone, err)
-		}
-	}
-	for _, zone := range []string{"../../etc/passwd", "/etc/localtime", "Europe", "tzdata.zi", "a\x00b", "\xff"} {
-		if _, err := Parse(delaytask.Spec{Lines: []string{"0 12 1 1 *"}, Zone: zone}); !errors.Is(err, ErrUnknownZone) {
-			t.Errorf("%q: %v", zone, err)
-		}
 	}
 }

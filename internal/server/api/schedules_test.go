@@ -66,7 +66,11 @@ func TestAPreviewRefuses(t *testing.T) {
 			}
 		}
 	}
-	p := s.Want(400, wire.CodeInvalidSpec, "POST", previewPath, `{"lines":["@daily","0 25 * * *"]}`)
+	p := s.Want(400, wire.CodeInvalidSpec, "POST", previewPath, `{"lines":["@daily"],"zone":"Asia/Beijing"}`)
+	if !strings.Contains(p.Detail, "did you mean Asia/Shanghai?") {
+		t.Errorf("%+v", p)
+	}
+	p = s.Want(400, wire.CodeInvalidSpec, "POST", previewPath, `{"lines":["@daily","0 25 * * *"]}`)
 	want := wire.Detail{Location: "body.lines[1]", Line: 2, Column: 3,
 		Message: "hour: end of range (25) above maximum (23): 25"}
 	if len(p.Errors) != 1 || p.Errors[0] != want {

@@ -238,6 +238,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"bad interval", "schedules: {a: {tag: t, every: 500ms}}", "", "schedules.a.every, column 1: "},
 		{"bad zone", `schedules: {a: {tag: t, every: 5m, zone: Nowhere}}`, "",
 			"schedules.a: delaytask: invalid schedule: "},
+		{"near zone", `schedules: {a: {tag: t, every: 5m, zone: Asia/Beijing}}`, "", "did you mean Asia/Shanghai?"},
 		{"number for a line", "schedules: {a: {cron: 5}}", "", "schedules.a.cron: want a text or a list of texts"},
 		{"bad policy", "schedules: {a: {overlap: queue}}", "", "schedules.a.overlap: want one of skip, queue_one"},
 		{"contradiction", "schedules: {a: {tag: t, every: 5m, max_open: 3}}", "",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/request"
 )
 
 func unknownKey(path []string) error {
@@ -42,32 +44,6 @@ func nearest(known []string, word string) (string, bool) {
 		word != "" {
 		return known[i], true
 	}
-	best, fewest := "", len(word)/3+2
-	for _, k := range known {
-		if n := distance(k, word); n < fewest {
-			best, fewest = k, n
-		}
-	}
+	best := request.Nearest(known, word, len(word)/3+1)
 	return best, best != ""
-}
-
-// distance counts the letters to insert, delete or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -87,7 +87,7 @@ var own = map[string][]string{
 	"internal/wire":            {".", "report", "internal/request"},
 	"internal/operate/bulk": {"internal/operate/audit", "internal/row", "internal/store", "internal/wire",
 		"processor", ".", "report"},
-	"internal/schedules/spec": {"."},
+	"internal/schedules/spec": {".", "internal/request"}, // of request: which word is near
 	// What is changed by request knows nothing of what runs.
 	"internal/engine/control": {"internal/engine/events", "internal/engine/table", "internal/lifecycle",
 		"internal/lifecycle/batch", // cuts what one statement takes
