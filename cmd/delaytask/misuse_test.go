@@ -107,7 +107,8 @@ func TestFailureIsOneAndSaysWhatToDo(t *testing.T) {
 	f("token create shop --tags a --verbs save", "revoke it first, or choose another name")
 	f("token revoke nobody", "delaytask token list shows what there is")
 	s.exec("DROP TABLE delay_task_token")
-	f("token create ci --tags * --verbs all", "table delay_task_token is missing (run: delaytask migrate up)")
+	f("token create ci --tags * --verbs all", "table delay_task_token is missing (run: delaytask migrate up, "+
+		"or set scheduler.Config{Migrate: true})")
 }
 
 func TestErrorsAreJSONWhereJSONIsAskedFor(t *testing.T) {

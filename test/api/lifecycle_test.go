@@ -154,7 +154,8 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 		}
 		servertest.Exec(t, d.DSN, "DROP TABLE delay_task_audit")
 		_, err = scheduler.New(t.Context(), plain, scheduler.Config{Logger: silent})
-		const says = "table delay_task_audit is missing (run: delaytask migrate up)"
+		const says = "table delay_task_audit is missing (run: delaytask migrate up, or set " +
+			"scheduler.Config{Migrate: true})"
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("without one of the tables: got %v, want %s", err, says)
 		}

@@ -93,7 +93,7 @@ const AwaitLock = "wait for the end of the backup or client that holds LOCK TABL
 	" SHOW FULL PROCESSLIST shows the sessions"
 
 // Migrate is the hint of an error about missing tables or columns.
-const Migrate = "run: delaytask migrate up"
+const Migrate = "run: delaytask migrate up, or set scheduler.Config{Migrate: true}"
 
 // schema names the columns that the statements need. A table may have more, if a row can be inserted without them.
 var schema = map[string][]string{

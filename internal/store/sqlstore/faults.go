@@ -111,7 +111,7 @@ const (
 	hintNoAnswer  = "the connection was lost, or no answer came in time: look at the server, and at what is between"
 	hintAccount   = "check the user and the password in the DSN, and how the server lets this user log in"
 	hintPrivilege = "grant the database user the missing privilege"
-	hintMigrate   = "bring the schema up to date with: delaytask migrate up"
+	hintMigrate   = "bring the schema up to date: " + Migrate
 	hintIndex     = "make the index again: delaytask doctor prints the statement"
 	hintDatabase  = "create the database, or correct its name in the DSN"
 	hintServer    = "delaytask needs MySQL 8.0, MariaDB 10.6 or newer"
