@@ -123,8 +123,8 @@ var (
 	ErrClosed = errors.New("delaytask: scheduler is stopped")
 	// ErrNotStarted is returned by Pop before Start.
 	ErrNotStarted = errors.New("delaytask: scheduler is not started")
-	// ErrStarted is returned by Use after Start.
-	ErrStarted = errors.New("delaytask: scheduler is started; call Use before Start")
+	// ErrStarted is returned after Start by Use, and by DeclareSchedule and Every of a Kind.
+	ErrStarted = errors.New("delaytask: started already; call Use, DeclareSchedule and Every before Start")
 	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were
 	// released, which is no fault.
 	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; " +

@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-// Scheduler is a scheduler.Scheduler whose time the test controls. Its Start does nothing: tasks run in RunDue and
-// Advance.
+// Scheduler is a scheduler.Scheduler whose time the test controls. Its Start runs nothing: tasks run in RunDue and
+// Advance, which start it.
 type Scheduler struct {
 	*scheduler.Scheduler
 	t       testing.TB

@@ -67,8 +67,8 @@ func (k Kind[T]) Tag() string { return k.tag }
 // does not decode.
 func (k Kind[T]) Decode(body []byte) (T, error) { return decode[T](k.codec, k.tag, body) }
 
-// Every declares a schedule that runs a task with the body at each tick of the spec. It returns what DeclareSchedule
-// returns.
+// Every declares a schedule that runs a task with the body at each tick of the spec. It is called before Start. It
+// returns what DeclareSchedule returns.
 func (k Kind[T]) Every(s ScheduleDeclarer, name string, when delaytask.Spec, body T, opts ...delaytask.Option) error {
 	return s.DeclareSchedule(name, when, k.tag, k.bodyOf(body), k.options(opts)...)
 }

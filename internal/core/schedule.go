@@ -57,7 +57,7 @@ func (d *declared) add(s plan.Declared) error {
 		return fmt.Errorf("%w: schedule %s is declared already", delaytask.ErrInvalidOption, name)
 	}
 	if d.out {
-		return delaytask.ErrStarted
+		return fmt.Errorf("%w; SaveSchedule stores a schedule at any time", delaytask.ErrStarted)
 	}
 	if d.set.Schedules == nil {
 		d.set.Schedules = map[string]plan.Declared{}

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -35,6 +37,13 @@ func TestMiddlewareOfAllTagsIsOutsideOfATagsOwn(t *testing.T) {
 			s.Use(func(processor.Processor) processor.Processor { return nil }), delaytask.ErrNilProcessor)
 		servertest.OK(t, s.Start(t.Context()))
 		wantError(t, "after Start", s.Use(seen("late")), delaytask.ErrStarted)
+		if d, ok := s.Scheduler.(processor.ScheduleDeclarer); ok {
+			err := processor.NewKind[string]("before").Every(d, "daily", delaytask.Every(time.Hour), "")
+			wantError(t, "Every after Start", err, delaytask.ErrStarted)
+			if says := err.Error(); !strings.Contains(says, "Every before Start; SaveSchedule stores") {
+				t.Error(says)
+			}
+		}
 		servertest.OK(t, s.Register("after", p, processor.Use(seen("own"))))
 		for _, tag := range []string{"before", "after"} {
 			_, err := s.SaveDelayTask(t.Context(), tag, "", 0)
