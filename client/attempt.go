@@ -150,7 +150,7 @@ func (e ending) request(t delaytask.Token) *httpCall {
 	text, after := t.String(), wire.Duration(e.after)
 	bodies := map[string]any{
 		opFinish: wire.Finish{Token: text}, opFail: e.fail,
-		opRelease: wire.Release{Token: text, Delay: after}, opTouch: wire.Touch{Token: text, TTR: after},
+		opRelease: wire.Release{Token: text, Delay: wire.Delay(after)}, opTouch: wire.Touch{Token: text, TTR: after},
 	}
 	return leaseRequest(t, e.op, bodies[e.op])
 }

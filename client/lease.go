@@ -62,7 +62,7 @@ func (c *Client) Fail(ctx context.Context, t delaytask.Token, failure error) err
 func (c *Client) Release(ctx context.Context, t delaytask.Token) error { return c.release(ctx, t, 0) }
 
 func (c *Client) release(ctx context.Context, t delaytask.Token, delay time.Duration) error {
-	unclear, err := c.end(ctx, t, "release", wire.Release{Token: t.String(), Delay: wire.Duration(delay)})
+	unclear, err := c.end(ctx, t, "release", wire.Release{Token: t.String(), Delay: wire.Delay(delay)})
 	return lostOnce(err, unclear)
 }
 

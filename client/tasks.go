@@ -112,7 +112,7 @@ func (c *Client) Reschedule(
 	}
 	change := wire.Change{Version: move.Version}
 	if move.At.IsZero() {
-		d := wire.Duration(move.Delay)
+		d := wire.Delay(move.Delay)
 		change.Delay = &d
 	} else {
 		change.At = wire.NotBefore(move.At)

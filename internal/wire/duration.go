@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +66,30 @@ func (d *Duration) setMillis(ms uint64) error {
 func badDuration(s string) error {
 	return fmt.Errorf("want a duration such as \"30s\", \"1h30m\" or \"7d\", or a whole number of milliseconds, got "+
 		"%.40q", s)
+}
+
+// Delay is a [Duration] that may be negative where it is read: a save refuses it as a delay, not as wrong JSON.
+type Delay time.Duration
+
+// Std is the delay as the standard library has it.
+func (d Delay) Std() time.Duration { return time.Duration(d) }
+
+// MarshalJSON writes the text form.
+func (d Delay) MarshalJSON() ([]byte, error) { return Duration(d).MarshalJSON() }
+
+// UnmarshalJSON reads what [Duration] reads, and a minus before it.
+func (d *Delay) UnmarshalJSON(data []byte) error {
+	text := bytes.TrimPrefix(data, []byte{'-'})
+	if bytes.HasPrefix(data, []byte(`"-`)) {
+		text = append([]byte{'"'}, data[2:]...)
+	}
+	if err := (*Duration)(d).UnmarshalJSON(text); err != nil {
+		return err
+	}
+	if len(text) < len(data) {
+		*d = -*d
+	}
+	return nil
 }
 
 // Milliseconds is a duration as answers have it, to the microsecond.

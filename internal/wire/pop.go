@@ -53,8 +53,8 @@ type Touch struct {
 
 // Release gives a task back without spending its attempt.
 type Release struct {
-	Token string   `json:"token" doc:"The lease token, from the pop"`
-	Delay Duration `json:"delay,omitzero" doc:"Due so long from now; default: at once"`
+	Token string `json:"token" doc:"The lease token, from the pop"`
+	Delay Delay  `json:"delay,omitzero" doc:"Due so long from now; default: at once"`
 }
 
 // Fail spends the attempt of a task that was handed out.

@@ -14,11 +14,11 @@ type Save struct {
 	Body     json.RawMessage `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
 	BodyText *string         `json:"body_text,omitempty" doc:"Instead of body: any text, stored without its quotes"`
 
-	Delay *Duration `json:"delay,omitempty" doc:"Due so long from now"`
-	At    *Moment   `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
-	Key   string    `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and app has it"`
-	ID    ID        `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
-	TTR   Duration  `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
+	Delay *Delay   `json:"delay,omitempty" doc:"Due so long from now"`
+	At    *Moment  `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
+	Key   string   `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and app has it"`
+	ID    ID       `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
+	TTR   Duration `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
 
 	MaxAttempts    int  `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"Tries; 0: the default of 20"`
 	NoAttemptLimit bool `json:"no_attempt_limit,omitempty" doc:"Try until it succeeds or is cancelled"`
@@ -75,7 +75,7 @@ const (
 
 // Change sets another due time, another body, or both, of a pending task.
 type Change struct {
-	Delay *Duration       `json:"delay,omitempty" doc:"Due so long from now"`
+	Delay *Delay          `json:"delay,omitempty" doc:"Due so long from now"`
 	At    *Moment         `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
 
@@ -99,7 +99,7 @@ func FromSave(s *delaytask.Save) *Save {
 		MaxWait: Duration(s.MaxWait),
 	}
 	if s.Delay > 0 {
-		w.Delay = (*Duration)(&s.Delay)
+		w.Delay = (*Delay)(&s.Delay)
 	}
 	if !s.At.IsZero() {
 		w.At = NotBefore(s.At)

@@ -127,6 +127,7 @@ func describeTypes(r huma.Registry) {
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Time](), reflect.TypeFor[timeSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Moment](), reflect.TypeFor[momentSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	r.RegisterTypeAlias(reflect.TypeFor[wire.Delay](), reflect.TypeFor[durationSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anySchema]())
 	describeEnum[delaytask.ConflictMode](r)
 	describeEnum[delaytask.Overlap](r)

@@ -25,6 +25,7 @@ var strictly = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(notNull[*wire.Duration]),
+		json.UnmarshalFromFunc(notNull[*wire.Delay]),
 		json.UnmarshalFromFunc(notNull[*wire.Moment]),
 	)),
 )

@@ -57,8 +57,11 @@ func (a *API) leaseOperations() {
 		"No attempt is spent; it is handed out again at once, or after delay."),
 		func(ctx context.Context, in *releaseInput) (*struct{}, error) {
 			return a.end(ctx, &in.IDInput, in.Body.Token, func(ctx context.Context, t delaytask.Token) error {
-				if in.Body.Delay > 0 {
-					return a.scheduler.Fail(ctx, t, processor.Snooze(in.Body.Delay.Std()))
+				switch d := in.Body.Delay.Std(); {
+				case d < 0:
+					return fmt.Errorf("%w: got %v", delaytask.ErrInvalidDelay, d)
+				case d > 0:
+					return a.scheduler.Fail(ctx, t, processor.Snooze(d))
 				}
 				return a.scheduler.Release(ctx, t)
 			})
