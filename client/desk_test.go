@@ -88,11 +88,11 @@ func (d *desk) hand(tokens ...string) {
 
 func (d *desk) pop(w http.ResponseWriter, r *http.Request) {
 	most, _ := strconv.Atoi(r.URL.Query().Get("max"))
-	wait, _ := strconv.Atoi(r.URL.Query().Get("wait"))
+	wait, _ := wire.ParseDuration(r.URL.Query().Get("wait"))
 	d.mu.Lock()
 	d.asked, d.tags = append(d.asked, most), r.URL.Query()["tag"]
 	d.mu.Unlock()
-	for over := time.After(time.Duration(wait) * time.Millisecond); ; {
+	for over := time.After(wait); ; {
 		d.mu.Lock()
 		n := min(most, len(d.waiting))
 		reply := wire.PopReply{Tasks: d.waiting[:n:n]}

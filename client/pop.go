@@ -51,9 +51,9 @@ func (c *Client) Pop(ctx context.Context, tag string, opts ...delaytask.PopOptio
 }
 
 func popRequest(p *delaytask.Pop, wait time.Duration) (*httpCall, *wire.PopReply) {
-	q := url.Values{"tag": p.Tags, "max": {strconv.Itoa(p.Max)}, "wait": {millisText(wait)}}
+	q := url.Values{"tag": p.Tags, "max": {strconv.Itoa(p.Max)}, "wait": {wire.FormatDuration(wait)}}
 	if p.TTR > 0 {
-		q.Set("ttr", millisText(p.TTR))
+		q.Set("ttr", wire.FormatDuration(p.TTR))
 	}
 	reply := &wire.PopReply{}
 	return &httpCall{
@@ -61,8 +61,6 @@ func popRequest(p *delaytask.Pop, wait time.Duration) (*httpCall, *wire.PopReply
 		again: true,
 	}, reply
 }
-
-func millisText(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 func (c *Client) popped(reply *wire.PopReply) ([]*delaytask.Popped, error) {
 	var all []*delaytask.Popped

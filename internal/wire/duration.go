@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Duration is a duration in a request: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is never
-// negative.
+// Duration is a duration in a request: "500ms", "30s", "30m", "1h30m" or "7d", or a JSON number of milliseconds. It is
+// never negative.
 type Duration time.Duration
 
 // Std is the duration as the standard library has it.
@@ -39,10 +39,15 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return d.setMillis(ms)
 }
 
-// UnmarshalText reads a text, or digits: a number of milliseconds, as query parameters have it.
+// UnmarshalText reads a text, as query parameters have it. It returns an error for a number without a unit but 0, which
+// some take for seconds and some for milliseconds.
 func (d *Duration) UnmarshalText(text []byte) error {
-	if ms, err := strconv.ParseUint(string(text), 10, 63); err == nil {
-		return d.setMillis(ms)
+	if n, err := strconv.ParseUint(string(text), 10, 63); err == nil {
+		if n != 0 {
+			return fmt.Errorf("%d has no unit: write %[1]ds or %[1]dms", n)
+		}
+		*d = 0
+		return nil
 	}
 	std, err := ParseDuration(string(text))
 	if errors.Is(err, ErrDurationTooLong) {

@@ -93,14 +93,14 @@ func TestDurationsAreTextsOrMilliseconds(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		`"30m"`: 30 * time.Minute, `"7d"`: 168 * time.Hour, `1500`: 1500 * time.Millisecond, `0`: 0,
-		`"5"`: 5 * time.Millisecond,
+		`"0"`: 0,
 	} {
 		var d Duration
 		if err := json.Unmarshal([]byte(text), &d); err != nil || d.Std() != want {
 			t.Errorf("%s gave %v, %v", text, d.Std(), err)
 		}
 	}
-	for _, bad := range []string{`-1`, `1.5`, `1e3`, `1e309`, `"-1s"`, `"x"`, `""`, `true`, `{}`, `9223372036855`,
+	for _, bad := range []string{`-1`, `1.5`, `"30"`, `1e3`, `1e309`, `"-1s"`, `"x"`, `""`, `true`, `{}`, `9223372036855`,
 		`99999999999999999999`,
 		`-9223372036854775808`, `"-1ns"`, `"1e309"`, `"NaN"`, `"1 h"`, `["1h"]`} {
 		var d Duration

@@ -174,8 +174,8 @@ func document() huma.Config {
 	config.Formats = map[string]huma.Format{mediaJSON: strictJSON, "json": strictJSON}
 	config.RejectUnknownQueryParameters = true
 	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in " +
-		"UTC, durations are texts such as \"30m\" or numbers of milliseconds. What is refused comes as " +
-		"application/problem+json with a code."
+		"UTC, durations are texts such as \"30m\" or, in JSON, numbers of milliseconds. What is refused " +
+		"comes as application/problem+json with a code."
 	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
 	config.Servers = []*huma.Server{{URL: "/"}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{

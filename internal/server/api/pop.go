@@ -17,8 +17,8 @@ import (
 // PopParams are the parameters of both pops.
 type PopParams struct {
 	Max  int    `query:"max" default:"1" doc:"Tasks at most, 1 to 1,000; more is the same as 1,000"`
-	Wait string `query:"wait" doc:"How long to wait for a task, at most 55 s; default: not at all"`
-	TTR  string `query:"ttr" doc:"How long the lease lasts; default: each task's own TTR"`
+	Wait string `query:"wait" doc:"How long to wait for a task, such as 30s; at most 55s; default: not at all"`
+	TTR  string `query:"ttr" doc:"How long the lease lasts, such as 1m; default: each task's own TTR"`
 }
 
 type popInput struct {

@@ -9,7 +9,7 @@ import (
 func TestSeriesReadsItsTimes(t *testing.T) {
 	s := newSite(t)
 	for _, query := range []string{
-		"", "since=30m", "since=1800000", "from=2026-01-01T00:00:00Z", "from=1767225600", "tag=a&since=30d",
+		"", "since=30m", "since=1800s", "from=2026-01-01T00:00:00Z", "from=1767225600", "tag=a&since=30d",
 	} {
 		got := ok[wire.Series](s, 200, "GET", "/v1/series?"+query, "")
 		if got.Points == nil || got.Marks == nil || got.SpanMS < 60_000 {

@@ -51,7 +51,7 @@ func (in *KeyInput) ref() (delaytask.Ref, error) {
 type GetInput struct {
 	IDInput
 	RawInput
-	Wait string `query:"wait" doc:"How long to wait until the task has ended, at most 55 s; default: not at all"`
+	Wait string `query:"wait" doc:"How long to wait for its end, such as 30s; at most 55s; default: not at all"`
 }
 
 type ChangeInput struct{ Body wire.Change }
