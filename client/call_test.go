@@ -169,7 +169,7 @@ func TestNewRefusesWhatCannotBe(t *testing.T) {
 		nil, WithAccessToken("a b"), WithAccessToken("a\r\nX: y"), WithName("a\nb"), WithHTTPClient(nil),
 		WithConcurrency(0),
 		WithTTR(time.Millisecond),
-		WithTimeout(-1), WithStopGrace(0), WithRetryFor(-1), WithBodyLimit(0),
+		WithTimeout(2 * 365 * 24 * time.Hour), WithStopGrace(0), WithRetryFor(-1), WithBodyLimit(0),
 	} {
 		if _, err := New("http://127.0.0.1", opt); !errors.Is(err, delaytask.ErrInvalidOption) {
 			t.Errorf("option %d: %v", i, err)

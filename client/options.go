@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -88,11 +89,15 @@ func WithTTR(d time.Duration) Option {
 	return bounded("TTR", d, time.Second, 24*time.Hour, func(c *config) { c.ttr = d })
 }
 
-// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Default 5 min; 0 means no
-// bound.
+// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Negative: no bound. Default and
+// 0: 5 min.
 func WithTimeout(d time.Duration) Option {
-	return bounded("timeout", d, 0, 365*24*time.Hour, func(c *config) { c.timeout = d })
+	return bounded("timeout", d, math.MinInt64, 365*24*time.Hour, func(c *config) {
+		c.timeout = max(cmp.Or(d, defaultTimeout), 0)
+	})
 }
+
+const defaultTimeout = 5 * time.Minute
 
 // WithStopGrace is how long Stop waits for running tasks. Default 30 s.
 func WithStopGrace(d time.Duration) Option {
@@ -127,7 +132,7 @@ func within[T cmp.Ordered](what string, value, least, most T) error {
 
 func newConfig(opts []Option) (config, error) {
 	c := config{
-		authorize: func(http.Header) {}, concurrency: 64, ttr: 15 * time.Second, timeout: 5 * time.Minute,
+		authorize: func(http.Header) {}, concurrency: 64, ttr: 15 * time.Second, timeout: defaultTimeout,
 		grace: 30 * time.Second, retryFor: 30 * time.Second, bodyLimit: request.DefaultBodyLimit,
 	}
 	for _, opt := range opts {

@@ -47,7 +47,7 @@ func TestStopReleasesWhatOutlivesTheGrace(t *testing.T) {
 				<-leave // it does not look at its context
 			}
 			return ctx.Err()
-		}, processor.Timeout(0))
+		}, processor.Timeout(-1))
 		d.hand("1.1", "2.1")
 		synctest.Wait()
 		start := time.Now()

@@ -163,15 +163,10 @@ func Concurrency(n int) RegisterOption {
 	}
 }
 
-// Timeout bounds one attempt: its context ends after d. 0 means no bound, unlike the 0 of the scheduler's own setting,
-// which means 5 min. Without this option the scheduler's timeout counts. It returns [delaytask.ErrInvalidOption] when d
-// is negative.
+// Timeout bounds one attempt: its context ends after d. Negative: no bound. 0 means the scheduler's (default 5 min).
 func Timeout(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
-		if d < 0 {
-			return fmt.Errorf("%w: timeout %v: must not be negative", delaytask.ErrInvalidOption, d)
-		}
-		r.Timeout, r.NoTimeout = d, d == 0
+		r.Timeout, r.NoTimeout = max(d, 0), d < 0
 		return nil
 	}
 }

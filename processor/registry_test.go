@@ -38,7 +38,7 @@ func TestRegisterTakesWhatIsRightAndRefusesMistakes(t *testing.T) {
 		{"nil middleware", "c", succeed, []RegisterOption{Use(nil)}, delaytask.ErrInvalidOption},
 		{"nil backoff", "c", succeed, []RegisterOption{RetryBackoff(nil)}, delaytask.ErrInvalidOption},
 		{"negative concurrency", "c", succeed, []RegisterOption{Concurrency(-1)}, delaytask.ErrInvalidOption},
-		{"negative timeout", "c", succeed, []RegisterOption{Timeout(-1)}, delaytask.ErrInvalidOption},
+		{"no timeout", "b", succeed, []RegisterOption{Timeout(-1)}, nil},
 		{"negative TTR", "c", succeed, []RegisterOption{TTR(-1)}, delaytask.ErrInvalidTTR},
 		{"negative attempts", "c", succeed, []RegisterOption{MaxAttempts(-1)}, delaytask.ErrInvalidMaxAttempts},
 		{"taken tag", "taken", succeed, nil, delaytask.ErrTagRegistered},
@@ -65,7 +65,8 @@ func TestLookupReturnsWhatWasRegistered(t *testing.T) {
 	err := r.Register("b", succeed,
 		Concurrency(3), Timeout(time.Minute), TTR(time.Microsecond), MaxAttempts(2), RetryBackoff(Constant(7)))
 	mustOK(t, err)
-	mustOK(t, r.Register("a", succeed, Timeout(time.Second), Timeout(0)))
+	mustOK(t, r.Register("a", succeed, Timeout(time.Second), Timeout(-1)))
+	mustOK(t, r.Register("default", succeed, Timeout(-1), Timeout(0)))
 	b, _ := r.Lookup("b")
 	if b.Tag != "b" || b.Concurrency != 3 || b.Timeout != time.Minute || b.NoTimeout || b.TTR != time.Second ||
 		b.MaxAttempts != 2 || b.Backoff(1) != 7 || b.Processor == nil {
@@ -74,10 +75,13 @@ func TestLookupReturnsWhatWasRegistered(t *testing.T) {
 	if a, _ := r.Lookup("a"); !a.NoTimeout || a.Timeout != 0 || a.Backoff != nil {
 		t.Errorf("got %+v", a)
 	}
+	if d, _ := r.Lookup("default"); d.NoTimeout || d.Timeout != 0 {
+		t.Errorf("got %+v", d)
+	}
 	if _, found := r.Lookup("c"); found {
 		t.Error("found a tag that is not registered")
 	}
-	if tags := r.Tags(); !slices.Equal(tags, []string{"a", "b"}) {
+	if tags := r.Tags(); !slices.Equal(tags, []string{"a", "b", "default"}) {
 		t.Errorf("tags are %v", tags)
 	}
 }

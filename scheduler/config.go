@@ -67,8 +67,7 @@ type Config struct {
 	// renewed while its task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
 	TTR time.Duration
 
-	// Timeout is how long one attempt may take before its context ends. Negative: no bound. 0 is the default, 5 min,
-	// while [processor.Timeout] of a tag takes 0 for no bound.
+	// Timeout is how long one attempt may take before its context ends. Negative: no bound. Default: 5 min.
 	Timeout time.Duration
 
 	// MaxAttempts is how often a task is tried before it stays failed, 1 to 1,000,000. Default: 20.

@@ -53,7 +53,7 @@ func tagOptions(t config.Tag) (options []processor.RegisterOption) {
 		options = append(options, processor.Concurrency(t.Concurrency))
 	}
 	if t.Timeout > 0 || t.NoTimeout {
-		options = append(options, processor.Timeout(t.Timeout))
+		options = append(options, processor.Timeout(orNone(t.Timeout)))
 	}
 	if t.TTR > 0 {
 		options = append(options, processor.TTR(t.TTR))

@@ -114,3 +114,25 @@ func TestATagIsUnregisteredAndTakenUpAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestATimeoutOfZeroIsTheDefaultAndANegativeOneIsNone(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		bounded := make(chan bool, 1)
+		f := func(tag string, want bool, opts ...processor.RegisterOption) {
+			servertest.OK(t, s.Register(tag, processor.Func(func(ctx context.Context, _ *delaytask.Task) error {
+				_, is := ctx.Deadline()
+				bounded <- is
+				return nil
+			}), opts...))
+			save(t, s, tag, 0)
+			if got := wait(t, bounded); got != want {
+				t.Errorf("%s: bounded %v, want %v", tag, got, want)
+			}
+		}
+		servertest.OK(t, s.Start(t.Context()))
+		f("default", true)
+		f("zero", true, processor.Timeout(0))
+		f("none", false, processor.Timeout(-1))
+		stop(t, s)
+	})
+}
