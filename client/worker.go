@@ -94,6 +94,9 @@ func noMaxAttempts(r *processor.Registration) error {
 
 // Start begins to run tasks. It does not block, and does nothing when called again. If the service is away or refuses
 // the token, that is logged and tried again.
+//
+// A ctx that ends later stops nothing: call [Client.Stop]. It returns the cause of a ctx that has ended before, and
+// starts nothing then. It returns [delaytask.ErrClosed] after Stop.
 func (c *Client) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return err

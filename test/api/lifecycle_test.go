@@ -91,6 +91,22 @@ func TestNoCallIsMadeWithoutAContextOrAfterAStop(t *testing.T) {
 	})
 }
 
+func TestTheEndOfTheContextOfStartStopsNothing(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		began := make(chan error, 1)
+		servertest.OK(t, s.Register("t", processor.Func(func(ctx context.Context, _ *delaytask.Task) error {
+			began <- context.Cause(ctx)
+			return nil
+		})))
+		ctx, end := context.WithCancel(t.Context())
+		servertest.OK(t, s.Start(ctx))
+		end()
+		save(t, s, "t", 0)
+		wantError(t, "the processor's context", wait(t, began), nil)
+		stop(t, s)
+	})
+}
+
 func TestProcessorSavesWhatFollowsWhileTheSchedulerStops(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t)
