@@ -13,6 +13,7 @@ type Task struct {
 	Key      string            // the caller's own name for the task, "" when it has none
 	Body     []byte            // as it was stored; empty when it has none
 	Attempt  int               // 1 for the first
+	Crashes  int               // processes that were lost while they ran it; above 0, work may be half done
 	Version  int64             // with ID the lease token: pass both to systems that can refuse an older one
 	Expected time.Time         // UTC; its first due time, which only Reschedule moves
 	Due      time.Time         // UTC; when this attempt was due

@@ -103,9 +103,10 @@ func taskOf(h http.Header, body []byte) (*delaytask.Task, bool) {
 		return nil, false
 	}
 	expected, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Expected")) // zero when it is missing
+	crashes, _ := strconv.ParseUint(h.Get("Delaytask-Crashes"), 10, 31)
 	task := &delaytask.Task{
 		ID: token.ID, Version: token.Version, Tag: h.Get("Delaytask-Tag"), Body: body, Attempt: int(attempt),
-		Expected: expected,
+		Crashes: int(crashes), Expected: expected,
 	}
 	if name := h.Get("Delaytask-Schedule"); name != "" {
 		tick, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Tick"))

@@ -34,6 +34,9 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 		if s := task.Schedule; s == nil || *s != want {
 			t.Errorf("the task is the run %+v of a schedule", s)
 		}
+		if task.Crashes != 2 {
+			t.Errorf("%d crashes", task.Crashes)
+		}
 		return nil
 	})
 	mustOK(t, r.Register("t", count))
@@ -70,7 +73,7 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 		for name, value := range map[string]string{
 			"Webhook-Id": "7", "Webhook-Timestamp": stamp,
 			"Webhook-Signature": signature(t, tt.by, "7."+stamp+"."+tt.body),
-			"Delaytask-Tag":     "t", "Delaytask-Attempt": "1", "Delaytask-Token": "7.1",
+			"Delaytask-Tag":     "t", "Delaytask-Attempt": "1", "Delaytask-Crashes": "2", "Delaytask-Token": "7.1",
 			"Delaytask-Schedule": "daily", "Delaytask-Tick": "2027-01-15T08:00:00Z",
 		} {
 			call.Header.Set(name, value)

@@ -44,8 +44,15 @@ func TestStartOfACrashedAttemptStays(t *testing.T) {
 		id := w.save(e, "a", time.Second, delaytask.WithTTR(3*time.Second))
 		time.Sleep(2 * time.Second)
 		w.crash(e)
-		e = w.engine(w.store, serving{"a": nothing})
+		crashes := 0
+		e = w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
+			crashes = task.Crashes
+			return nil
+		}})
 		time.Sleep(20 * time.Second)
+		if crashes != 1 {
+			w.Errorf("the processor is told of %d crashes, want 1", crashes)
+		}
 		if r := w.row(id); r.Status != row.Completed || r.CrashCount != 1 {
 			w.Errorf("row %+v", r)
 		}

@@ -10,6 +10,7 @@ type Popped struct {
 	Key      string            `json:"key,omitempty"`
 	App      string            `json:"app,omitempty" doc:"The application that it belongs to"`
 	Attempt  int               `json:"attempt" doc:"1 for the first"`
+	Crashes  int               `json:"crash_count,omitempty" doc:"Executors that died while they had it"`
 	Priority int               `json:"priority,omitempty"`
 	Expected Time              `json:"expected,omitzero" doc:"When it was promised to start"`
 	Due      Time              `json:"due,omitzero" doc:"When this attempt was due"`
@@ -95,7 +96,7 @@ type ReceiverList struct {
 func FromPopped(p *delaytask.Popped) Popped {
 	return Popped{
 		ID: ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt,
-		Priority: p.Priority, Expected: Time(p.Expected), Due: Time(p.Due), Headers: Headers(p.Headers),
+		Crashes: p.Crashes, Priority: p.Priority, Expected: Time(p.Expected), Due: Time(p.Due), Headers: Headers(p.Headers),
 		Schedule: fromScheduledRun(p.Schedule), Body: BodyOf(p.Body),
 	}
 }
@@ -107,8 +108,8 @@ func (p *Popped) To() (delaytask.Task, error) {
 		err = delaytask.ErrInvalidToken
 	}
 	return delaytask.Task{
-		ID: token.ID, Tag: p.Tag, Key: p.Key, Body: p.Bytes(), Attempt: p.Attempt, Version: token.Version,
-		Expected: p.Expected.Std(), Due: p.Due.Std(), Headers: withApp(p.Headers, p.App), Priority: p.Priority,
+		ID: token.ID, Tag: p.Tag, Key: p.Key, Body: p.Bytes(), Attempt: p.Attempt, Crashes: p.Crashes,
+		Version: token.Version, Expected: p.Expected.Std(), Due: p.Due.Std(), Headers: withApp(p.Headers, p.App), Priority: p.Priority,
 		Schedule: p.Schedule.to(),
 	}, err
 }

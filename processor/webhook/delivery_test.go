@@ -26,7 +26,8 @@ func TestCallCarriesTheTask(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for name, want := range map[string]string{
 			"Webhook-Id": "42", "Delaytask-Id": "42", "Delaytask-Tag": "order.close", "Delaytask-Attempt": "3",
-			"Delaytask-Token": "42.7", "Delaytask-Expected": "2026-05-06T07:08:09.120Z", "Traceparent": trace,
+			"Delaytask-Crashes": "2",
+			"Delaytask-Token":   "42.7", "Delaytask-Expected": "2026-05-06T07:08:09.120Z", "Traceparent": trace,
 			"X-Own": "yes", "User-Agent": "delaytask", "X-Injected": "yes", "Webhook-Signature": "", "Tracestate": "",
 			"Accept-Encoding": "", "Idempotency-Key": "",
 			"Delaytask-Schedule": "report/daily", "Delaytask-Tick": "2026-05-06T07:00:00Z",
@@ -309,7 +310,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 }
 
 func someTask() *delaytask.Task {
-	return &delaytask.Task{ID: 42, Tag: "order.close", Attempt: 3, Version: 7,
+	return &delaytask.Task{ID: 42, Tag: "order.close", Attempt: 3, Crashes: 2, Version: 7,
 		Expected: time.Date(2026, 5, 6, 7, 8, 9, 120_000_000, time.UTC)}
 }
 

@@ -18,6 +18,7 @@
 //	Delaytask-Id         the task's id
 //	Delaytask-Tag        its tag
 //	Delaytask-Attempt    1 for the first
+//	Delaytask-Crashes    processes that were lost while they ran it, where there are any
 //	Delaytask-Token      the lease token, "id.version"
 //	Delaytask-Expected   the task's first due time, RFC 3339 in UTC
 //	Delaytask-Schedule   the schedule that it is a run of; with the next one for such tasks only

@@ -20,6 +20,7 @@ const (
 	headerTaskID   = "Delaytask-Id"
 	headerTag      = "Delaytask-Tag"
 	headerAttempt  = "Delaytask-Attempt"
+	headerCrashes  = "Delaytask-Crashes"
 	headerToken    = "Delaytask-Token"
 	headerExpected = "Delaytask-Expected"
 	headerSchedule = "Delaytask-Schedule"
@@ -79,6 +80,9 @@ func setTaskHeaders(header http.Header, task *delaytask.Task) {
 	header.Set(headerTaskID, id)
 	header.Set(headerTag, task.Tag)
 	header.Set(headerAttempt, strconv.Itoa(task.Attempt))
+	if task.Crashes > 0 {
+		header.Set(headerCrashes, strconv.Itoa(task.Crashes))
+	}
 	header.Set(headerToken, id+"."+strconv.FormatInt(task.Version, 10))
 	header.Set(headerExpected, task.Expected.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
 	if task.Schedule != nil {
@@ -101,8 +105,8 @@ var reserved = map[string]bool{
 	"Trailer": true, "Upgrade": true, "Expect": true, "Http2-Settings": true, "Proxy-Connection": true,
 	"Proxy-Authorization": true, "Proxy-Authenticate": true,
 	headerID: true, headerTimestamp: true, headerSignature: true,
-	headerTaskID: true, headerTag: true, headerAttempt: true, headerToken: true, headerExpected: true,
-	headerSchedule: true, headerTick: true,
+	headerTaskID: true, headerTag: true, headerAttempt: true, headerCrashes: true, headerToken: true,
+	headerExpected: true, headerSchedule: true, headerTick: true,
 }
 
 // checkHeader names no values in its errors: they are often secret.
