@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,9 +28,11 @@ func (e *Engine) measureTable(ctx context.Context) {
 	if e.events.Metrics == metrics.None {
 		return
 	}
+	told := map[string]time.Time{}
 	for wait := backlogFirst; lifecycle.Sleep(ctx, wait); wait = lifecycle.Jitter(backlogEvery, 0.1) {
 		backlog, err := e.backlog(ctx)
 		e.events.Metrics.SetBacklog(backlog)
+		e.tellOfUnserved(backlog, told)
 		var lags map[string]time.Duration
 		if err == nil && e.running() {
 			lags, err = e.purgeLags(ctx)
@@ -89,6 +92,33 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 		}
 	}
 	return slices.Concat(idle, waiting), nil
+}
+
+const (
+	unservedFor   = 5 * time.Second // as the finding of an overview has it
+	unservedEvery = time.Minute
+)
+
+// tellOfUnserved warns of tags with overdue tasks that no live process serves, of each once a minute. The first reading
+// that finds one says nothing: the process that serves it may be about to start. told says when each was told of, by
+// the monotonic clock. A process that only saves does not know which tags are paused, and says nothing.
+func (e *Engine) tellOfUnserved(backlog []metrics.Backlog, told map[string]time.Time) {
+	found := map[string]bool{}
+	for _, b := range backlog {
+		if b.Nodes > 0 || b.Oldest < unservedFor || !e.running() || e.arm.Tags.Paused(b.Tag) {
+			continue
+		}
+		found[b.Tag] = true
+		last, again := told[b.Tag]
+		if !again {
+			told[b.Tag] = time.Now().Add(-unservedEvery)
+		} else if time.Since(last) >= unservedEvery {
+			told[b.Tag] = time.Now()
+			e.events.Log.Warn("tasks are overdue, and no live process serves their tag; start one that registers it",
+				"tag", b.Tag, "due", b.Due, "oldest", b.Oldest)
+		}
+	}
+	maps.DeleteFunc(told, func(tag string, _ time.Time) bool { return !found[tag] })
 }
 
 // count reads the due tasks of a tag, by the index of the overdue poll. Some may have been claimed meanwhile.

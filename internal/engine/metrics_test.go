@@ -355,6 +355,34 @@ func TestTagsThatNoProcessServesHaveABacklog(t *testing.T) {
 	})
 }
 
+func TestOverdueTagsThatNoProcessServesAreToldOfOnceAMinute(t *testing.T) {
+	inBubble(t, func(w *world) {
+		logged, log := listen()
+		saves := w.idle(w.store, nil)
+		e := w.engine(w.store, serving{"a": nothing}, log)
+		w.must(e.Pause(w.Context(), "paused", ""))
+		for _, tag := range []string{"a", "gone", "paused"} {
+			w.save(saves, tag, time.Second)
+		}
+		w.save(saves, "later", time.Hour)
+		const says = "no live process serves their tag"
+		time.Sleep(10 * time.Second)
+		if got := logged.all(); strings.Contains(got, says) {
+			w.Errorf("at the first reading: %s", got)
+		}
+		time.Sleep(3 * time.Minute)
+		got := logged.all()
+		if n := strings.Count(got, says); n < 2 || n > 3 || strings.Count(got, "tag=gone") != n {
+			w.Errorf("%d warnings in three minutes: %s", n, got)
+		}
+		w.engine(w.store, serving{"gone": nothing})
+		time.Sleep(time.Minute)
+		if after := strings.Count(logged.all(), says); after > strings.Count(got, says) {
+			w.Error("it goes on when a process serves the tag")
+		}
+	})
+}
+
 // The reads are bounded: one look in 15 s, however often the metrics are scraped, 1,000 tasks of a tag, 100 tags.
 func TestBacklogIsReadSeldomAndInBounds(t *testing.T) {
 	inBubble(t, func(w *world) {

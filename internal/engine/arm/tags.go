@@ -72,6 +72,13 @@ func (t *Tags) Open(tag string) bool {
 	return ok
 }
 
+// Paused reports whether the tag was paused when that was last read.
+func (t *Tags) Paused(tag string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.paused[tag]
+}
+
 // takes reports whether tasks of the tag may be claimed here, and whether a processor of this process runs them.
 func (t *Tags) takes(tag string) (open, runs bool) {
 	t.mu.RLock()
