@@ -89,8 +89,8 @@ func WithTTR(d time.Duration) Option {
 	return bounded("TTR", d, time.Second, 24*time.Hour, func(c *config) { c.ttr = d })
 }
 
-// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Negative: no bound. Default and
-// 0: 5 min.
+// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Negative: no bound. Default
+// and 0: 5 min.
 func WithTimeout(d time.Duration) Option {
 	return bounded("timeout", d, math.MinInt64, 365*24*time.Hour, func(c *config) {
 		c.timeout = max(cmp.Or(d, defaultTimeout), 0)

@@ -12,8 +12,8 @@ import (
 )
 
 // Start registers the address and its tags at the service, and renews that until Stop. Serve the address before: the
-// service may call at once. Start does nothing when called again, and needs a tag. The end of ctx ends the first request
-// alone, which is tried again: call [Receiver.Stop].
+// service may call at once. Start does nothing when called again, and needs a tag. The end of ctx ends the first
+// request alone, which is tried again: call [Receiver.Stop].
 //
 // It returns an [*Error] when the service refuses the registration: for an address that it may not call, for a token
 // without the verb register, or for a secret that it cannot keep (it needs DELAYTASK_SECRET). That the service is away

@@ -48,8 +48,8 @@ func (c *Client) Wait(ctx context.Context, id int64) (delaytask.TaskRow, error) 
 	for {
 		var task wire.Task
 		err := c.onTask(ctx, delaytask.ID(id), "wait for", &httpCall{
-			method: http.MethodGet, path: "?wait=" + wire.FormatDuration(pollWait), into: &task, limit: tasks(1), wait: pollWait,
-			again: true,
+			method: http.MethodGet, path: "?wait=" + wire.FormatDuration(pollWait), into: &task, limit: tasks(1),
+			wait: pollWait, again: true,
 		})
 		if err != nil {
 			return delaytask.TaskRow{}, err

@@ -52,8 +52,8 @@ func (s *Scheduler) Unregister(tag string) bool { return s.core.Unregister(tag) 
 
 // Start begins to run tasks. It does nothing when called again. A scheduler that only saves need not be started.
 //
-// It waits for one read of the tags that are paused, 10 s at most, and ctx bounds that wait alone. A ctx that ends later
-// stops nothing: call [Scheduler.Stop]. Processors get contexts of their own.
+// It waits for one read of the tags that are paused, 10 s at most, and ctx bounds that wait alone. A ctx that ends
+// later stops nothing: call [Scheduler.Stop]. Processors get contexts of their own.
 //
 // It returns the cause of a ctx that has ended before, and starts nothing then. It returns [delaytask.ErrNoRevision]
 // when schedules are declared by a program of unknown revision, and [delaytask.ErrClosed] after Stop.

@@ -96,8 +96,8 @@ type ReceiverList struct {
 func FromPopped(p *delaytask.Popped) Popped {
 	return Popped{
 		ID: ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt,
-		Crashes: p.Crashes, Priority: p.Priority, Expected: Time(p.Expected), Due: Time(p.Due), Headers: Headers(p.Headers),
-		Schedule: fromScheduledRun(p.Schedule), Body: BodyOf(p.Body),
+		Crashes: p.Crashes, Priority: p.Priority, Expected: Time(p.Expected), Due: Time(p.Due),
+		Headers: Headers(p.Headers), Schedule: fromScheduledRun(p.Schedule), Body: BodyOf(p.Body),
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *Popped) To() (delaytask.Task, error) {
 	}
 	return delaytask.Task{
 		ID: token.ID, Tag: p.Tag, Key: p.Key, Body: p.Bytes(), Attempt: p.Attempt, Crashes: p.Crashes,
-		Version: token.Version, Expected: p.Expected.Std(), Due: p.Due.Std(), Headers: withApp(p.Headers, p.App), Priority: p.Priority,
-		Schedule: p.Schedule.to(),
+		Version: token.Version, Expected: p.Expected.Std(), Due: p.Due.Std(), Headers: withApp(p.Headers, p.App),
+		Priority: p.Priority, Schedule: p.Schedule.to(),
 	}, err
 }

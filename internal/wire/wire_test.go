@@ -100,8 +100,8 @@ func TestDurationsAreTextsOrMilliseconds(t *testing.T) {
 			t.Errorf("%s gave %v, %v", text, d.Std(), err)
 		}
 	}
-	for _, bad := range []string{`-1`, `1.5`, `"30"`, `1e3`, `1e309`, `"-1s"`, `"x"`, `""`, `true`, `{}`, `9223372036855`,
-		`99999999999999999999`,
+	for _, bad := range []string{`-1`, `1.5`, `"30"`, `1e3`, `1e309`, `"-1s"`, `"x"`, `""`, `true`, `{}`,
+		`9223372036855`, `99999999999999999999`,
 		`-9223372036854775808`, `"-1ns"`, `"1e309"`, `"NaN"`, `"1 h"`, `["1h"]`} {
 		var d Duration
 		if err := json.Unmarshal([]byte(bad), &d); err == nil {

@@ -246,8 +246,8 @@ func TaskOf(r *row.Row, due row.Time) *delaytask.Task {
 	headers := row.DecodeHeaders(r.Headers)
 	return &delaytask.Task{
 		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[delaytask.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
-		Crashes: r.CrashCount, Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers, Priority: r.Priority,
-		Schedule: ScheduledRun(r.TickOf),
+		Crashes: r.CrashCount, Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers,
+		Priority: r.Priority, Schedule: ScheduledRun(r.TickOf),
 	}
 }
 

@@ -88,13 +88,6 @@ func refuse(hint, format string, args ...any) error {
 	return &row.Error{Class: row.ClassOperator, Op: "check the database", Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
-// AwaitLock is the hint of an error about a write that has waited for long.
-const AwaitLock = "wait for the end of the backup or client that holds LOCK TABLES or FLUSH TABLES WITH READ LOCK;" +
-	" SHOW FULL PROCESSLIST shows the sessions"
-
-// Migrate is the hint of an error about missing tables or columns.
-const Migrate = "run: delaytask migrate up, or set scheduler.Config{Migrate: true}"
-
 // schema names the columns that the statements need. A table may have more, if a row can be inserted without them.
 var schema = map[string][]string{
 	table:         namesOf(tasks.columns),

@@ -88,6 +88,13 @@ func dialHint(err *net.OpError) string {
 	}
 }
 
+// AwaitLock is the hint of an error about a write that has waited for long.
+const AwaitLock = "wait for the end of the backup or client that holds LOCK TABLES or FLUSH TABLES WITH READ LOCK;" +
+	" SHOW FULL PROCESSLIST shows the sessions"
+
+// Migrate is the hint of an error about missing tables or columns.
+const Migrate = "run: delaytask migrate up, or set scheduler.Config{Migrate: true}"
+
 // driverFaults holds the errors that drivers make themselves.
 var driverFaults = []struct {
 	err error
