@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/cluster/wake"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
@@ -23,6 +24,10 @@ func (a *app) serveCommand() *cobra.Command {
 Without settings it uses the embedded database, which it creates, and listens on loopback. It ends
 in order on SIGTERM and Ctrl-C: waiting calls return, running tasks get their grace; a second signal
 kills it. See config.yaml for every setting.
+
+Beyond loopback callers need an access token. DELAYTASK_BOOTSTRAP_TOKEN, or the file that
+DELAYTASK_BOOTSTRAP_TOKEN_FILE names, holds the first one, of openssl rand -base64 32. Without any
+token the service is alive and not ready.
 
 Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, and nowhere without it.`,
 		Example: `  delaytask serve
@@ -46,12 +51,16 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 	if err != nil {
 		return misused(err)
 	}
+	first, err := access.BootstrapFromEnv(a.getenv)
+	if err != nil {
+		return misused(err)
+	}
 	log := a.logger(c.Log)
 	if len(c.Exposed) > 0 {
 		log.Warn("others can read secrets in the settings file; take that right away (chmod o-r), or set them by "+
 			"environment variables", "secrets", c.Exposed)
 	}
-	s, err := server.Open(cmd.Context(), c, log, server.Traced(traces))
+	s, err := server.Open(cmd.Context(), c, log, server.Traced(traces), server.Bootstrap(by(), first))
 	if err != nil {
 		return err
 	}
@@ -67,7 +76,7 @@ func (a *app) announce(c config.Config, s *server.Service, collector string) {
 	}
 	tokens := "not asked for: whoever reaches this address may do everything"
 	if s.Tokens() {
-		tokens = "asked for; make one with: delaytask token create admin --tags '*' --verbs all" + c.Reach()
+		tokens = "asked for; make one with: " + access.Create + c.Reach()
 	}
 	named := ""
 	if c.DSNFrom == "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,6 +99,8 @@ func (a *app) printTokens(tokens []tokenView) error {
 	for _, v := range tokens {
 		expires := "never"
 		switch {
+		case v.Expired && slices.Contains(v.Verbs, row.BootstrapVerb):
+			expires = moment(v.Expires.Std()) + " (ended)"
 		case v.Expired:
 			expires = moment(v.Expires.Std()) + " (expired)"
 		case !v.Expires.IsZero():
@@ -113,7 +116,8 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 		Use:   "revoke NAME",
 		Short: "Delete an access token",
 		Long: `Delete a token. All servers refuse it within 2 seconds; one that cannot reach the database, within 5
-minutes. What its caller has saved stays.`,
+minutes. What its caller has saved stays. The one of DELAYTASK_BOOTSTRAP_TOKEN stays listed as ended: its value
+is never good again.`,
 		Example: "  delaytask token revoke shop",
 		Args:    wanted(1, 1, "the name of the access token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -142,7 +146,8 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		Short: "Create an access token and print it",
 		Long: `Create a token and print it. It is shown this once: the database keeps only its hash.
 All servers know it within 2 seconds. With server.auth: auto, a service on loopback that was started
-without tokens asks for them from then on.
+without tokens asks for them from then on. A token with all verbs for all tags ends the one of
+DELAYTASK_BOOTSTRAP_TOKEN.
 
 A tag ends in * to stand for all tags that begin so; * alone stands for all. The verbs are
   save       save tasks

@@ -3,6 +3,7 @@
 package row
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -171,6 +172,24 @@ type AccessToken struct {
 	Verbs   []string
 	Created Time // written by the store
 	Expires Time // zero: never
+}
+
+// BootstrapVerb is the one verb of a bootstrap token. It allows everything. Expires is zero until the token is revoked
+// or a whole token is made. Its row stays then, so that the same secret is never good again.
+const BootstrapVerb = "bootstrap"
+
+// BootstrapPrefix begins the name of each bootstrap token. "." is the byte after its last one.
+const BootstrapPrefix = "bootstrap-"
+
+// Bootstrap reports whether the token is a bootstrap token, and ended whether it is one that is refused for ever.
+func (t *AccessToken) Bootstrap() (is, ended bool) {
+	is = slices.Contains(t.Verbs, BootstrapVerb)
+	return is, is && !t.Expires.IsZero()
+}
+
+// Whole reports whether the token has all verbs for all tags.
+func (t *AccessToken) Whole() bool {
+	return slices.Contains(t.Verbs, "all") && slices.Contains(t.Tags, "*")
 }
 
 // Session is one row of delay_task_session: a login to the dashboard. The cookie is stored nowhere.

@@ -41,7 +41,7 @@ func (r *running) grant(name string) (secret string) {
 	r.TB.Helper()
 	secret, token, err := access.New(name, []string{"*"}, []access.Verb{access.All}, 0)
 	if err == nil {
-		err = r.service.parts.store.CreateToken(r.TB.Context(), token)
+		_, err = r.service.parts.store.CreateToken(r.TB.Context(), token)
 	}
 	servertest.OK(r.TB, err)
 	return secret

@@ -17,7 +17,8 @@ import (
 // judge decides whether a token is valid.
 type judge struct{ err error }
 
-func (judge) Asked(context.Context) (bool, error) { return true, nil }
+func (judge) Asked(context.Context) (bool, error)   { return true, nil }
+func (judge) Missing(context.Context) (bool, error) { return false, nil }
 
 func (j judge) Check(context.Context, string) (access.Caller, error) { return access.Everyone(), j.err }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
@@ -40,6 +41,7 @@ type parts struct {
 	spans     *spans
 	scheduler *scheduler.Scheduler
 	store     *sqlstore.Store
+	audit     *audit.Log
 	tokens    *access.Tokens // nil: none is ever required
 	asked     bool           // for tokens, from the start
 	client    *webhook.Client
@@ -49,7 +51,9 @@ type parts struct {
 	loops sync.WaitGroup
 }
 
-func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings) (*parts, error) {
+func newParts(
+	ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings, first bootstrap,
+) (*parts, error) {
 	p := &parts{cfg: cfg, registry: prometheus.NewRegistry()}
 	var err error
 	if cfg.Server.Redact != "off" {
@@ -70,13 +74,13 @@ func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url stri
 		p.spans.close(ctx)
 		return nil, err
 	}
-	if err := p.make(ctx); err != nil {
+	if err := p.make(ctx, first); err != nil {
 		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
 	}
 	return p, nil
 }
 
-func (p *parts) make(ctx context.Context) (err error) {
+func (p *parts) make(ctx context.Context, first bootstrap) (err error) {
 	stored, ok := core.Of(p.scheduler).Store().(*sqlstore.Store)
 	if !ok {
 		return errors.New("the service needs a database")
@@ -85,7 +89,8 @@ func (p *parts) make(ctx context.Context) (err error) {
 	if err := stored.CheckService(ctx); err != nil {
 		return err
 	}
-	if err := p.admit(ctx); err != nil {
+	p.audit = audit.New(audit.Config{Store: p.store, Level: audit.Level(p.cfg.Server.Audit), Log: p.log})
+	if err := p.admit(ctx, first); err != nil {
 		return err
 	}
 	if err := p.makePush(); err != nil {
@@ -136,10 +141,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	c := api.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
-		Audit: audit.New(audit.Config{
-			Store: p.store, Level: audit.Level(p.cfg.Server.Audit), Log: p.log,
-		}),
-		Requests: p.store, Receivers: p.receivers, Check: p.check,
+		Audit: p.audit, Requests: p.store, Receivers: p.receivers, Check: p.check,
 		Redactor: p.redactor, Observe: p.spans.observed(observer.observe),
 		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry,
@@ -213,33 +215,51 @@ func (p *parts) purgeOld(ctx context.Context, what string, purge func(ctx contex
 	}
 }
 
-// admit decides whether callers need a token, and refuses settings that would expose the service.
-func (p *parts) admit(ctx context.Context) error {
-	tokens, _, err := p.store.AccessTokens(ctx)
-	if err != nil {
-		return fmt.Errorf("read what tokens there are: %w", err)
-	}
+// admit decides whether callers need a token, stores the first one, and refuses settings that would expose the service.
+func (p *parts) admit(ctx context.Context, first bootstrap) error {
 	loopback, err := isLoopback(p.cfg.Server.Listen)
 	if err != nil {
 		return err
 	}
 	c := p.cfg.Server
-	asked := c.Auth == "token" || c.Auth == "auto" && (!loopback && !c.Insecure || len(tokens) > 0)
-	switch {
-	case !asked && !loopback && !c.Insecure:
+	inside := loopback || c.Insecure
+	if c.Auth == "none" && !inside {
 		return fmt.Errorf("server.listen is %s, where others can reach it, with server.auth: none. Everybody could "+
 			"do everything; ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
-	case asked && len(tokens) == 0 && !loopback:
-		create := "delaytask token create admin --tags '*' --verbs all" + p.cfg.Reach()
-		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one "+
-			"with: %s; or listen on 127.0.0.1, or insist with --insecure", c.Listen, create)
-	case asked:
-		p.tokens, p.asked = access.NewTokens(p.store), true
-	case c.Auth == "auto":
+	}
+	if err := p.storeFirst(ctx, first); err != nil || c.Auth == "none" {
+		return err
+	}
+	if c.Auth == "auto" && inside {
 		p.tokens = access.NewTokensOnceThereAreAny(p.store)
-		_, err = p.tokens.Asked(ctx) // so that a reading exists when the database goes away
+		p.asked, err = p.tokens.Asked(ctx) // so that a reading exists when the database goes away
+		return err
+	}
+	p.tokens, p.asked = access.NewTokens(p.store), true
+	missing, err := access.NewTokens(p.store).Missing(ctx) // p.tokens would not know what is made within 2 seconds
+	if missing {
+		p.log.Warn("every request is refused until there is a token", "why", access.NoToken)
 	}
 	return err
+}
+
+// storeFirst stores a bootstrap token, unless it is there.
+func (p *parts) storeFirst(ctx context.Context, first bootstrap) error {
+	if first.token == nil {
+		return nil
+	}
+	ended, err := operate.New(operate.Config{Tokens: p.store, Audit: p.audit}).Bootstrap(ctx, first.by, *first.token)
+	if err != nil {
+		return fmt.Errorf("the bootstrap token cannot be stored: %w", err)
+	}
+	if ended {
+		p.log.Warn("the bootstrap token has ended and stays refused, because it was revoked or a token with all "+
+			"verbs for all tags was made; take it out of the environment", "token", first.token.Name)
+	} else {
+		p.log.Info("the bootstrap token may do everything until a token with all verbs for all tags is made",
+			"token", first.token.Name)
+	}
+	return nil
 }
 
 // isLoopback reports whether the address is reachable from this machine alone.

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
@@ -42,6 +44,7 @@ type Service struct {
 	server   *http.Server
 	stopping context.CancelFunc
 	traces   otlp.Settings
+	first    bootstrap
 	pages    Pages // nil: the pages of package dashboard
 }
 
@@ -50,6 +53,17 @@ type Option func(*Service)
 
 // Traced sends the spans of the service to a collector.
 func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to } }
+
+// Bootstrap stores a first token, unless that is nil. The audit log says who has given it.
+func Bootstrap(by operate.By, token *row.AccessToken) Option {
+	return func(s *Service) { s.first = bootstrap{by, token} }
+}
+
+// bootstrap is a first token.
+type bootstrap struct {
+	by    operate.By
+	token *row.AccessToken // nil: none
+}
 
 // Pages makes the handler of the dashboard. Its requests carry a caller, and their paths are below /ui. readOnly says
 // that no caller may change anything.
@@ -75,7 +89,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if s.listener, err = listen(ctx, s.cfg.Server); err != nil {
 		return err
 	}
-	if s.parts, err = newParts(ctx, s.cfg, s.log, s.URL(), s.traces); err != nil {
+	if s.parts, err = newParts(ctx, s.cfg, s.log, s.URL(), s.traces, s.first); err != nil {
 		return err
 	}
 	s.log = s.parts.log

@@ -1,7 +1,11 @@
 package service
 
 import (
+	"crypto/rand"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -128,12 +132,6 @@ func TestWaitingPopOfACallerThatLostItsRightsGetsNothing(t *testing.T) {
 func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)
-	refused := launch(t, environment(db, "DELAYTASK_SERVER_LISTEN=:0"))
-	code, logged := refused.End(), refused.Err.String()
-	if code != 1 || !strings.Contains(logged, "make one with: delaytask token create") ||
-		strings.Count(logged, "delaytask: ") != 1 {
-		t.Errorf("exit code %d, and it says %s", code, logged)
-	}
 	f := func(s *server, url string, says ...string) {
 		t.Helper()
 		if !strings.HasPrefix(s.URL, url) {
@@ -164,8 +162,149 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	known.Host = "KNOWN.example:1"
 	known.Want(200, "", "GET", "/v1/stats", "")
 
-	token(t, db, "a", "*", "all")
 	s := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_HOSTS=localhost")
 	f(s, "http://localhost:")
 	s.Want(401, wire.CodeUnauthorized, "GET", "/v1/stats", "")
+}
+
+const tokenless = `level=WARN msg="every request is refused until there is a token"`
+
+// lacksToken waits until a server that is ready otherwise says so.
+func (s *server) lacksToken() (says string) {
+	s.TB.Helper()
+	servertest.Eventually(s.TB, "it says that there is no token", func() bool {
+		a := s.Call("GET", "/readyz", "")
+		says = a.Detail
+		return a.Status == 503 && a.Code == wire.CodeNotReady && strings.HasPrefix(says, "no token yet: ")
+	})
+	return says
+}
+
+func TestAServerWithoutATokenIsAliveAndNotReady(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	s := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0")
+	s.Want(200, "", "GET", "/healthz", "")
+	s.Want(401, wire.CodeUnauthorized, "GET", "/v1/stats", "")
+	says := s.lacksToken()
+	for _, want := range []string{"DELAYTASK_BOOTSTRAP_TOKEN ", "DELAYTASK_BOOTSTRAP_TOKEN_FILE ",
+		"delaytask token create admin"} {
+		if !strings.Contains(says, want) {
+			t.Errorf("it says %q, without %q", says, want)
+		}
+	}
+	if logged := s.Err.String(); strings.Count(logged, says) != 1 || strings.Count(logged, tokenless) != 1 {
+		t.Errorf("the log says %s", logged)
+	}
+	admin := token(t, db, "admin", "*", "all")
+	s.becomes(200, "GET", "/readyz")
+	s.becomes(200, "GET", "/v1/stats", admin...)
+	revoke(t, db, "admin")
+	s.becomes(401, "GET", "/v1/stats", admin...)
+	s.becomes(200, "GET", "/readyz") // a token that is exchanged takes no server out of service
+}
+
+// first is a token of a random source, and its header.
+func first() (secret string, header []string) {
+	secret = rand.Text()
+	return secret, []string{"Authorization", "Bearer " + secret}
+}
+
+func TestServersThatStartTogetherStoreOneFirstToken(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
+		secret, boot := first()
+		file := filepath.Join(t.TempDir(), "token")
+		servertest.OK(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
+		var servers []*server
+		for _, given := range []string{"=" + secret, "_FILE=" + file, "=" + secret} {
+			servers = append(servers, launch(t, environment(db, "DELAYTASK_SERVER_LISTEN=:0",
+				"DELAYTASK_BOOTSTRAP_TOKEN"+given)))
+		}
+		for _, s := range servers {
+			s.serves()
+			s.becomes(200, "GET", "/readyz")
+			s.Want(201, "", "POST", "/v1/tasks", `{"tag":"a"}`, boot...)
+			said := s.Out.String() + s.Err.String()
+			if strings.Contains(said, secret) || strings.Contains(said, tokenless) {
+				t.Errorf("it says %s", said)
+			}
+		}
+		var entries struct {
+			Entries []struct{ Target, Outcome, Detail string }
+		}
+		servers[0].Want(200, "", "GET", "/v1/audit?action=token.create", "", boot...).Read(t, &entries)
+		done := 0
+		for _, e := range entries.Entries {
+			if e.Outcome == "done" && e.Detail == "verbs=bootstrap tags=*" {
+				done++
+			}
+		}
+		if done != 1 {
+			t.Errorf("the audit log has %+v", entries)
+		}
+	})
+}
+
+func TestAFirstTokenThatHasEndedStaysRefused(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
+		starts := func(secret string) *server {
+			t.Helper()
+			return serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_BOOTSTRAP_TOKEN="+secret)
+		}
+		named := regexp.MustCompile(`(?m)^bootstrap-\w+ +\* +bootstrap .* never$`)
+		name := func() string {
+			t.Helper()
+			out, _, _ := run(t, environment(db), "token", "list")
+			found := named.FindAllString(out, -1)
+			if len(found) != 1 {
+				t.Fatalf("%d bootstrap tokens are good:\n%s", len(found), out)
+			}
+			return strings.Fields(found[0])[0]
+		}
+		refused := func(s *server, boot []string) {
+			t.Helper()
+			s.becomes(401, "GET", "/v1/stats", boot...)
+			if a := s.Want(401, wire.CodeUnauthorized, "GET", "/v1/stats", "", boot...); !strings.Contains(a.Detail,
+				"bootstrap token has ended") {
+				t.Errorf("it says %q", a.Detail)
+			}
+		}
+		secret, boot := first()
+		s := starts(secret)
+		revoke(t, db, name())
+		refused(s, boot)
+		s.Stops()
+		s = starts(secret)
+		refused(s, boot)
+		if logged := s.Err.String(); strings.Count(logged, "has ended and stays refused") != 1 {
+			t.Errorf("the log says %s", logged)
+		}
+		s.lacksToken() // what has ended is no token
+		s.Stops()
+
+		secret, boot = first()
+		s = starts(secret)
+		name()
+		orders := token(t, db, "orders", "order.*", "all")
+		s.becomes(200, "GET", "/v1/tasks?tag=order.a", orders...)
+		s.Want(200, "", "GET", "/v1/stats", "", boot...)
+		token(t, db, "admin", "*", "all")
+		refused(s, boot)
+		revoke(t, db, "admin")
+		out, _, _ := run(t, environment(db), "token", "list")
+		if strings.Count(out, "(ended)") != 2 {
+			t.Errorf("listed:\n%s", out)
+		}
+		s.Stops()
+		refused(starts(secret), boot)
+	})
+}
+
+func TestAFirstTokenThatIsNotRandomIsRefused(t *testing.T) {
+	t.Parallel()
+	s := launch(t, environment(dbtest.New(t, dbtest.SQLite), "DELAYTASK_BOOTSTRAP_TOKEN=change-me"))
+	if code, logged := s.End(), s.Err.String(); code != 2 || !strings.Contains(logged, "openssl rand -base64 32") ||
+		strings.Contains(logged, "change-me") {
+		t.Errorf("exit code %d, and it says %s", code, logged)
+	}
 }

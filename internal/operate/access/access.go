@@ -15,6 +15,10 @@ var (
 	// ErrUnauthorized is returned for a token that is unknown, revoked or expired, and for a call without one.
 	ErrUnauthorized = errors.New("the bearer token is unknown or has expired; delaytask token create makes one")
 
+	// ErrBootstrapEnded is returned for a bootstrap token that has ended. It is an ErrUnauthorized.
+	ErrBootstrapEnded = fmt.Errorf("%w: it is a bootstrap token that was revoked, or that ended when a token with all "+
+		"verbs for all tags was made", ErrUnauthorized)
+
 	// ErrUnavailable is returned when the tokens cannot be read and the last reading is too old. A later call may
 	// succeed.
 	ErrUnavailable = errors.New("the tokens cannot be read from the database; try again later")

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,41 +39,62 @@ type Tokens struct {
 	reader  Reader
 	reading singleflight.Group
 
+	always bool // a token is required before one exists, too
+
 	mu    sync.Mutex
-	open  bool      // no token is required until one exists
+	any   bool      // there is a token, or was one since the start
 	last  *list     // nil before the first reading
 	retry time.Time // with a list, a check waits for no reading before this
 }
 
 // NewTokens returns Tokens that always require one. Nothing is read before the first call.
-func NewTokens(r Reader) *Tokens { return &Tokens{reader: r} }
+func NewTokens(r Reader) *Tokens { return &Tokens{reader: r, always: true} }
 
 // NewTokensOnceThereAreAny returns Tokens that require one as soon as one is stored.
-func NewTokensOnceThereAreAny(r Reader) *Tokens { return &Tokens{reader: r, open: true} }
+func NewTokensOnceThereAreAny(r Reader) *Tokens { return &Tokens{reader: r} }
 
 // Asked reports whether callers need a token. A server that began without any requires one within 2 seconds of the
 // first creation, and still does after the last is revoked. Like Check, it returns [ErrUnavailable] when the tokens
 // cannot be read.
 func (t *Tokens) Asked(ctx context.Context) (bool, error) {
+	if t.always {
+		return true, nil
+	}
+	return t.exist(ctx)
+}
+
+// Missing reports whether callers need a token before one was made: it is false from the first one on. Like Check, it
+// returns [ErrUnavailable] when the tokens cannot be read.
+func (t *Tokens) Missing(ctx context.Context) (bool, error) {
+	if !t.always {
+		return false, nil
+	}
+	there, err := t.exist(ctx)
+	return !there && err == nil, err
+}
+
+// exist reports whether there is a token, or was one since the start.
+func (t *Tokens) exist(ctx context.Context) (bool, error) {
 	t.mu.Lock()
-	open := t.open
+	there := t.any
 	t.mu.Unlock()
-	if !open {
+	if there {
 		return true, nil
 	}
 	l, err := t.current(ctx)
-	if err != nil || len(l.tokens) == 0 {
+	if err != nil || !l.any {
 		return false, err
 	}
 	t.mu.Lock()
-	t.open = false
+	t.any = true
 	t.mu.Unlock()
 	return true, nil
 }
 
 // Check returns the caller of the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized]
-// when no caller has it. A token that was created or revoked within the last 2 seconds may be judged as before. While
-// the database is away the last reading counts, for 5 minutes; then Check returns [ErrUnavailable].
+// when no caller has it, and [ErrBootstrapEnded] for a bootstrap token that has ended. A token that was created or
+// revoked within the last 2 seconds may be judged as before. While the database is away the last reading counts, for 5
+// minutes; then Check returns [ErrUnavailable].
 func (t *Tokens) Check(ctx context.Context, bearer string) (Caller, error) {
 	hash, ok := hashOf(bearer)
 	if !ok {
@@ -163,6 +183,8 @@ func (t *Tokens) putOff() {
 type list struct {
 	tokens  []row.AccessToken
 	callers []Caller // of the tokens
+	any     bool     // one of them is no bootstrap token that has ended
+	whole   bool     // one of them has all rights, other than by being a bootstrap token
 	asked   time.Time
 	now     row.Time // the database's time at some moment since
 }
@@ -170,7 +192,13 @@ type list struct {
 func newList(tokens []row.AccessToken, asked time.Time, now row.Time) *list {
 	l := &list{tokens: tokens, callers: make([]Caller, len(tokens)), asked: asked, now: now}
 	for i, t := range tokens {
+		bootstrap, ended := t.Bootstrap()
+		l.any, l.whole = l.any || !ended, l.whole || t.Whole()
 		l.callers[i] = Caller{name: t.Name, tags: t.Tags}
+		if bootstrap {
+			l.callers[i].verbs = []Verb{All}
+			continue
+		}
 		for _, v := range t.Verbs { // one that is not known here, as a later release may write, allows nothing
 			l.callers[i].verbs = append(l.callers[i].verbs, Verb(v))
 		}
@@ -190,10 +218,18 @@ func (l *list) find(hash [32]byte) (Caller, error) {
 			found = i
 		}
 	}
-	if found < 0 || l.expired(l.tokens[found]) {
+	if found < 0 {
 		return Caller{}, ErrUnauthorized
 	}
-	return l.callers[found], nil
+	bootstrap, ended := l.tokens[found].Bootstrap()
+	switch {
+	case ended, bootstrap && l.whole:
+		return Caller{}, ErrBootstrapEnded
+	case l.expired(l.tokens[found]):
+		return Caller{}, ErrUnauthorized
+	default:
+		return l.callers[found], nil
+	}
 }
 
 // expired takes the latest time that the database's clock can show: a token is never valid for longer than was asked
@@ -233,10 +269,9 @@ func New(name string, tags []string, verbs []Verb, expires row.Time) (secret str
 	}, nil
 }
 
-// hashOf returns the hash of a well-formed token. It refuses anything else without hashing it, however long it is.
+// hashOf returns the hash of what may be a token. It refuses anything else without hashing it, however long it is.
 func hashOf(bearer string) (hash [sha256.Size]byte, ok bool) {
-	random, named := strings.CutPrefix(bearer, tokenPrefix)
-	if !named || len(random) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
+	if len(bearer) < leastSecret || len(bearer) > mostSecret {
 		return hash, false
 	}
 	return sha256.Sum256([]byte(bearer)), true

@@ -17,6 +17,9 @@ import (
 type Authenticator interface {
 	// Asked reports whether callers need a token now. It returns access.ErrUnavailable when the tokens cannot be read.
 	Asked(ctx context.Context) (bool, error)
+	// Missing reports whether callers need a token before one was made. It returns access.ErrUnavailable when the
+	// tokens cannot be read.
+	Missing(ctx context.Context) (bool, error)
 	// Check returns access.ErrUnauthorized for an unknown or expired token, and access.ErrUnavailable when the tokens
 	// cannot be read.
 	Check(ctx context.Context, bearer string) (access.Caller, error)
@@ -81,6 +84,9 @@ func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, erro
 	}
 	caller, err := a.tokens.Check(ctx, strings.TrimSpace(bearer))
 	switch {
+	case errors.Is(err, access.ErrBootstrapEnded):
+		return access.Caller{}, unauthorized("the bootstrap token has ended, because it was revoked or a token with " +
+			"all verbs for all tags was made; use that one")
 	case errors.Is(err, access.ErrUnauthorized):
 		return access.Caller{}, unauthorized("the token is unknown, was revoked, or has expired")
 	case err != nil:

@@ -307,6 +307,10 @@ func (u unreachable) Asked(context.Context) (bool, error) {
 	return true, nil
 }
 
+func (unreachable) Missing(context.Context) (bool, error) {
+	return false, fmt.Errorf("%w: dial tcp db.internal:3306: refused", access.ErrUnavailable)
+}
+
 func (unreachable) Check(context.Context, string) (access.Caller, error) {
 	return access.Caller{}, fmt.Errorf("%w: dial tcp db.internal:3306: refused", access.ErrUnavailable)
 }
@@ -315,9 +319,11 @@ func TestTokensThatCannotBeCheckedAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
 		s := newSite(t, func(c *Config) { c.Tokens = unreachable{open} })
-		p := s.Want(503, wire.CodeUnavailable, "GET", "/v1/tags", "", "Authorization", "Bearer x")
-		if strings.Contains(p.Detail, "db.internal") {
-			t.Errorf("the answer names the database: %s", p.Detail)
+		for _, path := range []string{"/v1/tags", "/readyz"} {
+			p := s.Want(503, wire.CodeUnavailable, "GET", path, "", "Authorization", "Bearer x")
+			if strings.Contains(p.Detail, "db.internal") {
+				t.Errorf("the answer names the database: %s", p.Detail)
+			}
 		}
 	}
 }
@@ -325,7 +331,8 @@ func TestTokensThatCannotBeCheckedAreRefused(t *testing.T) {
 // revoked is a token that is known to the first request alone, and is revoked while that waits.
 type revoked struct{ seen atomic.Bool }
 
-func (*revoked) Asked(context.Context) (bool, error) { return true, nil }
+func (*revoked) Asked(context.Context) (bool, error)   { return true, nil }
+func (*revoked) Missing(context.Context) (bool, error) { return false, nil }
 
 func (r *revoked) Check(context.Context, string) (access.Caller, error) {
 	if r.seen.Swap(true) {

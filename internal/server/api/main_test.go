@@ -93,7 +93,7 @@ func (s *site) token(name, tags string, verbs ...access.Verb) []string {
 	s.TB.Helper()
 	secret, token, err := access.New(name, strings.Split(tags, ","), verbs, *new(row.Time))
 	if err == nil {
-		err = s.store.CreateToken(s.TB.Context(), token)
+		_, err = s.store.CreateToken(s.TB.Context(), token)
 	}
 	servertest.OK(s.TB, err)
 	return []string{"Authorization", "Bearer " + secret}

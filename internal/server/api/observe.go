@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/core"
+	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -108,6 +109,17 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 			"the database does not answer, cannot be read or written, or its clock or this node's number is not "+
 				"known; the log says which"))
 		return
+	}
+	if a.tokens != nil {
+		missing, err := a.tokens.Missing(ctx)
+		switch {
+		case err != nil:
+			refused(w, a.uncheckable(err))
+			return
+		case missing:
+			refused(w, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeNotReady, access.NoToken))
+			return
+		}
 	}
 	text := "ready\n"
 	if warning := core.Of(a.scheduler).Warning(); warning != "" {

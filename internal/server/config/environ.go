@@ -18,8 +18,8 @@ var (
 	notAlphanumeric = regexp.MustCompile(`[^A-Za-z0-9]`)
 
 	// foreign variables begin like ours but are no settings: they belong to tests and clients of the service, the path
-	// of the file itself, and what Kubernetes adds for every service whose name begins with delaytask.
-	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|URL|TOKEN|` +
+	// of the file itself, the first token, and what Kubernetes adds for every service whose name begins with delaytask.
+	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|URL|TOKEN|BOOTSTRAP_TOKEN(_FILE)?|` +
 		`(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT(_\d+_.*)?)$`)
 )
 

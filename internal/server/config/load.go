@@ -15,6 +15,8 @@ import (
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/delaytask/delaytask/internal/operate/access"
 )
 
 // DefaultPath is the file that is read, if it is there, when no other is named.
@@ -144,7 +146,11 @@ func (c *Config) check() error {
 	refuse(c.Backoff.Base > c.Backoff.Cap, "backoff.base must not be longer than backoff.cap")
 	refuse((c.Server.TLS.Cert == "") != (c.Server.TLS.Key == ""), "server.tls.cert and server.tls.key belong together")
 	refuse(c.Server.TLS.ClientCA != "" && c.Server.TLS.Cert == "", "server.tls.client_ca needs server.tls.cert")
+	const own = " is still the one of the example: set one of your own, as openssl rand -base64 32 makes it"
+	refuse(access.IsExample(c.Secret), "secret (DELAYTASK_SECRET)"+own)
+	refuse(access.IsExample(c.DSN) && !access.IsExample(MaskDSN(c.DSN)), "the password in dsn (DELAYTASK_DSN)"+own)
 	for tag, w := range c.Receivers {
+		refuse(slices.ContainsFunc(w.Secrets, access.IsExample), "one of receivers."+tag+".secrets"+own)
 		refuse(w.URL == "", "receivers."+tag+".url is missing")
 	}
 	errs = append(errs, c.checkSchedules()...)

@@ -216,6 +216,10 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"unknown level", "log: {level: loud}", "", "log.level: want one of debug, info, warn, error"},
 		{"share over one", "backoff: {jitter: 20}", "", "backoff.jitter: want a number from 0 to 1"},
 		{"not a number", "backoff: {jitter: .nan}", "", "backoff.jitter: want a number"},
+		{"secret of the example", "secret: change-me-change-me", "", "secret (DELAYTASK_SECRET) is still the one of"},
+		{"password of the example", "", "DELAYTASK_DSN=a:Change-Me@tcp(h)/shop", "the password in dsn"},
+		{"signing secret of the example", "receivers: {t: {url: 'https://h', secrets: [change-me]}}", "",
+			"one of receivers.t.secrets is still"},
 		{"empty DSN", `dsn: ""`, "", "dsn: must not be empty"},
 		{"not a boolean", "migrate: 1", "", "migrate: want true or false"},
 		{"base over cap", "backoff: {base: 2h}", "", "backoff.base must not be longer than backoff.cap"},
@@ -272,6 +276,7 @@ func TestForeignVariablesAreIgnored(t *testing.T) {
 	_, err := Load(Source{Path: writeFile(t, ""), Environ: []string{
 		"DELAYTASK_TEST_DSN=x", "DELAYTASK_TEST_DOCKER=1", "DELAYTASK_REQUIRE_DB=mariadb", "DELAYTASK_CONFIG=a.yaml",
 		"DELAYTASK_URL=http://127.0.0.1:8080", "DELAYTASK_TOKEN=secret",
+		"DELAYTASK_BOOTSTRAP_TOKEN=secret", "DELAYTASK_BOOTSTRAP_TOKEN_FILE=/run/token",
 		"DELAYTASK_SERVICE_HOST=10.0.0.1", "DELAYTASK_SERVICE_PORT_HTTP=80", "DELAYTASK_PORT=tcp://10.0.0.1:80",
 		"DELAYTASK_PORT_80_TCP_ADDR=10.0.0.1", "DELAYTASK_MYSQL_SERVICE_HOST=10.0.0.2",
 		"DELAYTASK_MYSQL_PORT=tcp://10.0.0.2:3306",

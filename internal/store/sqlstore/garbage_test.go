@@ -135,7 +135,8 @@ func TestABrokenTokenAllowsNothing(t *testing.T) {
 	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
 		exec(t, pool.DB, "DELETE FROM delay_task_token")
 		for n, name := range []string{"broken", "whole"} {
-			must(t, s.CreateToken(t.Context(), accessToken(name, byte(n))))
+			_, err := s.CreateToken(t.Context(), accessToken(name, byte(n)))
+			must(t, err)
 		}
 		exec(t, pool.DB, "UPDATE delay_task_token SET "+set+" WHERE name = 'broken'")
 		tokens, reading, err := s.AccessTokens(t.Context())

@@ -49,6 +49,8 @@ func plannedServiceStatements(d dialect) (all plan) {
 	add("PRIMARY", "purge of many sessions")(d.purgeSessions(many))
 	add(sessionsByEnd, "old sessions")(d.oldSessions(500))
 	add("PRIMARY", "delete of a token")(d.deleteToken("7"))
+	add("PRIMARY", "end of a bootstrap token")(d.revokeBootstrap("7"))
+	add("PRIMARY", "end of all bootstrap tokens")(d.endBootstrap())
 	add(workersByAddress, "find a receiver")(d.findReceiver(w))
 	add("PRIMARY", "one receiver")(d.receiverByID(7))
 	add("PRIMARY", "replacement of a receiver")(d.updateReceiver(7, w, "[]"))

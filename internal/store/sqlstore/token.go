@@ -20,42 +20,81 @@ var (
 	ErrNotFound = errors.New("there is no token of this name")
 )
 
-// CreateToken stores a token. It returns [ErrTokenExists] when another one has its name. The same token may be stored
-// twice.
-func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
+// CreateToken stores a token, and reports whether it was there. It returns [ErrTokenExists] when another one has its
+// name. A whole token ends the bootstrap tokens.
+func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) (there bool, err error) {
 	op := "create the token " + t.Name
-	tags, verbs, d := bindList(t.Tags), bindList(t.Verbs), s.own
-	query := "INSERT INTO " + tokenTable + " (name, hash, tags, verbs, create_time, expire_time)" +
-		" VALUES (" + d.bindText + ", UNHEX(?), " + d.bindText + ", " + d.bindText + ", " + d.now + ", ?)"
-	return repeat(ctx, func() error {
+	d := s.own
+	steps := []step{{
+		"INSERT INTO " + tokenTable + " (name, hash, tags, verbs, create_time, expire_time)" +
+			" VALUES (" + d.bindText + ", UNHEX(?), " + d.bindText + ", " + d.bindText + ", " + d.now + ", ?)",
+		[]any{t.Name, hexed(t.Hash), bindList(t.Tags), bindList(t.Verbs), t.Expires}, anyRows,
+	}}
+	if t.Whole() {
+		query, args := d.endBootstrap()
+		steps = append(steps, step{query, args, anyRows})
+	}
+	err = repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-			_, err := conn.ExecContext(ctx, query, t.Name, hexed(t.Hash), tags, verbs, t.Expires)
+			_, err := d.transact(ctx, conn, op, steps)
 			if !isDuplicate(err) {
 				return err
 			}
-			there, _, err := s.own.readTokens(ctx, conn)
-			same := func(other row.AccessToken) bool { return other.Name == t.Name && other.Hash == t.Hash }
-			if err != nil || slices.ContainsFunc(there, same) { // an insert whose reply was lost
+			all, _, err := d.readTokens(ctx, conn)
+			there = slices.ContainsFunc(all, func(other row.AccessToken) bool {
+				return other.Name == t.Name && other.Hash == t.Hash // its reply was lost, or another process was first
+			})
+			if err != nil || there {
 				return err
 			}
 			return refusedTo(op, ErrTokenExists)
 		})
 	})
+	return there, err
 }
 
-// DeleteToken deletes a token. It returns [ErrNotFound] when no token has the name.
+// DeleteToken deletes a token; of a bootstrap token it keeps the row, as ended. It returns [ErrNotFound] when no token
+// has the name.
 func (s *Store) DeleteToken(ctx context.Context, name string) error {
 	op := "delete the token " + name
-	query, args := s.own.deleteToken(name)
-	deleted, err := s.keep.execute(ctx, op, query, args)
-	if err == nil && deleted == 0 {
+	query, args := s.own.revokeBootstrap(name)
+	done, err := s.keep.execute(ctx, op, query, args)
+	if err != nil || done > 0 {
+		return err
+	}
+	query, args = s.own.deleteToken(name)
+	done, err = s.keep.execute(ctx, op, query, args)
+	if err == nil && done == 0 {
 		return refusedTo(op, ErrNotFound)
 	}
 	return err
 }
 
+// EndBootstrap ends all bootstrap tokens.
+func (s *Store) EndBootstrap(ctx context.Context) error {
+	query, args := s.own.endBootstrap()
+	_, err := s.keep.execute(ctx, "end the bootstrap tokens", query, args)
+	return err
+}
+
 func (d dialect) deleteToken(name string) (string, []any) {
 	return fmt.Sprintf(d.deleteFrom, tokenTable) + " WHERE t.name = " + d.bindText, []any{name}
+}
+
+// endBootstrap enters by the beginning that the names of all bootstrap tokens have.
+func (d dialect) endBootstrap() (string, []any) {
+	return d.endTokens("t.name >= "+d.bindText+" AND t.name < "+d.bindText+" AND t.expire_time IS NULL",
+		row.BootstrapPrefix, row.BootstrapPrefix[:len(row.BootstrapPrefix)-1]+".")
+}
+
+func (d dialect) revokeBootstrap(name string) (string, []any) {
+	return d.endTokens("t.name = "+d.bindText, name)
+}
+
+// endTokens ends those bootstrap tokens that the condition selects.
+func (d dialect) endTokens(condition string, args ...any) (string, []any) {
+	return "UPDATE " + tokenTable + " AS t" + d.byID + " SET expire_time = " + d.now + " WHERE " + condition +
+		" AND t.verbs = " + d.bindText, append(args, bindList([]string{row.BootstrapVerb}))
 }
 
 // AccessTokens returns all tokens by name, expired ones included, and the database's time of the reading.

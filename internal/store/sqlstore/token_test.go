@@ -36,7 +36,9 @@ func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
 		passing.Expires = before.Time.Add(time.Hour)
 		big.Tags, big.Verbs = nil, nil
 		for _, token := range []row.AccessToken{lasting, passing, big} {
-			must(t, s.CreateToken(t.Context(), token))
+			if there, err := s.CreateToken(t.Context(), token); there || err != nil {
+				t.Fatalf("%s was there: %t, %v", token.Name, there, err)
+			}
 		}
 		tokens, after := read()
 		for i := range tokens {
@@ -50,13 +52,13 @@ func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
 			t.Fatalf("read\n%+v\nwant\n%+v", tokens, want)
 		}
 
-		if err := s.CreateToken(t.Context(), lasting); err != nil {
-			t.Errorf("the same token again, as after a lost reply: %v", err)
+		if there, err := s.CreateToken(t.Context(), lasting); !there || err != nil {
+			t.Errorf("the same token again, as after a lost reply: %t, %v", there, err)
 		}
-		if err := s.CreateToken(t.Context(), accessToken("b", 9)); !errors.Is(err, sqlstore.ErrTokenExists) {
+		if _, err := s.CreateToken(t.Context(), accessToken("b", 9)); !errors.Is(err, sqlstore.ErrTokenExists) {
 			t.Errorf("another token of the same name: %v", err)
 		}
-		if err := s.CreateToken(t.Context(), accessToken("c", 1)); err == nil {
+		if _, err := s.CreateToken(t.Context(), accessToken("c", 1)); err == nil {
 			t.Error("one token has two names")
 		}
 		if err := s.DeleteToken(t.Context(), "b"); err != nil {
@@ -70,5 +72,52 @@ func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
 		if tokens, _ := read(); len(tokens) != 2 || tokens[0].Name != "A" || tokens[1].Name != "a" {
 			t.Errorf("left are %+v", tokens)
 		}
+	})
+}
+
+func TestABootstrapTokenEndsForGood(t *testing.T) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, _ := open(t, d)
+		ended := func(want ...string) {
+			t.Helper()
+			tokens, _, err := s.AccessTokens(t.Context())
+			must(t, err)
+			got := []string{}
+			for _, token := range tokens {
+				if !token.Expires.IsZero() {
+					got = append(got, token.Name)
+				}
+			}
+			if !reflect.DeepEqual(got, append([]string{}, want...)) {
+				t.Fatalf("ended are %q, want %q", got, want)
+			}
+		}
+		create := func(name string, n byte, tag, verb string) {
+			t.Helper()
+			token := accessToken(name, n)
+			token.Tags, token.Verbs = []string{tag}, []string{verb}
+			_, err := s.CreateToken(t.Context(), token)
+			must(t, err)
+		}
+		create("bootstrap-1", 1, "*", row.BootstrapVerb)
+		create("reader", 2, "*", "read")
+		create("orders", 3, "order.*", "all")
+		whole := accessToken("reader", 4)
+		whole.Tags, whole.Verbs = []string{"*"}, []string{"all"}
+		if _, err := s.CreateToken(t.Context(), whole); !errors.Is(err, sqlstore.ErrTokenExists) {
+			t.Error(err)
+		}
+		ended()
+		create("admin", 5, "*", "all")
+		ended("bootstrap-1")
+
+		create("bootstrap-2", 6, "*", row.BootstrapVerb)
+		must(t, s.EndBootstrap(t.Context()))
+		create("bootstrap-3", 7, "*", row.BootstrapVerb)
+		for range 2 {
+			must(t, s.DeleteToken(t.Context(), "bootstrap-3"))
+		}
+		must(t, s.DeleteToken(t.Context(), "admin"))
+		ended("bootstrap-1", "bootstrap-2", "bootstrap-3")
 	})
 }

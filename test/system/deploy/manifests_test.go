@@ -1,11 +1,9 @@
-// Package deploy checks what is in deploy/: the manifests, by the types of the Kubernetes API and by the program that
-// they start; the dashboard, by Grafana's schema and by a Prometheus that scrapes the program; and the alerts.
+// Package deploy checks what is in deploy/: the manifests, by the types of the Kubernetes API; the dashboard, by
+// Grafana's schema and by a Prometheus that scrapes the program; and the alerts.
 package deploy
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -14,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -178,55 +175,4 @@ func TestPodsHaveNoRights(t *testing.T) {
 			t.Errorf("the pods of the %s have rights", name)
 		}
 	}
-}
-
-// TestTheProgramRunsAsThePodStartsIt starts it with the settings of the pod, asks each probe, and stops it. Only the
-// database and the port are others.
-func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
-	m := load(t)
-	pod := m.deployment.Spec.Template.Spec
-	c := pod.Containers[0]
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yaml")
-	servertest.OK(t, os.WriteFile(config, []byte(m.config.Data["config.yaml"]), 0o600))
-	environ := append(os.Environ(), "DELAYTASK_CONFIG="+config)
-	for _, e := range c.Env {
-		if e.Name != "DELAYTASK_CONFIG" {
-			environ = append(environ, e.Name+"=pod-1")
-		}
-	}
-	for name, value := range m.secret.StringData {
-		if name != "DELAYTASK_DSN" {
-			environ = append(environ, name+"="+value)
-		}
-	}
-	environ = append(environ, "DELAYTASK_DSN=sqlite:"+filepath.Join(dir, "delaytask.db"))
-	run := func(ctx context.Context, args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, servertest.Build(t, "./cmd/delaytask"), args...)
-		cmd.Env, cmd.Dir = environ, dir
-		return cmd
-	}
-	if out, err := run(t.Context(), m.job.Spec.Template.Spec.Containers[0].Args...).CombinedOutput(); err != nil {
-		t.Fatalf("the migration: %v\n%s", err, out)
-	}
-	settings, err := run(t.Context(), "config", "print", "--json").Output()
-	servertest.OK(t, err)
-	var used struct {
-		StopGrace int `json:"stop_grace_ms"`
-	}
-	servertest.OK(t, json.Unmarshal(settings, &used))
-	grace := time.Duration(used.StopGrace) * time.Millisecond
-	const requests = 15 * time.Second // that are in flight
-	before := time.Duration(c.Lifecycle.PreStop.Sleep.Seconds) * time.Second
-	given := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
-	if want := before + requests + grace; given < want {
-		t.Errorf("pods are killed after %v, want %v", given, want)
-	}
-
-	address := freeAddress(t)
-	serve := servertest.Launch(t, run(t.Context(), append(c.Args, "--server-listen", address)...))
-	for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-		serve.Answers("http://" + address + probe.HTTPGet.Path)
-	}
-	serve.Stops()
 }

@@ -148,6 +148,8 @@ UPDATE delay_task_schedule_run AS t FORCE INDEX (PRIMARY) SET outcome = 2, note 
 UPDATE delay_task_schedule_run SET finish_time = finish_time WHERE 1 = 0;
 UPDATE delay_task_session SET expire_time = expire_time WHERE 1 = 0;
 UPDATE delay_task_tag SET update_time = update_time WHERE 1 = 0;
+UPDATE delay_task_token AS t FORCE INDEX (PRIMARY) SET expire_time = UTC_TIMESTAMP(6) WHERE t.name = ? AND t.verbs = ?;
+UPDATE delay_task_token AS t FORCE INDEX (PRIMARY) SET expire_time = UTC_TIMESTAMP(6) WHERE t.name >= ? AND t.name < ? AND t.expire_time IS NULL AND t.verbs = ?;
 UPDATE delay_task_token SET expire_time = expire_time WHERE 1 = 0;
 UPDATE delay_task_worker AS t FORCE INDEX (PRIMARY) SET expire_time = (UTC_TIMESTAMP(6) + INTERVAL t.ttl * 1000 MICROSECOND), update_time = UTC_TIMESTAMP(6) WHERE t.id = ?;
 UPDATE delay_task_worker AS t FORCE INDEX (PRIMARY) SET tags = ?, secret = COALESCE(UNHEX(?), t.secret), ttl = ?, expire_time = (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND), update_time = UTC_TIMESTAMP(6) WHERE t.id = ?;
