@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
@@ -286,18 +287,21 @@ func (v *view) tagOf(verb access.Verb) (string, error) {
 // changeTag pauses or resumes a tag.
 func (v *view) changeTag() (result, error) {
 	tag, verb := wire.FromSegment(v.r.PathValue("tag")), v.r.PathValue("verb")
-	err := errNoPage
+	err, did, met := errNoPage, verb, operate.TagMet{}
 	switch valid := delaytask.ValidTag(tag); {
 	case valid && verb == "pause":
-		_, err = v.operator.PauseTag(v.r.Context(), v.by(), tag, delaytask.Reason(v.r.PostForm.Get("reason")))
+		met, err = v.operator.PauseTag(v.r.Context(), v.by(), tag, delaytask.Reason(v.r.PostForm.Get("reason")))
 	case valid && verb == "resume":
 		_, err = v.operator.ResumeTag(v.r.Context(), v.by(), tag)
 	}
 	if err != nil {
 		return result{}, err
 	}
-	if v.r.PostForm.Get("from") == "tags" {
-		return result{to: "tags?" + query("did", verb, "tag", tag), did: true}, nil
+	if met.Unseen {
+		did = "unseen"
 	}
-	return result{to: "tags/" + wire.Segment(tag) + "?did=" + verb, did: true}, nil
+	if v.r.PostForm.Get("from") == "tags" {
+		return result{to: "tags?" + query("did", did, "tag", tag), did: true}, nil
+	}
+	return result{to: "tags/" + wire.Segment(tag) + "?did=" + did, did: true}, nil
 }

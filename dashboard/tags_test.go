@@ -145,6 +145,9 @@ func TestATagIsPausedAndResumed(t *testing.T) {
 		}
 		s.get(strings.TrimPrefix(step.to, "./../..")).has(t, http.StatusOK, step.says)
 	}
+	s.post("/tags/unseen/pause", nil).has(t, http.StatusSeeOther)
+	s.get("/tags/unseen?did=unseen").has(t, http.StatusOK, "is it misspelt?")
+	s.post("/tags/unseen/resume", nil).has(t, http.StatusSeeOther)
 	s.post("/tags/a%2Fb/drop", nil).has(t, http.StatusNotFound)
 	s.post("/tags/no%20tag/pause", nil).has(t, http.StatusNotFound)
 	for _, user := range []dashboard.User{

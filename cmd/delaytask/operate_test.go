@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
@@ -115,6 +116,23 @@ func TestPauseGoesOnAfterATagThatCannotBe(t *testing.T) {
 	contains(t, r.stdout, "Paused mail;")
 	contains(t, r.stderr, `got "bad!"`)
 	contains(t, s.ok("stats"), "paused")
+}
+
+func TestAPauseOfATagThatNothingHasWarns(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.save("mail", "x")
+	r := s.run("pause", "mail", "mial")
+	contains(t, r.stdout, "Paused mail, mial;")
+	contains(t, r.stderr, "Warning: mial: no live process serves the tag")
+	if r.code != exitDone || strings.Contains(r.stderr, "Warning: mail:") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+	var views []tagView
+	s.items(&views, "pause", "other")
+	if len(views) != 1 || views[0].Warning != operate.Unseen {
+		t.Errorf("the pause is shown as %+v", views)
+	}
 }
 
 func TestExplainSaysWhy(t *testing.T) {

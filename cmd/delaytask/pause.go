@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -16,11 +18,12 @@ func (a *app) pauseCommand() *cobra.Command {
 		Use:   "pause TAG...",
 		Short: "Stop all nodes from starting tasks of a tag",
 		Long: `Stop all nodes from starting tasks of the tags, within 2 seconds. What runs goes on; tasks that fall due
-meanwhile wait. Tasks can be saved as before.`,
+meanwhile wait. Tasks can be saved as before. A tag that no process, task or schedule has is paused, too, and a
+warning says so.`,
 		Example: `  delaytask pause mail.send
   delaytask pause mail.send sms.send --reason 'the provider is down'`,
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, true, func(ctx context.Context, tag string) (bool, error) {
+			return a.setTags(cmd, tags, true, func(ctx context.Context, tag string) (operate.TagMet, error) {
 				return a.operator.PauseTag(ctx, by(), tag, delaytask.Reason(reason))
 			})
 		},
@@ -37,7 +40,7 @@ func (a *app) resumeCommand() *cobra.Command {
 			"at once.",
 		Example: "  delaytask resume mail.send",
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, false, func(ctx context.Context, tag string) (bool, error) {
+			return a.setTags(cmd, tags, false, func(ctx context.Context, tag string) (operate.TagMet, error) {
 				return a.operator.ResumeTag(ctx, by(), tag)
 			})
 		},
@@ -55,12 +58,13 @@ type tagView struct {
 	Tag     string   `json:"tag"`
 	Paused  bool     `json:"paused"`
 	Changed bool     `json:"changed"` // false: it was so before
+	Warning string   `json:"warning,omitempty"`
 	Error   *failure `json:"error,omitempty"`
 }
 
 // setTags pauses or resumes tag by tag. It goes on after one that cannot be changed.
 func (a *app) setTags(
-	cmd *cobra.Command, tags []string, paused bool, set func(context.Context, string) (was bool, err error),
+	cmd *cobra.Command, tags []string, paused bool, set func(context.Context, string) (operate.TagMet, error),
 ) error {
 	past := "resumed"
 	if paused {
@@ -69,11 +73,14 @@ func (a *app) setTags(
 	return a.onTasks(cmd, changes, func(ctx context.Context, _ *scheduler.Scheduler) error {
 		views, failures := make([]tagView, 0, len(tags)), make([]error, 0)
 		for _, tag := range tags {
-			was, err := set(ctx, tag)
-			v := tagView{Tag: tag, Paused: paused, Changed: was != paused}
+			met, err := set(ctx, tag)
+			v := tagView{Tag: tag, Paused: paused, Changed: met.Paused != paused}
+			if met.Unseen {
+				v.Warning = operate.Unseen
+			}
 			if err != nil {
 				failures = append(failures, err)
-				v = tagView{Tag: tag, Paused: was, Error: failureOf(err)}
+				v = tagView{Tag: tag, Paused: met.Paused, Error: failureOf(err)}
 			}
 			views = append(views, v)
 			if ctx.Err() != nil {
@@ -110,5 +117,11 @@ func (a *app) printTags(views []tagView, past string) error {
 	if len(done) == 0 {
 		return nil
 	}
-	return a.printf("%s %s; all nodes follow within 2 seconds.\n", title(past), strings.Join(done, ", "))
+	err := a.printf("%s %s; all nodes follow within 2 seconds.\n", title(past), strings.Join(done, ", "))
+	for _, v := range views {
+		if v.Warning != "" && err == nil {
+			_, err = fmt.Fprintf(a.stderr, "Warning: %s: %s\n", v.Tag, v.Warning)
+		}
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
@@ -44,6 +45,24 @@ func (c *Core) Pause(ctx context.Context, tag string, opts ...delaytask.PauseOpt
 }
 
 const mostReason = 1000
+
+// Seen reports whether a live process serves the tag, or a task or a schedule has it.
+func (c *Core) Seen(ctx context.Context, tag string) (bool, error) {
+	now, err := c.clusterState(ctx)
+	if err != nil || now.served[tag] {
+		return true, err
+	}
+	var pairs []row.Pair
+	for _, status := range listing.Statuses {
+		pairs = append(pairs, row.Pair{Status: status, Tag: tag})
+	}
+	counts, err := c.store.Count(ctx, pairs, 1)
+	if err != nil || slices.Max(counts) > 0 {
+		return true, err
+	}
+	schedules, _, err := c.store.Schedules(ctx, row.ScheduleFilter{Tag: tag, Limit: 1, NoBodies: true})
+	return len(schedules) > 0, err
+}
 
 func (c *Core) Resume(ctx context.Context, tag string) error {
 	return c.onTag(ctx, tag, "resume", c.engine.Resume)

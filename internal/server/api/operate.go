@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -38,7 +39,8 @@ func (a *API) tagOperations() {
 
 	const cluster = "On all nodes, within 2 s."
 	pause := a.operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag",
-		cluster+" What runs goes on.", groupOperate)
+		cluster+" What runs goes on. A tag that nothing has is paused, too, and the header Warning says so.",
+		groupOperate)
 	resume := a.operation(http.MethodPost, "/v1/tags/{tag}/resume", "resumeTag", "End a pause",
 		cluster+" What is due starts at once.", groupOperate)
 	pause.DefaultStatus, resume.DefaultStatus = http.StatusNoContent, http.StatusNoContent
@@ -47,9 +49,16 @@ func (a *API) tagOperations() {
 			"late. It needs the verb save.", groupOperate)
 	wake.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, wake, a.wake)
-	huma.Register(a.spec, pause, func(ctx context.Context, in *tagPauseInput) (*struct{}, error) {
-		_, err := a.operator.PauseTag(ctx, by(ctx), in.Tag, reasonOf(in.Body))
-		return nil, a.problem(err)
+	huma.Register(a.spec, pause, func(ctx context.Context, in *tagPauseInput) (*tagPaused, error) {
+		met, err := a.operator.PauseTag(ctx, by(ctx), in.Tag, reasonOf(in.Body))
+		if err != nil {
+			return nil, a.problem(err)
+		}
+		answer := &tagPaused{}
+		if met.Unseen {
+			answer.Warning = `299 - "` + operate.Unseen + `"`
+		}
+		return answer, nil
 	})
 	huma.Register(a.spec, resume, func(ctx context.Context, in *TagInput) (*struct{}, error) {
 		_, err := a.operator.ResumeTag(ctx, by(ctx), in.Tag)
@@ -60,6 +69,10 @@ func (a *API) tagOperations() {
 type tagPauseInput struct {
 	TagInput
 	Body *wire.Pause
+}
+
+type tagPaused struct {
+	Warning string `header:"Warning" doc:"Where no process serves the tag, and no task and no schedule has it"`
 }
 
 // reasonOf returns the reason of a pause. The body of the request may be missing.

@@ -139,8 +139,11 @@ func TestATagsPauseAndItsNumbersAreShown(t *testing.T) {
 	if none.Lateness != nil || none.WindowMS != 3_600_000 || none.Tag != "a/b" {
 		t.Errorf("got %+v", none)
 	}
-	for range 2 {
-		s.Want(204, "", "POST", "/v1/tags/a%2Fb/pause", "")
+	for _, warned := range []bool{true, false} { // paused already
+		a := s.Call("POST", "/v1/tags/a%2Fb/pause", "")
+		if says := a.Header.Get("Warning"); a.Status != 204 || strings.Contains(says, "misspelt") != warned {
+			t.Errorf("%d, warning %q, want %v", a.Status, says, warned)
+		}
 	}
 	saved := s.Save(`{"tag":"a/b","app":"shop"}`)
 	s.Want(204, "", "POST", "/v1/tags/a%2Fb/pop", "")
