@@ -40,7 +40,8 @@ func TestASessionBeginsAndEnds(t *testing.T) {
 		t.Helper()
 		secret, token, err := access.New(name, []string{"*"}, []access.Verb{access.All}, 0)
 		servertest.OK(t, err)
-		servertest.OK(t, stored.CreateToken(t.Context(), token))
+		_, err = stored.CreateToken(t.Context(), token)
+		servertest.OK(t, err)
 		return secret
 	}
 	secret, other := grant("shop-ops"), grant("night-watch")
