@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -29,7 +28,7 @@ func (c *Client) Series(ctx context.Context, f report.SeriesFilter) (report.Seri
 		q.Set("tag", f.Tag)
 	}
 	if f.Since > 0 {
-		q.Set("since", strconv.FormatInt(max(f.Since.Milliseconds(), 1), 10))
+		q.Set("since", wire.FormatDuration(max(f.Since, time.Millisecond)))
 	}
 	for name, at := range map[string]time.Time{"from": f.From, "to": f.To} {
 		if !at.IsZero() {

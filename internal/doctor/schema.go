@@ -103,7 +103,12 @@ func (s *Subject) start(ctx context.Context, c sqlstore.StartCheck) (found []Fin
 }
 
 // command drops the words in front of a statement.
-func command(hint string) string { return strings.TrimPrefix(hint, "run: ") }
+func command(hint string) string {
+	if hint == sqlstore.Migrate { // which names a setting of programs, too
+		return migrateUp
+	}
+	return strings.TrimPrefix(hint, "run: ")
+}
 
 // mend is the statement for a setting of the server, and otherwise what the warning says.
 func (s *Subject) mend(w sqlstore.Warning) string {

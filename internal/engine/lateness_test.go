@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,14 +45,14 @@ func TestStartOfACrashedAttemptStays(t *testing.T) {
 		id := w.save(e, "a", time.Second, delaytask.WithTTR(3*time.Second))
 		time.Sleep(2 * time.Second)
 		w.crash(e)
-		crashes := 0
+		var crashes atomic.Int64
 		e = w.engine(w.store, serving{"a": func(_ context.Context, task *delaytask.Task) error {
-			crashes = task.Crashes
+			crashes.Store(int64(task.Crashes))
 			return nil
 		}})
 		time.Sleep(20 * time.Second)
-		if crashes != 1 {
-			w.Errorf("the processor is told of %d crashes, want 1", crashes)
+		if n := crashes.Load(); n != 1 {
+			w.Errorf("the processor is told of %d crashes, want 1", n)
 		}
 		if r := w.row(id); r.Status != row.Completed || r.CrashCount != 1 {
 			w.Errorf("row %+v", r)

@@ -29,13 +29,10 @@ func (o *Operator) PauseTag(
 	}
 	a := act{action: audit.PauseTag, tag: tag, detail: pause.Reason}
 	err = o.setTag(ctx, by, a, &met, func(ctx context.Context, tag string) error {
-		seen := met.Paused
-		if !seen {
-			if seen, err = o.Core.Seen(ctx, tag); err != nil {
-				return err
-			}
+		if !met.Paused {
+			seen, err := o.Core.Seen(ctx, tag)
+			met.Unseen = err == nil && !seen // a read that fails stops no pause
 		}
-		met.Unseen = !seen
 		return o.Core.Pause(ctx, tag, opts...)
 	}, true)
 	return met, err

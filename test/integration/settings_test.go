@@ -48,12 +48,13 @@ func worksOn(t *testing.T, db *sql.DB) {
 	const all = "ü😀 é😀 ö😀"
 	options := []delaytask.Option{delaytask.WithHeader("h", "ü😀"), delaytask.WithKey("é😀")}
 	tx := begin(t, db)
-	_, err = s.SaveDelayTaskTx(t.Context(), tx, "t", "ö😀", 0, options...)
+	id, err := s.SaveDelayTaskTx(t.Context(), tx, "t", "ö😀", 0, options...)
 	servertest.OK(t, err)
 	commit(t, tx)
 	if got := servertest.Receive(t, ran, "the task of the transaction runs"); got != all {
 		t.Errorf("saved in a transaction it ran with %q, want %q", got, all)
 	}
+	reaches(t, s, id, delaytask.Completed)
 	_, err = s.SaveDelayTask(t.Context(), "t", "ö😀", 10*time.Millisecond, options...)
 	servertest.OK(t, err)
 	if got := servertest.Receive(t, ran, "the task runs"); got != all {

@@ -43,7 +43,11 @@ func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, len(turns)) }
 func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	d := dialectOf(kind)
 	turn := make(chan struct{}, 1)
-	lanes := share(reserved(db.Stats().MaxOpenConnections, concurrency), func(size int) *lane {
+	pool := db.Stats().MaxOpenConnections
+	if !d.reserves {
+		pool = 0
+	}
+	lanes := share(reserved(pool, concurrency), func(size int) *lane {
 		if d.reserves {
 			return newLane(db, d, size, nil)
 		}
