@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -73,4 +74,53 @@ func Example() {
 	// 12:30:01 2 the warehouse does not answer pending
 	// 12:30:03 3 <nil> completed
 	// closed: [7]
+}
+
+// A processor that takes too long: what it calls moves the clock by the time that it takes.
+func ExampleScheduler_Outage() {
+	t := new(testing.T) // the test's own
+	s := delaytasktest.New(t)
+	warehouse := func(ctx context.Context) error {
+		s.Outage(5 * time.Minute) // the default timeout of an attempt
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ship := func(ctx context.Context, _ *delaytask.Task) error { return warehouse(ctx) }
+	if err := s.Register("order.ship", processor.Func(ship)); err != nil {
+		t.Fatal(err)
+	}
+
+	begin := s.Now()
+	if _, err := s.SaveDelayTask(context.Background(), "order.ship", 7, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range s.Advance(time.Hour) {
+		fmt.Println(run.At.Sub(begin), run.Err, run.Status)
+	}
+	fmt.Println(s.Now().Sub(begin))
+	// Output:
+	// 1h0m0s context deadline exceeded pending
+	// 1h5m0s
+}
+
+// The same in a bubble of testing/synctest: the clock moves by itself when the processor waits and nothing else runs.
+func TestTimeoutInABubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := delaytasktest.New(t)
+		register(t, s, "order.ship", func(ctx context.Context, _ *delaytask.Task) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, processor.Timeout(time.Minute))
+
+		begin := s.Now()
+		save(t, s, "order.ship", time.Hour)
+		runs := s.Advance(time.Hour)
+		if len(runs) != 1 || !errors.Is(runs[0].Err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want one attempt that has timed out", runs)
+		}
+		if took := s.Now().Sub(begin); took != time.Hour+time.Minute {
+			t.Errorf("%v have passed, want an hour and a minute", took)
+		}
+	})
 }

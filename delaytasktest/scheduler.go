@@ -74,6 +74,7 @@ func New(t testing.TB, opts ...Option) *Scheduler {
 }
 
 func (s *Scheduler) build(cfg engine.Config) (_ *engine.Engine, err error) {
+	cfg.WithTimeout = s.clock.withTimeout
 	s.manual, err = engine.NewManual(context.Background(), cfg, s.clock.now)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ const maxRuns = 10_000
 // RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time,
 // in the calling goroutine: by due time, tasks that are ready together by priority. Tasks that fall due by that
 // (retries, snoozes, tasks that processors save) run too, and so do the ticks of schedules. A moment in the past leaves
-// the clock where it is and runs what is due there.
+// the clock where it is and runs what is due there. A processor that lets the clock pass that moment moves the moment.
 //
 // It returns the attempts in the order of their runs. It fails the test when it is called by a processor, or when the
 // tasks never end.
@@ -108,15 +109,15 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 	}
 	defer s.running.Unlock()
 	at = at.Truncate(time.Microsecond)
-	if now := s.clock.now(); at.Before(now) {
-		at = now
-	}
 	var runs []Run
 	if err := s.Start(context.Background()); err != nil {
 		s.t.Fatalf("delaytasktest: start: %v", err)
 	}
 	s.moveTo(s.clock.now())
 	for {
+		if now := s.clock.now(); at.Before(now) {
+			at = now
+		}
 		due, found, err := s.manual.Next(context.Background(), row.At(at))
 		if err != nil {
 			s.t.Fatalf("delaytasktest: look for due tasks: %v", err)
@@ -145,7 +146,7 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 }
 
 // Outage moves the clock on by d and runs nothing, as if no process lived. The next RunDue or Advance meets what fell
-// due meanwhile.
+// due meanwhile. Called while a processor runs, d is what the processor takes: at its timeout its context ends.
 func (s *Scheduler) Outage(d time.Duration) { s.clock.forward(s.clock.now().Add(d)) }
 
 // Advance moves the clock on by d and runs everything that falls due until then, as RunDue does. Advance(0) runs what
@@ -175,27 +176,6 @@ func (s *Scheduler) moveTo(t time.Time) {
 	s.clock.forward(t)
 	if err := s.manual.Tick(context.Background()); err != nil {
 		s.t.Fatalf("delaytasktest: move the clock: %v", err)
-	}
-}
-
-// clock stands still until it is moved. It has microseconds, as the database's clock does.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-// forward moves the clock to t, but never back.
-func (c *clock) forward(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.After(c.at) {
-		c.at = t
 	}
 }
 

@@ -34,9 +34,11 @@ func start(t *testing.T, cfg ...scheduler.Config) *delaytasktest.Scheduler {
 	return delaytasktest.New(t, opts...)
 }
 
-func register(t *testing.T, s *delaytasktest.Scheduler, tag string, p processor.Func) {
+func register(
+	t *testing.T, s *delaytasktest.Scheduler, tag string, p processor.Func, opts ...processor.RegisterOption,
+) {
 	t.Helper()
-	mustOK(t, s.Register(tag, p))
+	mustOK(t, s.Register(tag, p, opts...))
 }
 
 func save(t *testing.T, s *delaytasktest.Scheduler, tag string, delay time.Duration, opts ...delaytask.Option) int64 {

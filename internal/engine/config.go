@@ -34,6 +34,9 @@ type Config struct {
 	// simulated.
 	Nap func(time.Duration)
 
+	// WithTimeout bounds an attempt. Nil for [context.WithTimeoutCause].
+	WithTimeout func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)
+
 	Concurrency int               // tasks that run at once in this process
 	TTR         time.Duration     // lease of a task that names none
 	Timeout     time.Duration     // longest attempt of a tag that names none; 0 for no limit

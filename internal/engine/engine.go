@@ -111,6 +111,9 @@ type parts struct {
 // wire makes the parts, each of those that it knows. At once says that a caller tells the time and runs each task.
 func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	cfg := &e.cfg
+	if cfg.WithTimeout == nil {
+		cfg.WithTimeout = context.WithTimeoutCause
+	}
 	e.executor = fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
 	e.finders, e.endFinders = context.WithCancel(t.Life)
 	e.sources, e.endSources = context.WithCancel(t.Life)
@@ -125,7 +128,7 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	e.pool = run.New(e.arm, q, run.Config{
 		Registry: cfg.Registry, Executor: e.executor, IP: process.IP, CallTimeout: cfg.CallTimeout,
 		Timeout: cfg.Timeout, StopGrace: cfg.StopGrace, Backoff: cfg.Backoff, ErrorLimit: cfg.ErrorLimit,
-		Nap: cfg.Nap, AtOnce: atOnce,
+		Nap: cfg.Nap, WithTimeout: cfg.WithTimeout, AtOnce: atOnce,
 	})
 	e.leases = lease.New(e.finders, e.arm, e.pool, q, lease.Config{
 		Registry: cfg.Registry, Quarantine: cfg.Quarantine, AtOnce: atOnce,

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine/arm"
@@ -32,6 +33,9 @@ type Config struct {
 	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is
 	// simulated.
 	Nap func(time.Duration)
+
+	// WithTimeout bounds an attempt: [context.WithTimeoutCause], or what a test's clock has in its place.
+	WithTimeout func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)
 
 	// AtOnce says that what becomes of an attempt is written before its goroutine goes on.
 	AtOnce bool

@@ -183,7 +183,7 @@ func (r *runner) context(
 	a.call(end, quietAt, started)
 	if timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, timeout, delaytask.ErrTimeout)
+		ctx, stop = r.cfg.WithTimeout(ctx, timeout, delaytask.ErrTimeout)
 		return ctx, func(cause error) { end(cause); stop() }
 	}
 	return ctx, end
