@@ -329,17 +329,22 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 func TestABulkChangeLeavesWhatWasNotLateWhenItWasCounted(t *testing.T) {
 	t.Parallel()
 	s, _ := embedded(t)
-	late := save(t, s, "t", 0, delaytask.WithTime(time.Now().Add(-time.Hour)))
-	later := save(t, s, "t", 3*time.Second)
+	late, later := save(t, s, "t", 0), save(t, s, "t", 3*time.Second)
 	bulk := delaytask.Bulk{Filter: delaytask.Filter{Tag: "t", LateBy: time.Millisecond}, DryRun: true}
+	areLate := func(n int) {
+		t.Helper()
+		for page := (delaytask.Page{}); len(page.Tasks) < n; {
+			var err error
+			page, err = s.List(t.Context(), bulk.Filter)
+			servertest.OK(t, err)
+		}
+	}
+	areLate(1)
 	matched, err := s.CancelAll(t.Context(), bulk)
 	if matched.Tasks != 1 || err != nil {
 		t.Fatalf("dry run: %+v, %v", matched, err)
 	}
-	for page := (delaytask.Page{}); len(page.Tasks) < 2; {
-		page, err = s.List(t.Context(), bulk.Filter)
-		servertest.OK(t, err)
-	}
+	areLate(2)
 	bulk.DryRun, bulk.AsOf = false, matched.AsOf
 	if done, err := s.CancelAll(t.Context(), bulk); done.Tasks != 1 || err != nil {
 		t.Errorf("cancelled %+v, %v, want one", done, err)
