@@ -2,6 +2,7 @@ package delaytasktest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +51,7 @@ func (o *timeout) Deadline() (time.Time, bool) { return o.deadline, true }
 func (o *timeout) Done() <-chan struct{}       { return o.done }
 
 func (o *timeout) Err() error {
-	if o.Context.Err() != nil && context.Cause(o.Context) == o.cause {
+	if o.Context.Err() != nil && errors.Is(context.Cause(o.Context), o.cause) {
 		return context.DeadlineExceeded
 	}
 	return o.Context.Err()

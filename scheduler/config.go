@@ -115,6 +115,11 @@ type Config struct {
 	// database that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
+	// StartPaused pauses all tags before this process runs its first task: those that an unfinished task, a schedule or
+	// a processor of this process has. Set it in the processes that work on a copy of production. The pauses stay until
+	// [Scheduler.Resume] ends each. Default: false.
+	StartPaused bool
+
 	// ScheduleOwner is whose the schedules are that [Scheduler.DeclareSchedule] declares: schedules of another owner
 	// are left alone. Give each program that declares schedules its own. A program that declares no schedule any more
 	// retires those that it had only if its owner is set here. Default: the path of the main package.
@@ -217,10 +222,11 @@ func between[T cmp.Ordered](field string, value, least, most T) error {
 func (c *Config) coreConfig() core.Config {
 	owner, _ := program()
 	return core.Config{
-		BodyLimit: c.BodyLimit,
-		Tracing:   core.Tracing{Provider: c.TracerProvider, Propagator: c.Propagator, Continues: c.ContinueTraces},
-		Declared:  plan.Set{Owner: cmp.Or(c.ScheduleOwner, owner), Revision: row.At(c.Revision)},
-		Named:     c.ScheduleOwner != "",
+		BodyLimit:   c.BodyLimit,
+		Tracing:     core.Tracing{Provider: c.TracerProvider, Propagator: c.Propagator, Continues: c.ContinueTraces},
+		Declared:    plan.Set{Owner: cmp.Or(c.ScheduleOwner, owner), Revision: row.At(c.Revision)},
+		Named:       c.ScheduleOwner != "",
+		StartPaused: c.StartPaused,
 	}
 }
 

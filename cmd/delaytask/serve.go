@@ -60,6 +60,9 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 		log.Warn("others can read secrets in the settings file; take that right away (chmod o-r), or set them by "+
 			"environment variables", "secrets", c.Exposed)
 	}
+	if len(c.Overridden) > 0 {
+		log.Info("the environment overrides settings of the file", "settings", c.Overridden)
+	}
 	s, err := server.Open(cmd.Context(), c, log, server.Traced(traces), server.Bootstrap(by(), first))
 	if err != nil {
 		return err

@@ -32,12 +32,13 @@ type Core struct {
 	bulks      bulk.Runs // that a dashboard or the service has started
 	overview   *overview.Reader
 
-	roomToRun func() error
-	release   func(context.Context) error
-	stop      sync.Once
-	stopErr   error
-	started   atomic.Bool
-	closed    atomic.Bool
+	startPaused bool
+	roomToRun   func() error
+	release     func(context.Context) error
+	stop        sync.Once
+	stopErr     error
+	started     atomic.Bool
+	closed      atomic.Bool
 }
 
 // ErrNotReady is returned by Ready, with the reason.
@@ -45,14 +46,15 @@ var ErrNotReady = errors.New("delaytask: not ready")
 
 // Config says what a core stands on.
 type Config struct {
-	Engine    *engine.Engine
-	Built     engine.Config // that the engine was built with
-	BodyLimit int           // of a task, in bytes
-	Tracing   Tracing
-	Declared  plan.Set                    // of the program; its schedules come with DeclareSchedule
-	Named     bool                        // the owner of the declared schedules was set, not found
-	RoomToRun func() error                // why the database has no room for processors; nil when it has
-	Release   func(context.Context) error // frees what is held of the database
+	Engine      *engine.Engine
+	Built       engine.Config // that the engine was built with
+	BodyLimit   int           // of a task, in bytes
+	Tracing     Tracing
+	Declared    plan.Set                    // of the program; its schedules come with DeclareSchedule
+	Named       bool                        // the owner of the declared schedules was set, not found
+	StartPaused bool                        // all known tags are paused before the first task runs
+	RoomToRun   func() error                // why the database has no room for processors; nil when it has
+	Release     func(context.Context) error // frees what is held of the database
 }
 
 // New returns the core of an engine.
@@ -60,7 +62,7 @@ func New(cfg Config) *Core {
 	c := &Core{
 		engine: cfg.Engine, store: cfg.Built.Store, registry: cfg.Built.Registry, bodyLimit: cfg.BodyLimit,
 		quarantine: cfg.Built.Quarantine, heartbeat: cfg.Built.Heartbeat,
-		roomToRun: cfg.RoomToRun, release: cfg.Release,
+		startPaused: cfg.StartPaused, roomToRun: cfg.RoomToRun, release: cfg.Release,
 		declared: declared{named: cfg.Named, set: cfg.Declared}, overview: newOverview(cfg.Engine, cfg.Built),
 	}
 	c.tracing = newTracing(cfg.Tracing, c.Now)
@@ -104,6 +106,11 @@ func (c *Core) Unregister(tag string) bool {
 func (c *Core) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return err
+	}
+	if !c.started.Load() && c.startPaused {
+		if err := c.pauseKnown(ctx); err != nil {
+			return err
+		}
 	}
 	if !c.started.Swap(true) {
 		c.engine.Declare(c.declared.take())

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/hostname"
 )
 
 // GuardConfig says what may be called beside public addresses by https on ports 80, 443 and 8443.
@@ -79,7 +81,7 @@ func (g *Guard) allow(entry string) error {
 		return nil
 	}
 	name := canonicalName(entry)
-	if !validName(name) {
+	if !hostname.Valid(name) {
 		return fmt.Errorf("%w: allow %q: want a host name, an address or a range such as 10.1.0.0/16", ErrInvalidConfig,
 			entry)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/hostname"
 )
 
 const maxURL = 8 << 10 // bytes; receivers commonly refuse longer ones
@@ -72,26 +74,13 @@ func parseURL(raw string) (target, error) {
 		return fail("it has a fragment")
 	}
 	t := target{url: u, host: canonicalName(u.Hostname())}
-	if addr, err := netip.ParseAddr(t.host); err == nil && addr.Zone() != "" || err != nil && !validName(t.host) {
+	if !hostname.Valid(t.host) {
 		return fail("its host is no ASCII name or address; write other letters in punycode (xn--…)")
 	}
-	port, err := strconv.ParseUint(portOf(u), 10, 16)
-	if err != nil || port == 0 {
+	if t.port = hostname.Port(u); t.port == 0 {
 		return fail("its port is not 1-65535")
 	}
-	t.port = uint16(port)
 	return t, nil
-}
-
-func portOf(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "http":
-		return "80"
-	default:
-		return "443"
-	}
 }
 
 // isLocalhost reports whether the name leads to loopback by RFC 6761.
@@ -100,17 +89,3 @@ func isLocalhost(name string) bool {
 }
 
 func canonicalName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
-
-// validName checks the characters alone. The resolver decides what a name means, the guard where it may lead.
-func validName(name string) bool {
-	if name == "" || len(name) > 253 {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte("-._", c) < 0 {
-			return false
-		}
-	}
-	return true
-}

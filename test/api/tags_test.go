@@ -246,3 +246,46 @@ func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
 		explained(t, s, id, report.ReasonLocked, "Its row is locked by another transaction.")
 	})
 }
+
+func TestACopyThatStartsPausedRunsNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		t.Parallel()
+		ctx, before := t.Context(), open(t, d)
+		for _, tag := range []string{"known", "resumed"} {
+			save(t, before, tag, 0)
+		}
+		_, err := before.SaveSchedule(ctx, "s", delaytask.Every(time.Second), "ticks", nil)
+		servertest.OK(t, err)
+
+		ran := make(chan string, 10)
+		run := processor.Func(func(_ context.Context, task *delaytask.Task) error {
+			ran <- task.Tag
+			return nil
+		})
+		s := open(t, d, func(c *scheduler.Config) { c.StartPaused = true })
+		for _, tag := range []string{"known", "resumed", "ticks", "registered"} {
+			servertest.OK(t, s.Register(tag, run))
+		}
+		servertest.OK(t, s.Start(ctx))
+		save(t, s, "registered", 0)
+		if tasks, err := s.Pop(ctx, "known", delaytask.PopWait(0)); len(tasks) != 0 || err != nil {
+			t.Errorf("popped %v, %v", tasks, err)
+		}
+		states, err := s.Tags(ctx)
+		servertest.OK(t, err)
+		var paused []string
+		for _, tag := range states {
+			if tag.Paused && strings.Contains(tag.Reason, "start_paused") {
+				paused = append(paused, tag.Tag)
+			}
+		}
+		if want := []string{"known", "registered", "resumed", "ticks"}; !slices.Equal(paused, want) {
+			t.Errorf("paused are %v, want %v", paused, want)
+		}
+		servertest.OK(t, s.Resume(ctx, "resumed"))
+		if tag := <-ran; tag != "resumed" {
+			t.Errorf("%s has run", tag)
+		}
+	})
+}

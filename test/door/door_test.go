@@ -8,6 +8,7 @@ package door
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -243,7 +244,13 @@ type pod struct {
 	TerminationGracePeriodSeconds int
 	Containers                    []struct {
 		Args []string
-		Env  []struct{ Name, Value string }
+		Env  []struct {
+			Name, Value string
+			ValueFrom   struct {
+				ResourceFieldRef struct{ Resource, Divisor string }
+			}
+		}
+		Resources struct{ Limits struct{ Memory string } }
 
 		VolumeMounts                                []struct{ MountPath string }
 		StartupProbe, LivenessProbe, ReadinessProbe struct{ HTTPGet struct{ Path string } }
@@ -256,7 +263,6 @@ type pod struct {
 // manifest is a document of any kind.
 type manifest struct {
 	Kind       string
-	Data       map[string]string // of a ConfigMap
 	StringData map[string]string // of a Secret
 	Spec       struct {
 		Replicas int
@@ -277,6 +283,20 @@ func manifests(t *testing.T, files ...string) map[string]manifest {
 	return all
 }
 
+// reference is how a variable of a manifest names one before it.
+var reference = regexp.MustCompile(`\$\(\w+\)`)
+
+// mebibytes is the pod's limit of memory.
+func (p pod) mebibytes(t *testing.T) int {
+	t.Helper()
+	limit := p.Containers[0].Resources.Limits.Memory
+	n, err := strconv.Atoi(strings.TrimSuffix(limit, "Gi"))
+	if err != nil {
+		t.Fatalf("the limit of memory is %s", limit)
+	}
+	return n << 10
+}
+
 // in makes a container of a pod, with the secret in its environment.
 func (p pod) in(t *testing.T, secret, config map[string]string) *container {
 	t.Helper()
@@ -284,7 +304,10 @@ func (p pod) in(t *testing.T, secret, config map[string]string) *container {
 	c.uid, c.gid, c.args = p.SecurityContext.RunAsUser, p.SecurityContext.RunAsGroup, p.Containers[0].Args
 	maps.Copy(c.env, secret)
 	for _, e := range p.Containers[0].Env {
-		c.env[e.Name] = e.Value
+		c.env[e.Name] = reference.ReplaceAllStringFunc(e.Value, func(s string) string { return c.env[s[2:len(s)-1]] })
+		if of := e.ValueFrom.ResourceFieldRef; of.Resource == "limits.memory" && of.Divisor == "1Mi" {
+			c.env[e.Name] = strconv.Itoa(p.mebibytes(t))
+		}
 	}
 	for _, v := range p.Containers[0].VolumeMounts {
 		c.mount(t, v.MountPath, config)
@@ -296,7 +319,8 @@ func (p pod) in(t *testing.T, secret, config map[string]string) *container {
 func TestTheManifestsServe(t *testing.T) {
 	t.Parallel()
 	all := manifests(t, "secret.example.yaml", "migrate.yaml", "deployment.yaml")
-	example, config := all["Secret"].StringData, all["ConfigMap"].Data
+	example := all["Secret"].StringData
+	config := map[string]string{"config.yaml": read(t, "deploy/kubernetes/config.yaml")}
 	migrate, serve := all["Job"].Spec.Template.Spec, all["Deployment"].Spec.Template.Spec
 	if example[tokenVar] == "" {
 		t.Fatalf("the secret has no %s", tokenVar)
@@ -342,6 +366,11 @@ func TestTheManifestsServe(t *testing.T) {
 			}
 		}
 		passes(t, pods[0], last, bearer(secret[tokenVar])...)
+		limit := fmt.Sprintf("go_gc_gomemlimit_bytes %g\n", float64(serve.mebibytes(t)*1000<<10))
+		told := last.Want(200, "", "GET", "/metrics", "", bearer(secret[tokenVar])...)
+		if !strings.Contains(told.Text, limit) {
+			t.Errorf("the metrics have no %s", limit)
+		}
 
 		p := c.start(t, append(c.entrypoint, "config", "print", "--json")...)
 		p.EndsWell()

@@ -14,7 +14,9 @@ type Config struct {
 	DSN         string
 	DSNFrom     string   // its source: --dsn, DELAYTASK_DSN or "config.yaml: dsn"; "": the default
 	Exposed     []string // secrets in a settings file that others can read, as "config.yaml: secret"
+	Overridden  []string // settings of the file that the environment overrides, as "log.level by DELAYTASK_LOG_LEVEL"
 	Migrate     bool
+	StartPaused bool
 	Secret      string // seals the secrets of registered receivers; "": none can be kept
 	Log         Log
 	Server      Server
@@ -38,6 +40,8 @@ type Config struct {
 	Schedules         map[string]Schedule // nil when none are declared
 	SchedulesOwner    string              // "": the path of the program
 	SchedulesRevision time.Time           // by default when the file was last modified; zero: there is no file
+
+	inFile map[string]any // the values of the file by path, while settings are read
 }
 
 // Server says where the service listens and which callers it accepts.

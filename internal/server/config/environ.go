@@ -55,6 +55,13 @@ func (c *Config) readEnviron(environ []string) error {
 		return fmt.Errorf("read settings from the environment: %w", err)
 	}
 	errs = append(errs, c.apply(k, func(path []string) string { return EnvName(strings.Join(path, ".")) }, ""))
+	for joined, value := range k.All() {
+		if in := c.inFile[joined]; in != nil && fmt.Sprint(in) != fmt.Sprint(value) {
+			key := strings.ReplaceAll(joined, pathSeparator, ".")
+			c.Overridden = append(c.Overridden, key+" by "+EnvName(key))
+		}
+	}
+	slices.Sort(c.Overridden)
 	return errors.Join(errs...)
 }
 

@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 		servertest.OK(t, c.check())
 		c.DSN = MaskDSN(c.DSN)
 		again, err := Load(Source{Path: writeFile(t, c.String())})
-		again.DSNFrom = c.DSNFrom // now the file
+		again.DSNFrom, again.Overridden = c.DSNFrom, c.Overridden // now the file
 		if err != nil || !reflect.DeepEqual(again, c) {
 			t.Fatalf("printed as\n%s\nand read again as\n%s\n%v", c, again, err)
 		}

@@ -42,6 +42,7 @@ func Load(src Source) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	c.inFile = nil
 	return c, nil
 }
 
@@ -59,6 +60,7 @@ func (c *Config) readFile(path string) error {
 		return fmt.Errorf("read settings from %s: %w", path, err)
 	}
 	err = c.apply(k, func(path []string) string { return strings.Join(path, ".") }, path+": ")
+	c.inFile = k.All()
 	if info, found := os.Stat(path); found == nil {
 		if c.SchedulesRevision.IsZero() {
 			c.SchedulesRevision = info.ModTime().UTC().Truncate(time.Microsecond)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,7 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	info, err := os.Stat(path)
 	servertest.OK(t, err)
 	want.SchedulesRevision = info.ModTime().UTC().Truncate(time.Microsecond)
+	want.Overridden = []string{"concurrency by DELAYTASK_CONCURRENCY", "max_attempts by DELAYTASK_MAX_ATTEMPTS"}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
@@ -116,7 +118,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second,
 			Jitter: 0.5},
 		Lookahead: Lookahead{Every: 2 * time.Second}, BodyLimit: 2, ErrorLimit: 300,
-		StopGrace: 2 * time.Second, Node: Node{Name: "n"},
+		StartPaused: true, StopGrace: 2 * time.Second, Node: Node{Name: "n"},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day, Audit: 4 * day},
 		SchedulesOwner: "shop", SchedulesRevision: time.Unix(1.7e9, 1000).UTC(),
 		Secret: "0123456789abcdef", Wake: Wake{Listen: "off"},
@@ -125,7 +127,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 			Metrics:        "open",
 			Audit:          "operate",
 			MaxConnections: 2,
-			Dashboard:      "read", PublicURL: "https://tasks.example.com/x",
+			Dashboard:      "read", PublicURL: "https://tasks.example.com:8443",
 			TrustedProxies: []string{"10.1.2.3/32", "10.2.0.0/16", "::1/128"},
 			TLS:            TLS{Cert: "c", Key: "k", ClientCA: "a"},
 			Redact:         "off", RedactNames: []string{"card_number", "iban"},
@@ -205,6 +207,10 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"public address without scheme", "server: {public_url: tasks.example.com}", "", "want the https address"},
 		{"public address with a user", "server: {public_url: 'https://a:b@c'}", "", "want the https address"},
 		{"public address with a query", "server: {public_url: 'https://a?b'}", "", "want the https address"},
+		{"public address with a path", "server: {public_url: 'https://a/ui'}", "", "without a path"},
+		{"public address with a space", "server: {public_url: 'https://a b'}", "", "want the https address"},
+		{"public address with an encoded space", "server: {public_url: 'https://a%20b'}", "", "want the https address"},
+		{"public address with a port", "server: {public_url: 'https://a:443443'}", "", "want the https address"},
 		{"proxy by name", "server: {trusted_proxies: [proxy]}", "", "such as 10.1.2.3 or 10.1.0.0/16, got \"proxy\""},
 		{"every proxy", "server: {trusted_proxies: ['0.0.0.0/0']}", "", "is every address"},
 		{"number out of range", "concurrency: 0", "", "concurrency: want a whole number"},
@@ -308,6 +314,23 @@ func TestSecretsInAFileThatOthersCanReadAreReported(t *testing.T) {
 		if err != nil || exposed != c.want {
 			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, exposed, err, c.want)
 		}
+	}
+}
+
+func TestSettingsOfTheFileThatAreOverriddenAreReported(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, `{dsn: "sqlite:a.db", ttr: 1m, log: {level: debug}, server: {listen: ":1"},
+		tags: {t: {ttr: 2m}}}`)
+	got, err := Load(Source{Path: path, Environ: []string{
+		"DELAYTASK_DSN=sqlite:b.db", "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_SERVER_LISTEN=:2", "DELAYTASK_TIMEOUT=1m",
+		"DELAYTASK_TAGS_T_TTR=3m",
+	}})
+	servertest.OK(t, err)
+	want := []string{
+		"dsn by DELAYTASK_DSN", "server.listen by DELAYTASK_SERVER_LISTEN", "tags.t.ttr by DELAYTASK_TAGS_T_TTR",
+	}
+	if !slices.Equal(got.Overridden, want) {
+		t.Errorf("got %q, want %q", got.Overridden, want)
 	}
 }
 

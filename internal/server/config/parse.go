@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster/wake"
+	"github.com/delaytask/delaytask/internal/hostname"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -93,19 +94,20 @@ func networks(value any) ([]string, error) {
 	return items, nil
 }
 
-// publicURL is where browsers reach the dashboard: an address of https without user, query and fragment.
+// publicURL is where browsers reach the dashboard: https, a name, and maybe a port.
 func publicURL(value any) (string, error) {
 	text, ok := value.(string)
 	if ok && text == "" {
 		return "", nil
 	}
+	text = strings.TrimSuffix(text, "/")
 	u, err := url.Parse(text)
-	if !ok || err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" ||
-		u.ForceQuery || u.Fragment != "" {
-		return "", errors.New("want the https address by which browsers reach the dashboard, such as " +
+	if !ok || err != nil || u.Scheme != "https" || len(text) != len("https://"+u.Host) ||
+		!hostname.Valid(u.Hostname()) || hostname.Port(u) == 0 {
+		return "", errors.New("want the https address by which browsers reach the dashboard, without a path, such as " +
 			"https://tasks.example.com") // not shown: it may hold a password
 	}
-	return strings.TrimSuffix(text, "/"), nil
+	return text, nil
 }
 
 func secretNames(value any) ([]string, error) {

@@ -13,6 +13,7 @@ const (
 var settings = []part[Config]{
 	partOf("dsn", text(1), func(c *Config) *string { return &c.DSN }),
 	partOf("migrate", boolean, func(c *Config) *bool { return &c.Migrate }),
+	partOf("start_paused", boolean, func(c *Config) *bool { return &c.StartPaused }),
 	partOf(secretKey, text(0), func(c *Config) *string { return &c.Secret }),
 	partOf("log.level", choice("debug", "info", "warn", "error"), func(c *Config) *string { return &c.Log.Level }),
 	partOf("log.format", choice("text", "json"), func(c *Config) *string { return &c.Log.Format }),

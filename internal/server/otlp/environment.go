@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/hostname"
 )
 
 // environment reads variables. An empty one counts as unset.
@@ -37,7 +39,8 @@ func (e environment) endpoint(errs *[]error) *url.URL {
 	}
 	u, err := url.Parse(value)
 	// The parser's error quotes the URL, so it is not passed on.
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !hostname.Valid(u.Hostname()) ||
+		hostname.Port(u) == 0 {
 		*errs = append(*errs, fmt.Errorf("%s must be the URL of a collector, http://HOST:PORT or https://HOST:PORT; "+
 			"OTLP over HTTP has port 4318 by default", name))
 		return nil

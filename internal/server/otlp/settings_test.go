@@ -80,7 +80,7 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	f("OTEL_TRACES_EXPORTER", "zipkin", "otlp alone")
 	f("OTEL_TRACES_EXPORTER", "otlp,console", "otlp alone")
 	for _, wrong := range []string{"canary:4318", "ftp://canary", "http://", "http://canary:pass@:80",
-		"http://c/%zzcanary", ":canary"} {
+		"http://c/%zzcanary", ":canary", "http://canary%20b", "http://c:431800"} {
 		f(endpoint, wrong, "http://HOST:PORT")
 	}
 	f("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "canary", "http://HOST:PORT")

@@ -23,7 +23,7 @@ const module = "github.com/delaytask/delaytask"
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
 	{"internal/ids", "internal/testkit/journal",
-		"internal/operate/redact", "internal/eyes/sentence"},
+		"internal/operate/redact", "internal/eyes/sentence", "internal/hostname"},
 	{".", "internal/testkit/linear"},
 	{"report", "internal/request"},
 	{"internal/row", "internal/schedules/spec"},
@@ -104,11 +104,11 @@ var own = map[string][]string{
 	"internal/operate/access":   {"internal/row", "processor", "."}, // of processor: which tags there are
 	"internal/server/browser":   {},
 	"internal/server/encrypted": {},
-	"internal/server/otlp":      {},
+	"internal/server/otlp":      {"internal/hostname"},
 	"internal/runqueue":         {".", "internal/row", "internal/runqueue/timer"},
 	"internal/testkit/stall":    {},
 	"internal/server/traces":    {},
-	"processor/webhook":         {"processor", "."},
+	"processor/webhook":         {"processor", ".", "internal/hostname"},
 	"scanner":                   {"internal/row", "processor", "."},
 	// Of redact: how secrets are masked before * stand for their digits.
 	"internal/eyes/listing":  {"internal/operate/redact", "internal/row", "internal/store"},
