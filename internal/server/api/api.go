@@ -181,6 +181,7 @@ func document() huma.Config {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"bearer": {Type: "http", Scheme: "bearer", Description: "an access token, made by: delaytask token create"},
 	}
+	config.Tags = groups
 	config.Security = []map[string][]string{{}, {"bearer": {}}}
 	return config
 }
@@ -201,6 +202,15 @@ const (
 	groupPush      = "push"
 	groupSchedules = "schedules"
 )
+
+// groups are in the order of the page.
+var groups = []*huma.Tag{
+	{Name: groupTasks, Description: "Save tasks, look at them, change them, one or all that match."},
+	{Name: groupPull, Description: "Take due tasks, and end them by their lease tokens."},
+	{Name: groupPush, Description: "Register addresses that the service calls with due tasks."},
+	{Name: groupSchedules, Description: "Run tasks again and again, and see what became of each tick."},
+	{Name: groupOperate, Description: "See how all stands, and pause and resume tags."},
+}
 
 // requestWait is how long a request waits for the database. Most clients give up after 30 s, and shall get an answer
 // before. Pops have a wait of their own.

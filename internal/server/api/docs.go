@@ -59,7 +59,7 @@ type docsPage struct {
 }
 
 type docsGroup struct {
-	Name       string
+	Name, Text string
 	Operations []docsOperation
 }
 
@@ -76,11 +76,11 @@ type docsField struct {
 
 func docsOf(api *huma.OpenAPI) docsPage {
 	page := docsPage{Title: api.Info.Title, Version: api.Info.Version, Description: api.Info.Description}
-	for _, name := range []string{groupTasks, groupPull, groupPush, groupSchedules, groupOperate} {
-		group := docsGroup{Name: name}
+	for _, tag := range groups {
+		group := docsGroup{Name: tag.Name, Text: tag.Description}
 		for path, item := range api.Paths {
 			for method, op := range operationsOf(item) {
-				if slices.Contains(op.Tags, name) {
+				if slices.Contains(op.Tags, tag.Name) {
 					group.Operations = append(group.Operations, docsOperation{
 						Method: method, Path: path, ID: op.OperationID, Summary: op.Summary,
 						Description: op.Description,
