@@ -217,7 +217,7 @@ type ScheduleState string
 
 // The states of schedules.
 const (
-	ScheduleActive  ScheduleState = "active"
+	ScheduleActive  ScheduleState = "active"  // its ticks run
 	SchedulePaused  ScheduleState = "paused"  // no tick runs, and none is missed
 	ScheduleEnded   ScheduleState = "ended"   // no tick is left
 	ScheduleRetired ScheduleState = "retired" // no program declares it any more; deleted after 30 days
@@ -270,11 +270,11 @@ type Outcome string
 const (
 	OutcomeOpen      Outcome = "open"      // its run is planted, or executing
 	OutcomeCompleted Outcome = "completed" // its run was
-	OutcomeFailed    Outcome = "failed"
-	OutcomeCancelled Outcome = "cancelled"
-	OutcomeSkipped   Outcome = "skipped" // another run was open, or an operator skipped it
-	OutcomeMissed    Outcome = "missed"  // no process decided it in time, and the policy drops it
-	OutcomeUnknown   Outcome = "unknown" // its task was deleted before its end was seen
+	OutcomeFailed    Outcome = "failed"    // its run did
+	OutcomeCancelled Outcome = "cancelled" // its run was
+	OutcomeSkipped   Outcome = "skipped"   // another run was open, or an operator skipped it
+	OutcomeMissed    Outcome = "missed"    // no process decided it in time, and the policy drops it
+	OutcomeUnknown   Outcome = "unknown"   // its task was deleted before its end was seen
 )
 
 // ScheduleTick is what became of a tick, or of several in a row. Times are in UTC, and zero where not set.

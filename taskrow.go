@@ -120,11 +120,11 @@ type Status string
 
 // The life of a task: pending, executing, and one of the final three.
 const (
-	Pending   Status = "pending"
-	Executing Status = "executing"
-	Completed Status = "completed"
-	Failed    Status = "failed"
-	Cancelled Status = "cancelled"
+	Pending   Status = "pending"   // it waits for its due time, for a slot or for its next attempt
+	Executing Status = "executing" // a process or a worker holds its lease
+	Completed Status = "completed" // a processor has returned nil, or a worker has finished it
+	Failed    Status = "failed"    // its attempts are used up, or it failed for good
+	Cancelled Status = "cancelled" // by a call, or because it was too late
 )
 
 // Final reports whether only an operator's retry leaves the status.
