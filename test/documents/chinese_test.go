@@ -2,6 +2,7 @@ package documents
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,6 +44,22 @@ func TestChinesePagesSayWhatTheEnglishPagesSay(t *testing.T) {
 			to, err := filepath.Rel(filepath.Dir(page.path), other.path)
 			if top, _, _ := strings.Cut(page.text, "\n\n#"); err != nil || !strings.Contains(top, "]("+to+")") {
 				t.Errorf("%s does not link %s below its title", page.path, to)
+			}
+		}
+	}
+}
+
+func TestChinesePagesLinkChinesePages(t *testing.T) {
+	t.Parallel()
+	for _, page := range documents(t, "docs/zh-CN/*.md") {
+		text := strings.Replace(page.text, "[English](", "", 1) // the link below the title
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			dir, name := filepath.Split(filepath.Join(filepath.Dir(page.path), found[1]))
+			beside := strings.TrimSuffix(name, ".md") + ".zh-CN.md"
+			for _, chinese := range []string{dir + "zh-CN/" + name, dir + beside} {
+				if _, err := os.Stat(chinese); err == nil {
+					t.Errorf("%s links %s: link %s", page.path, found[1], chinese)
+				}
 			}
 		}
 	}

@@ -81,12 +81,16 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 		servertest.OK(t, err)
 		defer db.Close()
 		servertest.OK(t, migrations.Up(t.Context(), db.DB, kind))
-		language, ran := "sql", 0
+		language, ran := "sql", map[string]bool{}
 		if kind == sqlstore.SQLite {
 			language = "sqlite"
 		}
 		for _, doc := range documents(t, "*.md", "docs/*.md", "docs/zh-CN/*.md") {
 			for _, statement := range doc.statements(language) {
+				if ran[statement] {
+					continue // pages in two languages have the same
+				}
+				ran[statement] = true
 				_, err := db.ExecContext(t.Context(), statement)
 				for n := 0; n < 100 && err != nil && strings.Contains(err.Error(), "Error 3854"); n++ {
 					// Another test's statement is in the list. InnoDB looks anew when it was not asked for 0.1 s.
@@ -97,10 +101,9 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %v in\n%s", doc.path, err, statement)
 				}
-				ran++
 			}
 		}
-		if ran == 0 {
+		if len(ran) == 0 {
 			t.Error("the documents hold no statement")
 		}
 	})
