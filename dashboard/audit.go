@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/report"
 )
@@ -38,7 +39,7 @@ func (v *view) entries() (any, error) {
 	}
 	shown := auditPage{
 		Filter: f, Actions: audit.Actions(), Entries: found.Entries, First: f.Before == 0, Stopped: found.Stopped,
-		Command: command("audit", "who", f.Who, "action", f.Action, "tag", f.Tag),
+		Command: sentence.Command("audit", "who", f.Who, "action", f.Action, "tag", f.Tag),
 	}
 	if found.Next != 0 {
 		shown.Next = query("who", f.Who, "action", f.Action, "tag", f.Tag, "before", strconv.FormatInt(found.Next, 10))

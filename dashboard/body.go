@@ -86,13 +86,12 @@ func (o *Options) checked(tag string, body []byte) error {
 // scheduleBody is the body of a schedule's runs.
 type scheduleBody struct {
 	shownBody
-	Name   string
-	Quoted string // for a shell
+	Name string
 }
 
 // showScheduleBody shows the body of a schedule's runs.
 func (v *view) showScheduleBody(name string) (result, error) {
 	s, recorded, err := v.operator.RevealScheduleBody(v.r.Context(), v.by(), name)
-	shown := scheduleBody{v.shownBody(s.Tag, s.Body, recorded), name, quoted(name)}
+	shown := scheduleBody{v.shownBody(s.Tag, s.Body, recorded), name}
 	return result{template: "schedulebody", shown: shown}, err
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
@@ -51,5 +52,5 @@ func (p failuresPage) All() int { return len(p.Groups) + p.LeftOut }
 
 // Command is the command that shows the same.
 func (p failuresPage) Command() string {
-	return command("failures", "tag", p.Tag)
+	return sentence.Command("failures", "tag", p.Tag)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -98,24 +99,5 @@ func (*view) FirstPage(q url.Values) string {
 // Segment makes a text one part of a path.
 func (*view) Segment(s string) string { return wire.Segment(s) }
 
-// command writes a command of delaytask with flags, a name before each value. One without a value is left out.
-func command(verb string, flags ...string) string {
-	text := "delaytask " + verb
-	for i := 0; i+1 < len(flags); i += 2 {
-		if flags[i+1] != "" {
-			text += " --" + flags[i] + " " + quoted(flags[i+1])
-		}
-	}
-	return text
-}
-
-// quoted makes a text one word of a shell.
-func quoted(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/", r)
-	}) < 0
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+// Argument writes a name as an argument of a command, which no flag can follow.
+func (*view) Argument(name string) string { return sentence.Argument(name) }

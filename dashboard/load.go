@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/report"
 )
@@ -100,5 +101,5 @@ func (v *view) forecast(tag string, span time.Duration) (report.Forecast, error)
 
 // Command is the command that shows the same.
 func (p loadPage) Command() string {
-	return command("forecast", "span", p.Span, "tag", p.Tag)
+	return sentence.Command("forecast", "span", p.Span, "tag", p.Tag)
 }

@@ -27,7 +27,6 @@ type schedulePage struct {
 	Asked      time.Time     // the tick that Why is about
 	Did        string        // the action before
 	Run        int64         // the task that it has made
-	Quoted     string        // the name, for a shell
 }
 
 // decided is a row of the history.
@@ -75,7 +74,6 @@ func (v *view) schedule() (any, error) {
 	s := seen.Schedule
 	shown := schedulePage{
 		Schedule: s, Body: seen.Bytes, Overdue: v.overdue(&s), First: before.IsZero(), Asked: asked,
-		Quoted: quoted(name),
 	}
 	if did := v.did.Get("did"); texts["schedule.did."+did] != nil {
 		shown.Did = did

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -55,7 +56,7 @@ func (v *view) schedules() (any, error) {
 		Prefix: q.Get("prefix"), Owner: q.Get("owner"), First: q.Get("after") == "",
 		Part: !v.allTags(access.Read), Deleted: v.did.Has("deleted"),
 	}
-	shown.Command = command("schedule list", "prefix", shown.Prefix, "owner", shown.Owner)
+	shown.Command = sentence.Command("schedule list", "prefix", shown.Prefix, "owner", shown.Owner)
 	f := delaytask.ScheduleFilter{Prefix: shown.Prefix, Owner: shown.Owner, AfterName: q.Get("after"),
 		Limit: schedulesOfPage, NoBodies: true}
 	atOnce := schedulesRead

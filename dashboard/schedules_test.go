@@ -30,6 +30,17 @@ func (s *site) state(name string) delaytask.Schedule {
 	return found
 }
 
+// A shell takes such a name for a flag, and the command does so, too.
+func TestCommandsNameWhatLooksLikeAFlag(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	servertest.OK(t, s.Start(t.Context()))
+	s.get(s.schedule("-x", "-y")).has(t, http.StatusOK, "delaytask schedule show -- -x<",
+		"delaytask schedule explain --tick … -- -x<", "delaytask schedule pause --reason … -- -x<",
+		"delaytask schedule delete -- -x<")
+	s.get("/tags/-y").has(t, http.StatusOK, "delaytask pause -- -y<", "delaytask stats --since 1h --tag -y<")
+}
+
 func TestSchedulesAreShownWithWhatIsToCome(t *testing.T) {
 	t.Parallel()
 	s := open(t)

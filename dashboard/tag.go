@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
@@ -160,7 +161,7 @@ func (p tagPage) Empty() bool {
 
 // Command is the command that shows the same.
 func (p tagPage) Command() string {
-	return command("stats", "since", p.Span, "tag", p.Tag)
+	return sentence.Command("stats", "since", p.Span, "tag", p.Tag)
 }
 
 // past is what has become of a tag's tasks within a span.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -250,5 +251,5 @@ func listCommand(f delaytask.Filter) string {
 	for _, name := range wire.FilterNames {
 		flags = append(flags, strings.ReplaceAll(name, "_", "-"), query.Get(name))
 	}
-	return command("list", flags...)
+	return sentence.Command("list", flags...)
 }

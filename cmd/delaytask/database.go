@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/core"
+	said "github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/server/config"
@@ -95,20 +96,19 @@ func embeddedState(ctx context.Context, target sqlstore.Target, u use) (state st
 		return "", nil
 	}
 	_, err = os.Stat(file)
-	missing := errors.Is(err, fs.ErrNotExist)
+	missing, create := errors.Is(err, fs.ErrNotExist), said.Command("migrate up", "dsn", target.Redacted())
 	switch {
 	case missing && u == creates:
 		return ", a new file", nil
 	case missing:
-		return "", fmt.Errorf("%w %s; name another with --dsn, or create it with: delaytask migrate up --dsn %s",
-			errNoDatabase, file, target)
+		return "", fmt.Errorf("%w %s; name another with --dsn, or create it with: %s", errNoDatabase, file, create)
 	case u == creates:
 		return "", nil
 	}
 	prepared, err := target.Prepared(ctx)
 	if err == nil && !prepared {
-		err = fmt.Errorf("%w in %s, which has no table of ours; name another with --dsn, or create the tables with: "+
-			"delaytask migrate up --dsn %s", errNoTables, file, target)
+		err = fmt.Errorf("%w in %s, which has no table of ours; name another with --dsn, or create the tables with: %s",
+			errNoTables, file, create)
 	}
 	return "", err
 }

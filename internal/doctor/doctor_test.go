@@ -209,6 +209,14 @@ func TestTasksThatDoNotMoveAreFound(t *testing.T) {
 			}
 		}
 		p.exec("DELETE FROM delay_task_message WHERE tag = 'Served'")
+		p.task(1<<41+1, "-x", row.Pending, time.Hour)
+		p.exec("INSERT INTO delay_task_tag (tag, paused) VALUES ('-x', 1)")
+		for _, f := range wants("a tag looks like a flag", "tags_paused") {
+			if f.Fix != "delaytask resume -- -x" {
+				t.Errorf("the fix is %q", f.Fix)
+			}
+		}
+		p.exec("DELETE FROM delay_task_message WHERE tag = '-x'")
 
 		p.task(1<<42, "served", row.Pending, time.Hour)
 		for _, f := range wants("a served task is late", "tasks_overdue") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 )
 
@@ -49,7 +50,7 @@ func checkReceivers(ctx context.Context, s *Subject) (found []Finding, err error
 			fmt.Sprintf("calls with %s of tag %s have failed within the last hour: %s", atLeast(len(failed)), tag,
 				redact.Text(tag, strings.TrimPrefix(last, failedCall))),
 			"the tasks are tried again until their attempts are used up; the log of the receiver says why it fails",
-			"repair the receiver, then run those that failed for good again: delaytask retry --tag " + tag})
+			"repair the receiver, then run those that failed for good again: " + sentence.Command("retry", "tag", tag)})
 	}
 	return found, nil
 }

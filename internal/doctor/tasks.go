@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -64,7 +65,8 @@ func checkTasks(ctx context.Context, s *Subject) ([]Finding, error) {
 	}
 	if len(paused.tags) > 0 {
 		found = append(found, Finding{"tags_paused", Warning, "tasks wait for paused tags: " + paused.String(),
-			"they start together when the tag is resumed", "delaytask resume " + paused.tags[0]})
+			"they start together when the tag is resumed",
+			sentence.Command("resume") + " " + sentence.Argument(paused.tags[0])})
 	}
 	if len(overdue.tags) == 0 {
 		return found, nil

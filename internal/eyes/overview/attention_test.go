@@ -137,10 +137,10 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 			return f.Number == 2 && strings.Contains(f.Text, "1 process serves the tag, with 0 executing")
 		}},
 		report.FindingPausedOverdue: {func(s *site) func() {
-			s.pause("a", true)
-			id := s.save("a", row.Pending, -time.Minute, "", "")
-			return func() { s.pause("a", false); s.update(id, row.Pending, row.Cancelled) }
-		}, func(f report.Finding) bool { return f.Do == "delaytask resume a" }},
+			s.pause("-a", true)
+			id := s.save("-a", row.Pending, -time.Minute, "", "")
+			return func() { s.pause("-a", false); s.update(id, row.Pending, row.Cancelled) }
+		}, func(f report.Finding) bool { return f.Do == "delaytask resume -- -a" }},
 		report.FindingFailing: {func(s *site) func() {
 			for range 3 {
 				s.save("a", row.Failed, -time.Minute, "", boom)

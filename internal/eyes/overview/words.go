@@ -29,7 +29,8 @@ func Words(f *report.Finding) (text, do sentence.Sentence) {
 	case report.FindingUnserved:
 		text, do = sentence.Of(sentence.Unserved, count), sentence.Of(sentence.DoUnserved)
 	case report.FindingPausedOverdue:
-		text, do = sentence.Of(sentence.PausedOverdue, count), onTag("delaytask resume", f.Tag)
+		text = sentence.Of(sentence.PausedOverdue, count)
+		do = onTag(f.Tag, sentence.Command("resume")+" "+sentence.Argument(f.Tag))
 	case report.FindingOverdue:
 		text, do = sentence.Of(sentence.Overdue, count, served(e)), explain(f.Task)
 	case report.FindingLeaseOver:
@@ -43,10 +44,10 @@ func Words(f *report.Finding) (text, do sentence.Sentence) {
 		text = sentence.Of(sentence.Hanging, sentence.ID(f.Task), e.Attempt)
 		do = sentence.Of(sentence.DoHanging)
 	case report.FindingFailing:
-		text, do = sentence.Of(sentence.Failing, count), onTag("delaytask failures --tag", f.Tag)
+		text, do = sentence.Of(sentence.Failing, count), onTag(f.Tag, sentence.Command("failures", "tag", f.Tag))
 	case report.FindingRetrying:
 		text = sentence.Of(sentence.Retrying, f.Number, e.Completed)
-		do = onTag("delaytask list --status pending --tag", f.Tag)
+		do = onTag(f.Tag, sentence.Command("list", "status", "pending", "tag", f.Tag))
 	case report.FindingNodeSilent:
 		text = sentence.Of(sentence.NodeSilent, f.Node.Number, f.Node.Name)
 		if f.Number > 0 {
@@ -77,11 +78,11 @@ func served(e *report.Evidence) sentence.Sentence {
 }
 
 // onTag returns the command on a tag. A tag that was written by hand may be anything, and is in no command.
-func onTag(command, tag string) sentence.Sentence {
+func onTag(tag, command string) sentence.Sentence {
 	if !delaytask.ValidTag(tag) {
 		return sentence.Of(sentence.DoTagInvalid)
 	}
-	return sentence.Of(sentence.DoCommand, command+" "+tag)
+	return sentence.Of(sentence.DoCommand, command)
 }
 
 func explain(task int64) sentence.Sentence {

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
+)
 
 // Reach returns the flags with which another command reaches the same database from the same folder and environment. It
 // begins with a space, and is "" where none is needed. A password is masked: it must not be printed.
@@ -8,22 +12,10 @@ func (c *Config) Reach() string {
 	path, inFile := strings.CutSuffix(c.DSNFrom, ": dsn")
 	switch {
 	case c.DSNFrom == "", c.DSNFrom == "--dsn": // commands that write want the default named, too
-		return " --dsn " + shellWord(MaskDSN(c.DSN))
+		return " --dsn " + sentence.Word(MaskDSN(c.DSN))
 	case inFile && path != DefaultPath:
-		return " --config " + shellWord(path)
+		return " --config " + sentence.Word(path)
 	default:
 		return ""
 	}
-}
-
-// shellWord quotes a text where a shell would not take it as one word.
-func shellWord(s string) string {
-	special := func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune("._-:/", r)
-	}
-	if s != "" && strings.IndexFunc(s, special) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"os"
 	"testing"
+
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 )
 
 func TestACommandReachesTheSameDatabase(t *testing.T) {
@@ -33,7 +35,7 @@ func TestReachKnowsTheSourcesOfLoad(t *testing.T) {
 	if err := os.WriteFile(path, []byte("dsn: sqlite:a.db\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Load(Source{Path: path}); err != nil || c.Reach() != " --config "+shellWord(path) {
+	if c, err = Load(Source{Path: path}); err != nil || c.Reach() != " --config "+sentence.Word(path) {
 		t.Errorf("by a file: %q, %v", c.Reach(), err)
 	}
 }
