@@ -76,10 +76,7 @@ func (v *view) preview() (any, error) {
 	verb, f := change.Action, change.Filter
 	shown := previewPage{
 		Verb: verb, Filter: f, Query: clean, Tasks: found.Tasks, Capped: found.Capped, AsOf: found.AsOf,
-		Typed: strconv.Itoa(found.Tasks),
-	}
-	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would change more
-		shown.Command = strings.Replace(listCommand(f), " list", " "+verb, 1)
+		Typed: strconv.Itoa(found.Tasks), Command: listCommand(verb, f),
 	}
 	if found.Capped {
 		shown.Typed = f.Tag

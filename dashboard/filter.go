@@ -46,18 +46,13 @@ func (v *view) filterOf(query url.Values) (f delaytask.Filter, clean url.Values,
 	return f, clean, nil
 }
 
-// timeOf reads a time of a field: with its zone, or one of the reader's zone as a browser's field for times has it.
+// timeOf reads a time of a field, of the reader's zone where it has none.
 func (v *view) timeOf(field, text string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil && wire.Written(t) {
-		return t, nil
+	t, err := wire.ParseLocal(text, v.zone, v.Now)
+	if err != nil {
+		return t, invalid{field: field, want: "want.time"}
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05.999", "2006-01-02T15:04", "2006-01-02 15:04:05.999",
-		"2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, v.zone); err == nil && wire.Written(t) {
-			return t, nil
-		}
-	}
-	return time.Time{}, invalid{field: field, want: "want.time"}
+	return t, nil
 }
 
 // Field formats a time for a field of a form.

@@ -39,6 +39,8 @@ func TestCommandsNameWhatLooksLikeAFlag(t *testing.T) {
 		"delaytask schedule explain --tick … -- -x<", "delaytask schedule pause --reason … -- -x<",
 		"delaytask schedule delete -- -x<")
 	s.get("/tags/-y").has(t, http.StatusOK, "delaytask pause -- -y<", "delaytask stats --since 1h --tag -y<")
+	s.get("/tasks?tag=-y&due_from=2027-01-31T08:30:00Z&due_before=2027-02-01T00:00:00Z").has(t, http.StatusOK,
+		"delaytask list --tag -y --newer 2027-01-31T08:30:00Z --older 2027-02-01T00:00:00Z<")
 }
 
 func TestSchedulesAreShownWithWhatIsToCome(t *testing.T) {

@@ -75,10 +75,7 @@ func (v *view) tasks() (any, error) {
 	if err := v.canonically(clean); err != nil {
 		return nil, err
 	}
-	shown := tasksPage{Filter: f, Query: clean, First: f.After == ""}
-	if f.DueFrom.IsZero() && f.DueBefore.IsZero() { // the command takes no times, and would show more
-		shown.Command = listCommand(f)
-	}
+	shown := tasksPage{Filter: f, Query: clean, First: f.After == "", Command: listCommand("list", f)}
 	shown.Done, _ = strconv.Atoi(v.did.Get("done"))
 	shown.Left, _ = strconv.Atoi(v.did.Get("left"))
 	shown.Untried, _ = strconv.Atoi(v.did.Get("untried"))
@@ -243,13 +240,16 @@ func (o outcome) on(back string) string {
 	return path + "?" + values.Encode()
 }
 
-// listCommand is the command that shows the first page of the same list.
-func listCommand(f delaytask.Filter) string {
+// listCommand is a command on the same tasks: list, which shows the first page, cancel or retry.
+func listCommand(verb string, f delaytask.Filter) string {
 	f.After = ""
 	query := wire.FilterValues(&f)
 	var flags []string
 	for _, name := range wire.FilterNames {
-		flags = append(flags, strings.ReplaceAll(name, "_", "-"), query.Get(name))
+		flags = append(flags, flagOf.Replace(name), query.Get(name))
 	}
-	return sentence.Command("list", flags...)
+	return sentence.Command(verb, flags...)
 }
+
+// flagOf makes the flag of a command of the name of a parameter.
+var flagOf = strings.NewReplacer("due_from", "newer", "due_before", "older", "_", "-")

@@ -26,6 +26,44 @@ func TestMaxLatenessIsADurationAndAPolicy(t *testing.T) {
 	f("0s:run", 0, delaytask.LateRun)
 }
 
+func TestTimesMayBeLocalOrSoLongAgo(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("t", "x", "--at", "2027-01-31 08:30")
+	for args, want := range map[string]string{
+		"--newer|2027-01-31":          id,
+		"--newer|2027-01-31 08:30":    id,
+		"--newer|2027-01-31 08:30:01": "",
+		"--older|2027-02-01":          id,
+		"--older|2027-01-31T08:30":    "",
+		"--newer|1h":                  id,
+		"--older|1h":                  "",
+		"--newer|00:00":               id,
+	} {
+		var tasks []taskView
+		if s.items(&tasks, append([]string{"list", "--tag", "t"}, strings.Split(args, "|")...)...); len(tasks) > 0 !=
+			(want != "") {
+			t.Errorf("list %s has %d tasks", args, len(tasks))
+		}
+	}
+	for _, args := range []string{
+		"list --older yesterday", "cancel --newer 2027-02-30 --dry-run", "retry --older  --dry-run",
+		"stats --since 2999-01-01", "token create a --tags * --verbs read --expires 2020-01-01", "save t x --at noon",
+	} {
+		r := s.run(strings.Split(args, " ")...)
+		told := strings.Contains(r.stderr, "want a") || strings.Contains(r.stderr, "never be good")
+		if r.code != exitWrongUse || !told {
+			t.Errorf("%s ends with %d: %s", args, r.code, r.stderr)
+		}
+	}
+	contains(t, s.run("list", "--older", "yesterday").stderr, "--older: want a duration such as 30s, 1h30m or 7d, or "+
+		"a time such as 2027-01-31, '2027-01-31 08:30', 08:30 (today) or 2027-01-31T08:30:00Z; got \"yesterday\"")
+	at := time.Date(2999, 1, 1, 0, 0, 0, 0, time.Local)
+	contains(t, s.run("token", "create", "a", "--tags", "*", "--verbs", "read", "--expires", "2999-01-01").stderr,
+		"good until "+moment(at))
+	contains(t, s.ok("stats", "--since", "2026-01-01"), "all tags, by the hour from ")
+}
+
 func TestHeadersMayHoldEqualsSignsAndTheLastOneCounts(t *testing.T) {
 	t.Parallel()
 	got, err := parseHeaders([]string{"a=1", "b=", "c=x=y", "a=2"})

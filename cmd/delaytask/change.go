@@ -20,8 +20,8 @@ type bulkFlags struct {
 	dryRun, yes bool
 }
 
-func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
-	f.filterFlags.addFlags(cmd, older)
+func (f *bulkFlags) addFlags(cmd *cobra.Command, happened string) {
+	f.filterFlags.addFlags(cmd, happened)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only count the tasks that match")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask; needed where nobody can be asked, as in a script")
 }
@@ -225,7 +225,7 @@ is no terminal it wants --yes or --dry-run.`,
 			}
 		},
 	}
-	f.addFlags(cmd, "only tasks that were due longer ago")
+	f.addFlags(cmd, "were due")
 	values(cmd, "status", string(delaytask.Pending))
 	cmd.Flags().BoolVar(&onlyPending, "only-pending", false, "leave a task alone that is executing")
 	return a.withJSON(cmd)
@@ -261,7 +261,7 @@ A task whose key another unfinished task carries by now stays failed.`,
 			}
 		},
 	}
-	f.addFlags(cmd, "only tasks that failed longer ago")
+	f.addFlags(cmd, "failed")
 	f.addGroup(cmd)
 	values(cmd, "status", string(delaytask.Failed))
 	return a.withJSON(cmd)

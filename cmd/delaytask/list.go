@@ -2,32 +2,32 @@ package main
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
-	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
 type filterFlags struct {
 	delaytask.Filter
-	older, newer, lateBy string
+	older, newer relative
 }
 
-func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
+// addFlags adds the flags. happened says what is meant by the time of a task.
+func (f *filterFlags) addFlags(cmd *cobra.Command, happened string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Tag, "tag", "", "only tasks of this tag")
 	flags.StringVar((*string)(&f.Status), "status", "", "only tasks with this status")
 	flags.StringVar(&f.Key, "key", "", "only tasks with this key")
 	flags.StringVar(&f.App, "app", "", "with --key: the application that the key belongs to")
-	flags.StringVar(&f.older, "older", "", older)
-	flags.StringVar(&f.newer, "newer", "", strings.Replace(older, "longer ago", "since then", 1))
-	flags.StringVar(&f.lateBy, "late-by", "", "only tasks that began more than so late, or have not begun")
+	const examples = " 1h (ago), 2027-01-31 or 08:30 (today)"
+	agoVar(cmd, &f.older, "older", "only tasks that "+happened+" before"+examples)
+	agoVar(cmd, &f.newer, "newer", "only tasks that "+happened+" since"+examples)
+	durationVar(cmd, &f.LateBy, "late-by", "only tasks that began more than so late, or have not begun")
 	flags.StringVar(&f.Error, "error", "", "only tasks whose last error contains it")
 }
 
@@ -47,34 +47,15 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 			return nil, misusedf("--%s is empty: give it a value, or leave it out", name)
 		}
 	}
-	_, err := parseStatus(string(f.Status))
-	if err != nil {
+	if _, err := parseStatus(string(f.Status)); err != nil {
 		return nil, err
-	}
-	var older, newer time.Duration
-	for _, flag := range []struct {
-		name, text string
-		to         *time.Duration
-	}{{"older", f.older, &older}, {"newer", f.newer, &newer}, {"late-by", f.lateBy, &f.LateBy}} {
-		if !cmd.Flags().Changed(flag.name) {
-			continue
-		}
-		if *flag.to, err = wire.ParseDuration(flag.text); err != nil {
-			return nil, misusedf("--%s: %w", flag.name, err)
-		}
 	}
 	if cmd.Flags().Changed("late-by") && f.LateBy == 0 {
 		return nil, misusedf("--late-by 0: want more than 0")
 	}
-	byAge, byStart := cmd.Flags().Changed("older"), cmd.Flags().Changed("newer")
 	return func(now time.Time) delaytask.Filter {
 		filter := f.Filter
-		if byAge {
-			filter.DueBefore = now.Add(-older)
-		}
-		if byStart {
-			filter.DueFrom = now.Add(-newer)
-		}
+		filter.DueFrom, filter.DueBefore = f.newer.from(now), f.older.from(now)
 		return filter
 	}, nil
 }
@@ -91,6 +72,7 @@ ends after it has looked at 10,000 tasks, or for 0.1 s, and says where to go on.
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
   delaytask list --status failed --newer 1h --error 'connection refused'
+  delaytask list --status failed --newer '2027-01-31 08:30' --older 2027-02-01
   delaytask list --status completed --late-by 1s --limit 5000 --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filterAt, err := f.filter(cmd)
@@ -111,7 +93,7 @@ ends after it has looked at 10,000 tasks, or for 0.1 s, and says where to go on.
 			})
 		},
 	}
-	f.addFlags(cmd, "only tasks that were due, or have finished, longer ago")
+	f.addFlags(cmd, "were due, or have finished,")
 	f.addGroup(cmd)
 	values(cmd, "status", statuses...)
 	flags := cmd.Flags()

@@ -31,6 +31,10 @@ is there, and so do serve, which creates it, and bench, which works beside it. D
 clients of the service: no command on a database reads them. Only health asks a service: the one that --url names, or
 else DELAYTASK_URL, or else the settings.
 
+A time is written as 2027-01-31, '2027-01-31 08:30', 08:30 (today), RFC 3339, or a number of seconds, milliseconds or
+microseconds since 1970. Without a zone it is in the zone of the machine, which TZ sets; a time of a schedule is in the
+zone of the schedule. Times are shown likewise; JSON has them in UTC.
+
 With --json a command prints JSON, and an error as JSON on standard error: {"error":{"code":"not_found","message":"…"}}.
 Exit codes: 0 done, 1 failed, 2 wrong use.`,
 		Example: `  delaytask demo

@@ -34,7 +34,7 @@ func (a *app) scheduleCommand() *cobra.Command {
 // specFlags hold all of a spec but its lines.
 type specFlags struct {
 	zone, dst  string
-	start, end time.Time
+	start, end zoned
 	except     []string
 }
 
@@ -44,22 +44,33 @@ func (f *specFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.dst, "dst", string(delaytask.DSTOnce), "what a clock change does: once, skip, both or literal")
 	flags.StringArrayVar(&f.except, "except", nil,
 		"leave out a date such as 2027-12-24, or what a cron line matches; may be repeated")
-	boundVar(cmd, &f.start, "start", "no tick before this time, such as 2027-01-31T08:30:00Z")
-	boundVar(cmd, &f.end, "end", "no tick after this time")
+	zonedVar(cmd, &f.start, "start", "no tick before this time, such as 2027-01-31 (of --zone)")
+	zonedVar(cmd, &f.end, "end", "no tick after this time")
 	values(cmd, "dst", string(delaytask.DSTOnce), string(delaytask.DSTSkip), string(delaytask.DSTBoth),
 		string(delaytask.DSTLiteral))
 }
 
 func (f *specFlags) spec(lines []string) delaytask.Spec {
-	s := delaytask.Spec{Lines: lines, Zone: f.zone, DST: delaytask.DST(f.dst), Start: f.start, End: f.end}
+	zone := zoneOf(f.zone)
+	s := delaytask.Spec{
+		Lines: lines, Zone: f.zone, DST: delaytask.DST(f.dst), Start: f.start.in(zone), End: f.end.in(zone),
+	}
 	return s.Except(f.except...)
+}
+
+// zoneOf returns the zone of a schedule, UTC for none. One that this machine does not know is refused elsewhere.
+func zoneOf(name string) *time.Location {
+	if zone, err := spec.LoadZone(name); err == nil {
+		return zone
+	}
+	return time.UTC
 }
 
 const linesWanted = "one or more lines, each in quotes, as in '30 2 * * *'"
 
 func (a *app) schedulePreviewCommand() *cobra.Command {
 	var f specFlags
-	var after time.Time
+	var after zoned
 	var count int
 	cmd := &cobra.Command{
 		Use:   "preview LINE...",
@@ -81,15 +92,16 @@ When the clock is set forward, some local times do not exist; set back, some com
   literal  not at all; both passes
 Cron lines for all hours follow the hours that really pass.`,
 		Example: `  delaytask schedule preview '30 2 * * MON-FRI' --zone Europe/Berlin --except 2027-12-24
-  delaytask schedule preview '30 2 * * *' --zone Europe/Berlin --after 2027-03-27T12:00:00Z --dst skip -n 3
+  delaytask schedule preview '30 2 * * *' --zone Europe/Berlin --after 2027-03-27 --dst skip -n 3
   delaytask schedule preview '@every 90m' '@at 2027-01-01T09:00:00Z' --json | jq -r '.ticks[].time'`,
 		Args: wanted(1, -1, linesWanted),
 		RunE: func(cmd *cobra.Command, lines []string) error {
 			s, now := f.spec(lines), time.Now()
-			if !cmd.Flags().Changed("after") {
-				after = now
+			from := now
+			if after != nil {
+				from = after.in(zoneOf(f.zone))
 			}
-			ticks, warnings, err := scheduler.Preview(s, after, count)
+			ticks, warnings, err := scheduler.Preview(s, from, count)
 			if err != nil {
 				return pointed(err, s.Lines, lines)
 			}
@@ -100,7 +112,7 @@ Cron lines for all hours follow the hours that really pass.`,
 		},
 	}
 	f.addFlags(cmd)
-	timeVar(cmd, &after, "after", "only later ticks than this time (default now)")
+	zonedVar(cmd, &after, "after", "only later ticks than this time, such as 2027-01-31 (default now)")
 	cmd.Flags().IntVarP(&count, "count", "n", 20, "how many ticks, at most 1000")
 	return a.withJSON(cmd)
 }

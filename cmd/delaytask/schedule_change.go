@@ -45,8 +45,14 @@ func nextOf(ctx context.Context, s *scheduler.Scheduler, done, name string) (str
 	if err != nil || is.NextDue.IsZero() {
 		return fmt.Sprintf("%s %s.", done, name), err
 	}
-	return fmt.Sprintf("%s %s. It runs next at %s, in %s.", done, name, moment(is.NextDue),
+	return fmt.Sprintf("%s %s. It runs next at %s, in %s.", done, name, momentIn(is.NextDue, zoneOf(is.Spec.Zone)),
 		away(is.NextDue.Sub(s.Now()))), nil
+}
+
+// zoneOfSchedule returns the zone that the times of a schedule are read and shown in.
+func (a *app) zoneOfSchedule(ctx context.Context, name string) (*time.Location, error) {
+	is, err := a.view().Schedule(ctx, name)
+	return zoneOf(is.Spec.Zone), err
 }
 
 func (a *app) schedulePauseCommand() *cobra.Command {
@@ -101,9 +107,13 @@ func (a *app) scheduleSkipCommand() *cobra.Command {
 		Long:    "Decide that the next tick of a schedule does not run, and print it.",
 		Example: "  delaytask schedule skip report.daily",
 	}, func(ctx context.Context, _ *scheduler.Scheduler, to *scheduleChanged) (string, error) {
+		zone, err := a.zoneOfSchedule(ctx, to.Name)
+		if err != nil {
+			return "", err
+		}
 		tick, err := a.operator.SkipTick(ctx, by(), to.Name)
 		to.Tick = wire.Time(tick)
-		return fmt.Sprintf("The tick of %s does not run.", moment(tick)), err
+		return fmt.Sprintf("The tick of %s does not run.", momentIn(tick, zone)), err
 	})
 }
 
@@ -126,28 +136,31 @@ While a run executes, it is refused without --beside.`,
 }
 
 func (a *app) scheduleBackfillCommand() *cobra.Command {
-	var from, to time.Time
+	var from, to zoned
 	var atOnce int
 	cmd := a.onSchedule(&cobra.Command{
 		Use:   "backfill NAME --from TIME --to TIME",
 		Short: "Run the past ticks of a schedule",
 		Long: `Run the past ticks of a schedule in a range, both ends included: each once, the oldest first, with the
 lowest priority. A new schedule holds these runs; its name is printed. It can be paused, resumed and deleted.`,
-		Example: "  delaytask schedule backfill report.daily --from 2027-01-01T00:00:00Z --to 2027-01-31T23:59:59Z " +
-			"--at-once 4",
-	}, func(ctx context.Context, _ *scheduler.Scheduler, changed *scheduleChanged) (_ string, err error) {
-		changed.Backfill, err = a.operator.Backfill(ctx, by(), changed.Name, from, to, atOnce)
+		Example: "  delaytask schedule backfill report.daily --from 2027-01-01 --to '2027-01-31 23:59' --at-once 4",
+	}, func(ctx context.Context, _ *scheduler.Scheduler, changed *scheduleChanged) (string, error) {
+		zone, err := a.zoneOfSchedule(ctx, changed.Name)
+		if err != nil {
+			return "", err
+		}
+		changed.Backfill, err = a.operator.Backfill(ctx, by(), changed.Name, from.in(zone), to.in(zone), atOnce)
 		return changed.Backfill, err
 	})
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !cmd.Flags().Changed("from") || !cmd.Flags().Changed("to") {
+		if from == nil || to == nil {
 			return misusedf("say which ticks, by --from and --to")
 		}
 		return run(cmd, args)
 	}
-	timeVar(cmd, &from, "from", "the first tick, such as 2027-01-31T08:30:00Z")
-	timeVar(cmd, &to, "to", "the last tick")
+	zonedVar(cmd, &from, "from", "the first tick, such as '2027-01-31 08:30' (of the schedule's zone)")
+	zonedVar(cmd, &to, "to", "the last tick")
 	cmd.Flags().IntVar(&atOnce, "at-once", 1, "how many runs may be open at once, up to 1000")
 	return cmd
 }

@@ -17,6 +17,28 @@ type shown struct {
 	History  []wire.ScheduleTick
 }
 
+func TestTimesOfAScheduleAreOfItsZone(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("schedule", "create", "a", "30 2 * * *", "--zone", "Asia/Kathmandu", "--start", "2040-01-01", "--tag", "t")
+	for _, tt := range [][2]string{
+		{"show|a", "2040-01-01T02:30:00.000+05:45, in "},
+		{"list", "2040-01-01T02:30:00.000+05:45"},
+		{"explain|a", "Its next tick is 2040-01-01T02:30:00.000+05:45."},
+		{"explain|a|--tick|2040-01-02 02:30", "It is to come"},
+		{"explain|a|--tick|2040-01-02 03:30", "one at 2040-01-02T02:30:00.000+05:45 and"},
+		{"skip|a", "The tick of 2040-01-01T02:30:00.000+05:45 does not run."},
+		{"ticks|a", "2040-01-01T02:30:00.000+05:45"},
+		{"ticks|a|--before|2040-01-01 02:30", "No tick was decided."},
+		{"ticks|a|--before|2040-01-01 02:31", "2040-01-01T02:30:00.000+05:45"},
+		{"reset|a", "It runs next at 2040-01-01T02:30:00.000+05:45, in "},
+		{"update|a|--start|2041-01-01", "2041-01-01 02:30 +05:45"},
+	} {
+		contains(t, s.ok(append([]string{"schedule"}, strings.Split(tt[0], "|")...)...), tt[1])
+	}
+	contains(t, s.ok("schedule", "explain", "a", "--json"), `"next_tick": "2040-12-31T20:45:00.000Z"`)
+}
+
 func TestScheduleIsDefinedAndChanged(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

@@ -107,10 +107,10 @@ func (f *scheduleFlags) applySpec(cmd *cobra.Command, s *delaytask.Spec, lines [
 		s.DST = given.DST
 	}
 	if changed("start") {
-		s.Start = given.Start
+		s.Start = f.start.in(zoneOf(s.Zone))
 	}
 	if changed("end") {
-		s.End = given.End
+		s.End = f.end.in(zoneOf(s.Zone))
 	}
 }
 

@@ -21,8 +21,8 @@ func (a *app) scheduleListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List schedules",
-		Long: "List schedules by name. NEXT is when the next tick is due, and LAST the tick of the last run that " +
-			"completed.",
+		Long: `List schedules by name. NEXT is when the next tick is due, and LAST the tick of the last run that
+completed, in the zone of the schedule.`,
 		Example: `  delaytask schedule list --prefix report.
   delaytask schedule list --json | jq -r '.items[] | select(.state == "paused") | .name'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,7 +83,8 @@ func (a *app) printSchedules(page delaytask.SchedulePage, now time.Time) error {
 			in = away(s.NextDue.Sub(now))
 		}
 		ticks := strings.Join(s.Spec.Lines, " ; ") + " " + cmp.Or(s.Spec.Zone, "UTC")
-		t.row(s.Name, string(s.State), s.Tag, ticks, moment(s.NextDue), in, moment(s.LastSuccess))
+		zone := zoneOf(s.Spec.Zone)
+		t.row(s.Name, string(s.State), s.Tag, ticks, momentIn(s.NextDue, zone), in, momentIn(s.LastSuccess, zone))
 		t.paint(1, styleOfSchedule(s.State))
 	}
 	if err := t.flush(); err != nil {
@@ -113,7 +114,8 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 	return a.withRaw(&cobra.Command{
 		Use:   "show NAME",
 		Short: "Show everything about a schedule",
-		Long:  "Show a schedule: its definition and its state, how far away the next tick is, and its last ticks.",
+		Long: `Show a schedule: its definition and its state, how far away the next tick is, and its last ticks. Times
+are in the zone of the schedule.`,
 		Example: `  delaytask schedule show report.daily
   delaytask schedule show report.daily --json | jq -r .next_due`,
 		Args: wanted(1, 1, "the name of a schedule"),
@@ -140,7 +142,7 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 				if err := a.printf("\nlast ticks\n"); err != nil {
 					return err
 				}
-				return a.printHistory(ticks, "  ")
+				return a.printHistory(ticks, zoneOf(shown.Spec.Zone), "  ")
 			})
 		},
 	})
@@ -148,7 +150,8 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 
 // printSchedule leaves out fields that are not set.
 func (a *app) printSchedule(s *delaytask.Schedule, now time.Time) error {
-	fields := a.newTable().mayCut(1)
+	fields, zone := a.newTable().mayCut(1), zoneOf(s.Spec.Zone)
+	moment := func(t time.Time) string { return momentIn(t, zone) }
 	field := func(name, value string) {
 		if value != "" {
 			fields.row(name, value)
@@ -216,7 +219,7 @@ func (a *app) printSchedule(s *delaytask.Schedule, now time.Time) error {
 	return a.section("body", string(s.Body))
 }
 
-func (a *app) printHistory(ticks []delaytask.ScheduleTick, indent string) error {
+func (a *app) printHistory(ticks []delaytask.ScheduleTick, zone *time.Location, indent string) error {
 	t := a.newTable(indent+"TICK", "TICKS", "CAUSE", "OUTCOME", "TASK", "STARTED", "TOOK", "NOTE").mayCut(7)
 	for _, tick := range ticks {
 		task, took := "", ""
@@ -226,52 +229,60 @@ func (a *app) printHistory(ticks []delaytask.ScheduleTick, indent string) error 
 		if !tick.Start.IsZero() && !tick.Finish.IsZero() {
 			took = span(tick.Finish.Sub(tick.Start))
 		}
-		t.row(indent+moment(tick.Tick), strconv.Itoa(tick.Ticks), string(tick.Cause), string(tick.Outcome), task,
-			moment(tick.Start), took, tick.Note)
+		t.row(indent+momentIn(tick.Tick, zone), strconv.Itoa(tick.Ticks), string(tick.Cause), string(tick.Outcome),
+			task, momentIn(tick.Start, zone), took, tick.Note)
 		t.paint(3, styleOf(delaytask.Status(tick.Outcome)))
 	}
 	return t.flush()
 }
 
 func (a *app) scheduleExplainCommand() *cobra.Command {
-	var tick time.Time
+	var tick zoned
 	cmd := &cobra.Command{
 		Use:   "explain NAME",
 		Short: "Say why a schedule, or one of its ticks, did not run",
 		Long:  "Say in a sentence how a schedule stands, or what became of one of its ticks, and why.",
 		Example: `  delaytask schedule explain report.daily
-  delaytask schedule explain report.daily --tick 2027-01-01T02:30:00+01:00`,
+  delaytask schedule explain report.daily --tick '2027-01-01 02:30'`,
 		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				e, err := a.view().ExplainSchedule(ctx, args[0], tick)
+			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
+				zone, err := a.zoneOfSchedule(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return a.say(wire.FromScheduleExplanation(&e.ScheduleExplanation), "%s\n", e.Text)
+				e, err := a.view().ExplainSchedule(ctx, args[0], tick.in(zone))
+				if err != nil {
+					return err
+				}
+				return a.say(wire.FromScheduleExplanation(&e.ScheduleExplanation), "%s\n", timesIn(e.Text, zone))
 			})
 		},
 	}
-	boundVar(cmd, &tick, "tick", "the tick in question, such as 2027-01-31T08:30:00Z")
+	zonedVar(cmd, &tick, "tick", "the tick in question, such as '2027-01-31 08:30' (of the schedule's zone)")
 	return a.withRaw(cmd)
 }
 
 func (a *app) scheduleTicksCommand() *cobra.Command {
-	var before time.Time
+	var before zoned
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "ticks NAME",
 		Short: "List what became of the ticks of a schedule",
 		Long:  "List what became of the ticks of a schedule, the newest first, also of those that did not run.",
 		Example: `  delaytask schedule ticks report.daily
-  delaytask schedule ticks report.daily --before 2027-01-01T00:00:00Z --limit 1000 --json`,
+  delaytask schedule ticks report.daily --before 2027-01-01 --limit 1000 --json`,
 		Args: wanted(1, 1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 || limit > 1000 {
 				return misusedf("--limit %d: want 1 to 1000", limit)
 			}
-			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				ticks, err := a.view().Ticks(ctx, args[0], before, limit)
+			return a.onTasks(cmd, reads, func(ctx context.Context, _ *scheduler.Scheduler) error {
+				zone, err := a.zoneOfSchedule(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				ticks, err := a.view().Ticks(ctx, args[0], before.in(zone), limit)
 				switch {
 				case err != nil:
 					return err
@@ -280,12 +291,12 @@ func (a *app) scheduleTicksCommand() *cobra.Command {
 				case len(ticks) == 0:
 					return a.printf("No tick was decided.\n")
 				default:
-					return a.printHistory(ticks, "")
+					return a.printHistory(ticks, zone, "")
 				}
 			})
 		},
 	}
-	boundVar(cmd, &before, "before", "only ticks before this time")
+	zonedVar(cmd, &before, "before", "only ticks before this time, such as 2027-01-31 (of the schedule's zone)")
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most this many, up to 1000")
 	return a.withRaw(cmd)
 }

@@ -108,21 +108,27 @@ func styleOfSeverity(s doctor.Severity) style {
 const localLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // moment shows a time to people: in local time with its zone. JSON has UTC.
-func moment(t time.Time) string {
+func moment(t time.Time) string { return momentIn(t, time.Local) }
+
+// momentIn is moment for a time of a schedule, which has a zone of its own.
+func momentIn(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Local().Format(localLayout)
+	return t.In(zone).Format(localLayout)
 }
 
 // localTimes shows the times of a sentence as moment does.
-func localTimes(text string) string {
+func localTimes(text string) string { return timesIn(text, time.Local) }
+
+// timesIn shows the times of a sentence as momentIn does.
+func timesIn(text string, zone *time.Location) string {
 	return utcTimes.ReplaceAllStringFunc(text, func(found string) string {
 		t, err := time.Parse(time.RFC3339, found)
 		if err != nil {
 			return found
 		}
-		return moment(t)
+		return momentIn(t, zone)
 	})
 }
 

@@ -17,12 +17,12 @@ import (
 
 // seriesFlags say which series is shown.
 type seriesFlags struct {
-	since time.Duration
+	since relative
 	tag   string
 }
 
 func (f *seriesFlags) addFlags(cmd *cobra.Command) {
-	durationVar(cmd, &f.since, "since", "over time: how far back, such as 1h or 7d (default 1h with --tag)")
+	agoVar(cmd, &f.since, "since", "over time: since 1h or 7d (ago), 2027-01-31 or 08:30 (default 1h with --tag)")
 	cmd.Flags().StringVar(&f.tag, "tag", "", "over time: of this tag (default: all tags together)")
 }
 
@@ -31,11 +31,11 @@ func (f *seriesFlags) given(cmd *cobra.Command) bool {
 }
 
 func (a *app) showSeries(cmd *cobra.Command, f *seriesFlags) error {
-	if cmd.Flags().Changed("since") && f.since == 0 {
-		return misusedf("--since: want more than 0")
+	if now := time.Now(); f.since.given && !f.since.from(now).Before(now) {
+		return misusedf("--since: want a time in the past")
 	}
 	return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-		series, err := a.view().Series(ctx, report.SeriesFilter{Tag: f.tag, Since: f.since})
+		series, err := a.view().Series(ctx, report.SeriesFilter{Tag: f.tag, From: f.since.from(s.Now())})
 		if err != nil {
 			return err
 		}

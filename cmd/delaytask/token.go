@@ -136,7 +136,7 @@ is never good again.`,
 
 type tokenFlags struct {
 	tags, verbs []string
-	expires     time.Duration
+	expires     relative
 }
 
 func (a *app) tokenCreateCommand() *cobra.Command {
@@ -172,8 +172,8 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 			if err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("expires") && f.expires == 0 {
-				return misusedf("--expires %v: the token would never be good", f.expires)
+			if now := time.Now(); f.expires.given && !f.expires.from(now).After(now) {
+				return misusedf("--expires: the token would never be good")
 			}
 			secret, token, err := access.New(args[0], f.tags, verbs, 0)
 			if err != nil {
@@ -186,7 +186,8 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 	}
 	cmd.Flags().StringSliceVar(&f.tags, "tags", nil, "tags that it may use, such as mail.send,order.* or * for all")
 	cmd.Flags().StringSliceVar(&f.verbs, "verbs", nil, "what it may do: "+strings.Join(verbNames(), ", "))
-	durationVar(cmd, &f.expires, "expires", "refuse it after this long, such as 12h or 90d (default: never)")
+	parsedVar(cmd, &f.expires, "expires", parseRelative,
+		"refuse it after 12h or 90d (from now), or from 2027-01-31 on (default: never)")
 	values(cmd, "verbs", verbNames()...)
 	return a.withJSON(cmd)
 }
@@ -201,14 +202,14 @@ func verbNames() []string {
 
 // createToken stores the token before it prints it, so that a printed token is valid.
 func (a *app) createToken(
-	ctx context.Context, s *sqlstore.Store, secret string, token row.AccessToken, life time.Duration,
+	ctx context.Context, s *sqlstore.Store, secret string, token row.AccessToken, expires relative,
 ) error {
-	if life > 0 {
+	if expires.given {
 		now, err := s.Now(ctx)
 		if err != nil {
 			return err
 		}
-		token.Expires = now.Time.Add(life)
+		token.Expires = row.At(expires.from(now.Time.Std()))
 	}
 	if err := a.operator.CreateToken(ctx, by(), token); err != nil {
 		return err
