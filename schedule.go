@@ -188,7 +188,8 @@ func ValidScheduleName(name string) bool {
 	return len(name) <= maxScheduleName && ValidTag(name) && !strings.Contains(name, "/backfill/")
 }
 
-// ScheduledRun says which tick of which schedule a task is the run of. Times are in UTC, and zero where not set.
+// ScheduledRun says which tick of which schedule a task is the run of. Times are in the zone of the schedule, or in UTC
+// where this machine does not know it, and zero where not set.
 //
 // Work on what has come since LastSuccess, up to Tick, leaves no hole after ticks that did not run.
 type ScheduledRun struct {

@@ -182,7 +182,7 @@ func TestAWeekWithoutAnyProcess(t *testing.T) {
 	all, ran := map[string]*away{}, map[string][]string{}
 	register(t, s, "t", func(_ context.Context, task *delaytask.Task) error {
 		of, a := task.Schedule, all[task.Schedule.Name]
-		ran[a.name] = append(ran[a.name], line(of.Tick, s.Now(), of.Cause, task.Attempt, of.Missed))
+		ran[a.name] = append(ran[a.name], line(of.Tick.UTC(), s.Now(), of.Cause, task.Attempt, of.Missed))
 		switch n := a.dueBy(down); {
 		case a.fails && !s.Now().Before(back):
 			return processor.Permanent(errors.New("broken"))

@@ -125,7 +125,7 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 		field("crashes", strconv.Itoa(t.CrashCount))
 	}
 	if of := t.Schedule; of != nil {
-		field("schedule", fmt.Sprintf("%s, tick of %s (%s)", of.Name, moment(of.Tick), of.Cause))
+		field("schedule", fmt.Sprintf("%s, tick of %s (%s)", of.Name, momentIn(of.Tick, of.Tick.Location()), of.Cause))
 	}
 	field("priority", strconv.Itoa(t.Priority))
 	field("delay", span(t.Delay))

@@ -36,6 +36,8 @@ func TestTimesOfAScheduleAreOfItsZone(t *testing.T) {
 	} {
 		contains(t, s.ok(append([]string{"schedule"}, strings.Split(tt[0], "|")...)...), tt[1])
 	}
+	run := strings.TrimSpace(s.ok("schedule", "trigger", "a"))
+	contains(t, s.ok("get", run), "+05:45 (manual)")
 	contains(t, s.ok("schedule", "explain", "a", "--json"), `"next_tick": "2040-12-31T20:45:00.000Z"`)
 }
 

@@ -121,11 +121,12 @@ type TickOf struct {
 	Schedule    string
 	Tick        Time
 	Cause       Cause
-	RetryBefore Time // no attempt is to begin from then on; zero: no bound
-	Previous    Time // the tick before; zero: none
-	Following   Time // the tick after; zero: none
-	Success     Time // tick of the last run that completed, when this one was planted; zero: none
-	Missed      int  // ticks just before this one that did not run
+	RetryBefore Time   // no attempt is to begin from then on; zero: no bound
+	Previous    Time   // the tick before; zero: none
+	Following   Time   // the tick after; zero: none
+	Success     Time   // tick of the last run that completed, when this one was planted; zero: none
+	Missed      int    // ticks just before this one that did not run
+	Zone        string // of the schedule; "" is UTC
 }
 
 // Past reports whether an attempt at the moment would begin too late. It does not for a task that is not of a schedule.

@@ -8,11 +8,12 @@ type tickContext struct {
 	Following string `json:"following,omitempty"`
 	Success   string `json:"success,omitempty"`
 	Missed    int    `json:"missed,omitempty"`
+	Zone      string `json:"zone,omitempty"`
 }
 
 // Context returns the column tick_context: a JSON object of what a run sees beside its tick.
 func (t *TickOf) Context() []byte {
-	return encode(tickContext{t.Previous.String(), t.Following.String(), t.Success.String(), t.Missed})
+	return encode(tickContext{t.Previous.String(), t.Following.String(), t.Success.String(), t.Missed, t.Zone})
 }
 
 // ReadContext sets what the column tick_context holds. It leaves alone what NULL does not say.
@@ -24,7 +25,7 @@ func (t *TickOf) ReadContext(column []byte) error {
 	if err := json.Unmarshal(column, &c); err != nil {
 		return err
 	}
-	t.Missed = c.Missed
+	t.Missed, t.Zone = c.Missed, c.Zone
 	for _, stored := range []struct {
 		text string
 		to   *Time

@@ -3,7 +3,7 @@ package row
 import "testing"
 
 func FuzzReadContext(f *testing.F) {
-	full := TickOf{Previous: MinTime, Following: MaxTime, Success: MinTime + 1, Missed: 7}
+	full := TickOf{Previous: MinTime, Following: MaxTime, Success: MinTime + 1, Missed: 7, Zone: "Asia/Shanghai"}
 	f.Add(full.Context())
 	for _, seed := range []string{
 		`{}`, `null`, `{"previous":""}`, `{"previous":"soon"}`, `{"following":7}`, `{"missed":-1,"later":true}`, `[`,

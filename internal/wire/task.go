@@ -3,9 +3,11 @@ package wire
 import (
 	"encoding/json"
 	"net/netip"
+	"time"
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/report"
 )
 
@@ -59,6 +61,7 @@ type ScheduledRun struct {
 	Next        Time            `json:"next,omitzero" doc:"The tick after"`
 	LastSuccess Time            `json:"last_success,omitzero" doc:"Last completed tick when this one was planted"`
 	Missed      int             `json:"missed,omitempty" doc:"Ticks since the run before that did not run"`
+	Zone        string          `json:"zone,omitempty" doc:"Of the schedule, where it is not UTC"`
 }
 
 // Attempt is an attempt that did not succeed.
@@ -195,18 +198,23 @@ func fromScheduledRun(of *delaytask.ScheduledRun) *ScheduledRun {
 	if of == nil {
 		return nil
 	}
-	return &ScheduledRun{
+	r := &ScheduledRun{
 		Name: of.Name, Tick: Time(of.Tick), Cause: of.Cause, Previous: Time(of.Previous), Next: Time(of.Next),
 		LastSuccess: Time(of.LastSuccess), Missed: of.Missed,
 	}
+	if zone := of.Tick.Location(); zone != time.UTC {
+		r.Zone = zone.String()
+	}
+	return r
 }
 
 func (r *ScheduledRun) to() *delaytask.ScheduledRun {
 	if r == nil {
 		return nil
 	}
+	in := func(t Time) time.Time { return request.In(t.Std(), r.Zone) }
 	return &delaytask.ScheduledRun{
-		Name: r.Name, Tick: r.Tick.Std(), Cause: r.Cause, Previous: r.Previous.Std(), Next: r.Next.Std(),
-		LastSuccess: r.LastSuccess.Std(), Missed: r.Missed,
+		Name: r.Name, Tick: in(r.Tick), Cause: r.Cause, Previous: in(r.Previous), Next: in(r.Next),
+		LastSuccess: in(r.LastSuccess), Missed: r.Missed,
 	}
 }

@@ -195,6 +195,10 @@ func (p *plan) triggers() {
 		time.Millisecond {
 		p.Errorf("stored is %+v, want %+v", s, inside.Schedule)
 	}
+	if ran, told := seen.Schedule.Tick.Location(), stored.Schedule.Tick.Location(); ran.String() != "Europe/Berlin" ||
+		told.String() != "Europe/Berlin" {
+		p.Errorf("the processor is told the tick in %v, and readers in %v", ran, told)
+	}
 	_, err = p.TriggerSchedule(ctx, name, false)
 	wantError(p.T, "a trigger beside", err, delaytask.ErrScheduleBusy)
 	second, err := p.TriggerSchedule(ctx, name, true)
@@ -225,7 +229,7 @@ func (p *plan) pops() {
 	popped, err := p.Pop(ctx, name)
 	p.must(err)
 	if s := popped[0].Schedule; popped[0].ID != id || s == nil || s.Name != name || s.Cause != delaytask.CauseManual ||
-		s.Next.IsZero() {
+		s.Next.IsZero() || s.Tick.Location().String() != "Europe/Berlin" {
 		p.Errorf("popped %+v", s)
 	}
 	p.must(popped[0].Finish(ctx))

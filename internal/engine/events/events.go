@@ -11,10 +11,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
+	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
@@ -256,8 +258,9 @@ func ScheduledRun(of *row.TickOf) *delaytask.ScheduledRun {
 	if of == nil {
 		return nil
 	}
+	in := func(t row.Time) time.Time { return request.In(t.Std(), of.Zone) }
 	return &delaytask.ScheduledRun{
-		Name: of.Schedule, Tick: of.Tick.Std(), Cause: of.Cause.Text(), Previous: of.Previous.Std(),
-		Next: of.Following.Std(), LastSuccess: of.Success.Std(), Missed: of.Missed,
+		Name: of.Schedule, Tick: in(of.Tick), Cause: of.Cause.Text(), Previous: in(of.Previous), Next: in(of.Following),
+		LastSuccess: in(of.Success), Missed: of.Missed,
 	}
 }

@@ -52,6 +52,7 @@ func (p *plan) task(tick row.Time, cause row.Cause) row.Row {
 		TickOf: &row.TickOf{
 			Schedule: p.s.Name, Tick: tick, Cause: cause, RetryBefore: p.retryBefore(tick, cause),
 			Previous: p.prev(tick), Following: p.next(tick), Success: p.s.Success, Missed: int(p.s.MissedTicks),
+			Zone: p.zone(),
 		},
 	}
 }

@@ -33,6 +33,14 @@ func Jitter(name string, most time.Duration) time.Duration {
 
 func (t ticks) due(tick row.Time) row.Time { return tick.Add(t.jitter) }
 
+// zone returns the name of the zone, "" for UTC.
+func (t ticks) zone() string {
+	if name := t.spec.Zone().String(); name != "UTC" {
+		return name
+	}
+	return ""
+}
+
 // next returns the first tick after the moment, or zero.
 func (t ticks) next(after row.Time) row.Time { return row.At(t.spec.Next(after.Std())) }
 

@@ -20,6 +20,9 @@ type Spec struct {
 	left *int // how much a search may still cost, see spend; nil: no bound
 }
 
+// Zone returns the zone of its local times.
+func (s *Spec) Zone() *time.Location { return s.zone }
+
 // horizon is how far ahead a search looks. Each excluded date may hide a tick.
 func (s *Spec) horizon() int64 {
 	far := int64(recurrence)

@@ -60,7 +60,8 @@ var scheduleTests = []test{
 	{"A task of a run keeps its tick in each way that it is read", func(t *tester) {
 		for i, of := range []*row.TickOf{
 			{Schedule: "é 🚀 \\'", Tick: t.start, Cause: row.CauseBackfill, RetryBefore: row.MaxTime,
-				Previous: row.MinTime, Following: row.MaxTime, Success: t.start + 1, Missed: 1 << 40},
+				Previous: row.MinTime, Following: row.MaxTime, Success: t.start + 1, Missed: 1 << 40,
+				Zone: "America/Argentina/ComodRivadavia"},
 			{Schedule: strings.Repeat("n", 128), Tick: row.MinTime},
 		} {
 			r := t.task(int64(2*i + 1))
