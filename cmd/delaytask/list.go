@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -67,7 +69,8 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List tasks",
 		Long: `List tasks. Unfinished tasks come by due time, finished ones and tasks of a tag the latest first, and all
-tasks the newest first; --order says otherwise. LATE is how much later than expected the first attempt started. A page
+tasks the newest first; --order says otherwise. LATE is how much later than expected the first attempt started. Of
+failed tasks, by --status failed or --group, it shows when they FINISHED and the first line of the last ERROR. A page
 ends after it has looked at 10,000 tasks, or for 0.1 s, and says where to go on.`,
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
@@ -89,7 +92,7 @@ ends after it has looked at 10,000 tasks, or for 0.1 s, and says where to go on.
 				if err != nil {
 					return err
 				}
-				return a.printPage(page)
+				return a.printPage(page, filter.Status == delaytask.Failed || filter.Group != "")
 			})
 		},
 	}
@@ -126,7 +129,8 @@ func (a *app) pages(ctx context.Context, filter delaytask.Filter, limit int) (al
 	}
 }
 
-func (a *app) printPage(page operate.Page) error {
+// printPage prints a part of a list. Of failed tasks it tells why they failed.
+func (a *app) printPage(page operate.Page, failed bool) error {
 	if a.json {
 		return a.printJSON(list[taskView]{Items: viewsOf(page.Tasks, viewOf), Next: page.Next, Stopped: page.Stopped})
 	}
@@ -134,18 +138,25 @@ func (a *app) printPage(page operate.Page) error {
 		return a.printf("No task matches.\n")
 	}
 	t := a.newTable("ID", "TAG", "KEY", "STATUS", "ATTEMPT", "EXPECTED", "LATE").mayCut(1, 2)
+	if failed {
+		t = a.newTable("ID", "TAG", "KEY", "STATUS", "ATTEMPT", "FINISHED", "ERROR").mayCut(1, 2, 6)
+	}
+	masked := false
 	for i := range page.Tasks {
 		task := &page.Tasks[i].TaskRow
-		late := ""
-		if !task.Started.IsZero() {
-			late = lateness(task.Lateness())
-		}
-		if task.Broken != "" {
+		at, last := task.Expected, ""
+		switch {
+		case task.Broken != "":
 			why := a.view().Text(task.Tag, task.Broken)
 			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+why)
 			continue
+		case failed:
+			at, last = task.Finished, a.firstLine(task)
+			masked = masked || redact.Holds([]byte(last))
+		case !task.Started.IsZero():
+			last = lateness(task.Lateness())
 		}
-		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), moment(task.Expected), late)
+		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), moment(at), last)
 		t.paint(3, styleOf(task.Status))
 	}
 	if err := t.flush(); err != nil {
@@ -157,5 +168,14 @@ func (a *app) printPage(page operate.Page) error {
 	case page.Next != "":
 		a.note("There is more: add --after %s.\n", page.Next)
 	}
+	a.noteRedacted(masked)
 	return nil
+}
+
+const mostOfLine = 500 // bytes of an error in a list
+
+// firstLine is the beginning of the last error of a task.
+func (a *app) firstLine(t *delaytask.TaskRow) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(t.LastError()), "\n")
+	return a.view().Beginning(t.Tag, line, mostOfLine)
 }

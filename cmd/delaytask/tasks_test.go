@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -283,4 +284,25 @@ func TestSaveTakesTheNearestSetting(t *testing.T) {
 	f(40_000, 4, "own")
 	f(50_000, 4, "own", "--ttr", "50s")
 	f(40_000, 5, "own", "--max-attempts", "5")
+}
+
+func TestAListOfFailedTasksSaysWhenAndWhyTheyFailed(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.serve("print", 1, errOnFire)[0]
+	var failed taskView
+	s.decode(&failed, "get", id)
+	for _, filter := range []string{"--status failed", "--status failed --tag print"} {
+		contains(t, s.ok(append([]string{"list"}, strings.Fields(filter)...)...), "FINISHED", "ERROR", id,
+			moment(failed.Finished.Std()), "the printer is on fire\n")
+	}
+	s.exec(`UPDATE delay_task_message SET errors =
+		'[{"n":1,"executor":"e","error":"401: token=hunter2hunter2\nstack"}]'`)
+	r := s.run("list", "--status", "failed")
+	contains(t, r.stdout, "401: token="+redact.Mask+"\n")
+	contains(t, r.stderr, "--raw")
+	contains(t, s.ok("list", "--status", "failed", "--raw"), "401: token=hunter2hunter2\n")
+	if all := s.ok("list"); strings.Contains(all, "ERROR") {
+		t.Errorf("a list of all tasks:\n%s", all)
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/redact"
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // View is what one caller may see. Its reads leave out what the caller may not see, or answer as if it were not there.
@@ -56,6 +57,15 @@ func (v *View) reveals(tag string) error {
 
 // Text masks the secrets of a text of the tag, but for a caller that is shown them.
 func (v *View) Text(tag, text string) string { return v.masking(tag).text(text) }
+
+// Beginning is Text for the first bytes of a text, which may be long.
+func (v *View) Beginning(tag, text string, bytes int) string {
+	m := v.masking(tag)
+	if m.masks == nil {
+		return row.Shorten(text, bytes)
+	}
+	return m.masks.Beginning(tag, text, bytes)
+}
 
 // masking masks texts of one tag, and notes whether one held a secret.
 type masking struct {
