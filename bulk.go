@@ -9,7 +9,7 @@ type Bulk struct {
 	Filter Filter
 	DryRun bool // count only: at most 10,000 tasks, for about 0.1 s
 	// AsOf leaves out tasks that were saved, have failed, or became late, since then. Zero is now. To change what a dry
-	// run has counted, take its AsOf.
+	// run has counted, take its AsOf. A row whose create_time lies ahead counts as saved later.
 	AsOf     time.Time
 	Progress func(done int) // called after every batch that was changed, with the number so far; may be nil
 }

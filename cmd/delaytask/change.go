@@ -55,6 +55,9 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 			return err
 		}
 		if f.dryRun || matched.Tasks == 0 && !matched.Capped {
+			if matched.Tasks == 0 && !a.json {
+				a.noteAhead(ctx, change.Filter, s.Now())
+			}
 			return a.printBulk(b, matched, 0, f.dryRun)
 		}
 		if !f.yes {
@@ -75,6 +78,18 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 		}
 		return a.printBulk(b, matched, changed, false)
 	})
+}
+
+// noteAhead tells of a task that matches and was left out, because it seems to be saved later.
+func (a *app) noteAhead(ctx context.Context, filter delaytask.Filter, now time.Time) {
+	filter.Limit = 1
+	page, err := a.view().Bare().List(ctx, filter)
+	if err != nil || len(page.Tasks) == 0 || !page.Tasks[0].Created.After(now) {
+		return
+	}
+	a.note("Task %d matches, but was left out: its create_time, %s, lies ahead of the database's clock, as after an\n"+
+		"INSERT in local time. Name such tasks by their ids, or write create_time in UTC.\n",
+		page.Tasks[0].ID, moment(page.Tasks[0].Created))
 }
 
 // matching formats how many tasks a dry run has counted.

@@ -58,6 +58,19 @@ func TestCancelByFilterCountsFirst(t *testing.T) {
 	contains(t, s.ok("list", "--status", "pending"), "other")
 }
 
+func TestABulkChangeSaysWhyATaskOfTheFutureIsLeftOut(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x", "--delay", "2d")
+	s.exec("UPDATE delay_task_message SET create_time = datetime('now', '+8 hours') || '.000000'")
+	for _, how := range []string{"--dry-run", "--yes"} {
+		r := s.run("cancel", "--tag", "tag", how)
+		contains(t, r.stdout, "No pending task matches.")
+		contains(t, r.stderr, "Task "+id+" matches, but was left out: its create_time, ")
+	}
+	contains(t, s.ok("cancel", id), "Cancelled task")
+}
+
 func TestABulkChangeAsksAPerson(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

@@ -127,10 +127,7 @@ func (c *Core) changeAll(
 		}
 		asOf = reading.Time
 	}
-	query.LateAt = asOf
-	if !b.DryRun || !b.AsOf.IsZero() { // what is saved within a dry run may count
-		query.CreatedBy = asOf
-	}
+	query.LateAt, query.CreatedBy = asOf, asOf
 	if from.Final() && (query.To.IsZero() || query.To > asOf) { // the due time of a final task is when it finished
 		query.To = asOf + 1
 	}

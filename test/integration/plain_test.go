@@ -155,6 +155,25 @@ func TestABulkChangeReachesTagsThatDifferInSpaces(t *testing.T) {
 	})
 }
 
+// Plain SQL in a local time that is ahead of UTC writes such rows.
+func TestABulkChangeLeavesTasksOfTheFutureOutOfItsCountToo(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		ahead := time.Now().UTC().Add(time.Hour).Format("2006-01-02 15:04:05.000000")
+		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time, create_time)"+
+			" VALUES ('t', '', 90000000, '"+ahead+"'), ('t', '', 90000000, '"+ahead+"')")
+		for _, want := range []int{0, 1} {
+			counted, err := s.CancelAll(t.Context(), delaytask.Bulk{DryRun: true})
+			servertest.OK(t, err)
+			changed, err := s.CancelAll(t.Context(), delaytask.Bulk{AsOf: counted.AsOf})
+			if counted.Tasks != want || changed.Tasks != want || err != nil {
+				t.Errorf("counted %d and cancelled %d tasks, want %d (%v)", counted.Tasks, changed.Tasks, want, err)
+			}
+			save(t, s, "t", 25*time.Hour)
+		}
+	})
+}
+
 func TestAForecastCountsBesideARowWithoutAMoment(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s, lenient := open(t, d), pool(t, d, "sql_mode=%27%27")

@@ -76,11 +76,7 @@ func (a *API) changeTasks(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 		return nil, a.problem(err)
 	}
 	if in.Body.DryRun {
-		var bound delaytask.Bulk // without a moment an index counts
-		if in.Body.AsOf != nil {
-			bound.AsOf = asOf
-		}
-		found, err := change.Count(ctx, bound)
+		found, err := change.Count(ctx, delaytask.Bulk{AsOf: asOf})
 		if err != nil {
 			return nil, a.problem(err)
 		}
