@@ -81,22 +81,25 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 		servertest.OK(t, err)
 		defer db.Close()
 		servertest.OK(t, migrations.Up(t.Context(), db.DB, kind))
+		client, err := db.Conn(t.Context()) // one, for the transactions of the pages
+		servertest.OK(t, err)
+		defer client.Close()
 		language, ran := "sql", map[string]bool{}
 		if kind == sqlstore.SQLite {
 			language = "sqlite"
 		}
 		for _, doc := range documents(t, "*.md", "docs/*.md", "docs/zh-CN/*.md") {
 			for _, statement := range doc.statements(language) {
-				if ran[statement] {
-					continue // pages in two languages have the same
+				if ran[statement] && strings.Contains(doc.path, "zh-CN") {
+					continue // the English page has it
 				}
 				ran[statement] = true
-				_, err := db.ExecContext(t.Context(), statement)
+				_, err := client.ExecContext(t.Context(), statement)
 				for n := 0; n < 100 && err != nil && strings.Contains(err.Error(), "Error 3854"); n++ {
 					// Another test's statement is in the list. InnoDB looks anew when it was not asked for 0.1 s.
-					_, err = db.ExecContext(t.Context(), "DO SLEEP(0.12)")
+					_, err = client.ExecContext(t.Context(), "DO SLEEP(0.12)")
 					servertest.OK(t, err)
-					_, err = db.ExecContext(t.Context(), statement)
+					_, err = client.ExecContext(t.Context(), statement)
 				}
 				if err != nil {
 					t.Errorf("%s: %v in\n%s", doc.path, err, statement)
