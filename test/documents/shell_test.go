@@ -32,7 +32,6 @@ var exceptions = []exception{
 	{command: "go run ./examples/schedule", why: "it runs until it is stopped; TestSchedule runs it"},
 	{command: "go -C bench run .", why: "it takes minutes, on a server; its module has tests of its own"},
 	{command: "go run ./test/lab judge", why: "it judges the journal of a test that has failed"},
-	{command: "kubectl", why: "it needs a cluster; test/system/deploy checks what is applied"},
 	{command: "test/servers", why: "it installs servers; .ci/run does"},
 	{command: "make", why: "it takes minutes to hours, some as root", instead: func(command string) string {
 		return strings.Replace(command, "make", "make --dry-run", 1)
@@ -100,15 +99,16 @@ func namesWhatIsThere(t *testing.T, command string) {
 // session is a shell in an empty folder, with an embedded database that has a failed task and a schedule.
 type session struct {
 	t         *testing.T
-	dir       string
+	dir, dsn  string
 	service   *servertest.Process
 	address   string // of the service
 	id, token string // of the failed task, then of the last answer
 }
 
 func newSession(t *testing.T) *session {
-	s := &session{t: t, dir: t.TempDir()}
-	db := servertest.Open(t, s.dsn(), scheduler.Config{})
+	dir := t.TempDir()
+	s := &session{t: t, dir: dir, dsn: "sqlite:" + filepath.Join(dir, "delaytask.db")}
+	db := servertest.Open(t, s.dsn, scheduler.Config{})
 	servertest.OK(t, db.Register("mail.send", processor.Func(func(context.Context, *delaytask.Task) error {
 		return processor.Permanent(errors.New("no such user"))
 	})))
@@ -125,14 +125,13 @@ func newSession(t *testing.T) *session {
 	return s
 }
 
-func (s *session) dsn() string { return "sqlite:" + filepath.Join(s.dir, "delaytask.db") }
-
-func (s *session) run(command string) {
+// run runs a command, and returns what it has said.
+func (s *session) run(command string) string {
 	s.t.Helper()
 	switch {
 	case strings.Contains(command, "delaytask serve"):
 		s.serve(command)
-		return
+		return ""
 	case strings.HasPrefix(command, "curl"):
 		need(s.t, "curl")
 		if s.service == nil {
@@ -141,7 +140,7 @@ func (s *session) run(command string) {
 	case strings.HasPrefix(command, "make"):
 		need(s.t, "make")
 	}
-	out, err := s.bash("set -euo pipefail; " + s.filled(command)).CombinedOutput()
+	out, err := s.bash(s.filled(command)).CombinedOutput()
 	if err != nil || strings.Contains(string(out), `"success":false`) {
 		s.t.Errorf("%s: %v\n%s", command, err, out)
 	}
@@ -150,6 +149,7 @@ func (s *session) run(command string) {
 			*learned = string(found[1])
 		}
 	}
+	return string(out)
 }
 
 var (
@@ -162,19 +162,22 @@ const exampleSecret = "whsec_c2VjcmV0IG9mIHRoaXMgdGVzdCwgbG9uZyBlbm91Z2g="
 
 // filled has what only the reader can know in the place of examples.
 func (s *session) filled(command string) string {
-	command = strings.NewReplacer("user:password@tcp(db:3306)/shop", s.dsn(), "127.0.0.1:8080", s.address,
+	command = strings.NewReplacer("user:password@tcp(db:3306)/shop", s.dsn, "127.0.0.1:8080", s.address,
 		"localhost:8080", s.address, "/etc/prometheus", s.dir, "whsec_…", exampleSecret,
 	).Replace(command)
 	command = receiver.ReplaceAllString(command, "/v1/receivers/"+s.id)
 	return anyID.ReplaceAllString(anyToken.ReplaceAllString(command, s.token), s.id)
 }
 
+// bash runs a script in the folder, with the variables that the scripts before have set.
 func (s *session) bash(script string) *exec.Cmd {
 	program := servertest.Build(s.t, "./cmd/delaytask")
-	cmd := exec.Command("bash", "-c", script)
+	const before = `set -aeuo pipefail; if [ -e "$CURL_HOME/.set" ]; then . "$CURL_HOME/.set"; fi
+trap 'export -p >"$CURL_HOME/.set"' EXIT; `
+	cmd := exec.Command("bash", "-c", before+script)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "CURL_HOME="+s.dir,
-		"DELAYTASK_DSN="+s.dsn(), "DELAYTASK_SERVER_LISTEN=127.0.0.1:0", "DELAYTASK_SECRET=of this test, long enough")
+		"DELAYTASK_DSN="+s.dsn, "DELAYTASK_SERVER_LISTEN=127.0.0.1:0", "DELAYTASK_SECRET=of this test, long enough")
 	if strings.Contains(script, "make ") {
 		cmd.Dir = root
 	}
