@@ -51,7 +51,7 @@ func TestChinesePagesSayWhatTheEnglishPagesSay(t *testing.T) {
 
 func TestChinesePagesLinkChinesePages(t *testing.T) {
 	t.Parallel()
-	for _, page := range documents(t, "docs/zh-CN/*.md") {
+	for _, page := range documents(t, "*.zh-CN.md", "docs/zh-CN/*.md") {
 		text := strings.Replace(page.text, "[English](", "", 1) // the link below the title
 		for _, found := range link.FindAllStringSubmatch(text, -1) {
 			dir, name := filepath.Split(filepath.Join(filepath.Dir(page.path), found[1]))

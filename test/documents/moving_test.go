@@ -88,38 +88,6 @@ func TestATableOfOnesOwnMovesIn(t *testing.T) {
 }
 
 // What a copy of production holds does not run when a process starts there.
-func TestACopyOfProductionStartsPaused(t *testing.T) {
-	t.Parallel()
-	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
-		ctx, tasks := t.Context(), servertest.Open(t, db.DSN, scheduler.Config{})
-		for _, tag := range []string{"mail.send", "order.close"} {
-			save(t, tasks, tag, "of production")
-		}
-		_, err := tasks.SaveSchedule(ctx, "report", delaytask.Every(time.Hour), "report.build", nil)
-		servertest.OK(t, err)
-		follow(t, db.DSN, section(t, "docs/operations.md", "### A copy of production")...)
-
-		ran := make(chan string, 10)
-		for _, tag := range []string{"mail.send", "order.close", "report.build", "of.the.copy"} {
-			servertest.OK(t, tasks.Register(tag, processor.Func(func(context.Context, *delaytask.Task) error {
-				ran <- tag
-				return nil
-			})))
-		}
-		servertest.OK(t, tasks.Start(ctx))
-		save(t, tasks, "of.the.copy", "new")
-		_, err = tasks.TriggerSchedule(ctx, "report", false)
-		servertest.OK(t, err)
-		if tag := servertest.Receive(t, ran, "a task of another tag runs"); tag != "of.the.copy" {
-			t.Errorf("a task of %s runs", tag)
-		}
-		servertest.OK(t, tasks.Resume(ctx, "mail.send"))
-		if tag := servertest.Receive(t, ran, "a task runs when its tag is resumed"); tag != "mail.send" {
-			t.Errorf("a task of %s runs", tag)
-		}
-	})
-}
 
 // After the statement no token of before ends a lease.
 func TestTokensOfBeforeAFailoverAreRefused(t *testing.T) {

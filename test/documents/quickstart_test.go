@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/pod"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -283,20 +284,13 @@ func (q *quickStart) docker(args []string) {
 type manifest struct {
 	Kind      string
 	Metadata  struct{ Name string }
-	Resources []string          // of a Kustomization
-	Data      map[string]string // of a ConfigMap
+	Resources []string // of a Kustomization
 	Spec      struct {
 		Ports    []struct{ Port int }
 		Template struct {
-			Spec struct{ Containers []containerSpec }
+			Spec struct{ Containers []pod.Container }
 		}
 	}
-}
-
-type containerSpec struct {
-	Args    []string
-	Env     []struct{ Name, Value string }
-	EnvFrom []struct{ SecretRef struct{ Name string } }
 }
 
 // kubectl does to the objects what a cluster does.
@@ -377,11 +371,9 @@ func (q *quickStart) settings(m manifest) map[string]string {
 			maps.Copy(all, q.secret)
 		}
 	}
-	for _, e := range container.Env {
-		if all[e.Name] = e.Value; e.Name == "DELAYTASK_CONFIG" {
-			q.write("config.yaml", q.objects["configmap/delaytask"].Data["config.yaml"])
-			all[e.Name] = filepath.Join(q.dir, "config.yaml")
-		}
+	container.Setenv(q.t, all)
+	if all["DELAYTASK_CONFIG"] != "" {
+		all["DELAYTASK_CONFIG"] = filepath.Join(root, "deploy/kubernetes/config.yaml")
 	}
 	if m.Kind == "Deployment" {
 		all["DELAYTASK_SERVER_LISTEN"] = ":0"

@@ -2,9 +2,6 @@ package documents
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,42 +14,33 @@ import (
 
 type order struct{ Number int }
 
-// CloseOrder is as in the first program.
-var CloseOrder = processor.NewKind[order]("order.close", delaytask.WithMaxAttempts(5))
-
-func placeOrder(ctx context.Context, db *sql.DB, tasks *scheduler.Scheduler, o order) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (number) VALUES (?)", o.Number); err != nil {
-		return err
-	}
-	key := delaytask.WithKey(fmt.Sprint("order ", o.Number)) // at most one unfinished task carries it
-	if _, err := CloseOrder.SaveTx(ctx, tasks, tx, o, 30*time.Minute, key); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-func TestOrderAndItsTaskAreStoredTogether(t *testing.T) {
+func TestTheFirstLinesSaveAndRun(t *testing.T) {
 	t.Parallel()
-	dsn := embedded(t)
-	tasks := servertest.Open(t, dsn, scheduler.Config{})
-	servertest.Exec(t, dsn, "CREATE TABLE orders (number INTEGER)")
-	db := servertest.SQL(t, dsn)
-	for _, want := range []error{nil, delaytask.ErrDuplicate} {
-		if err := placeOrder(t.Context(), db, tasks, order{Number: 42}); !errors.Is(err, want) {
-			t.Errorf("got %v, want %v", err, want)
-		}
+	ctx, dsn, closed := t.Context(), embedded(t), make(chan order)
+	check := func(err error) { servertest.OK(t, err) }
+	closeUnpaid := func(_ context.Context, o order) error {
+		closed <- o
+		return nil
 	}
-	var orders, saved int
-	servertest.OK(t, db.QueryRowContext(t.Context(),
-		"SELECT (SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM delay_task_message)").Scan(&orders, &saved))
-	if orders != 1 || saved != 1 {
-		t.Errorf("%d orders, %d tasks", orders, saved)
+
+	CloseOrder := processor.NewKind[order]("order.close") // a tag, and the type of its tasks' bodies
+	tasks, err := scheduler.Open(ctx, dsn, scheduler.Config{Migrate: true})
+	check(err)
+	check(CloseOrder.Process(tasks, func(ctx context.Context, task *delaytask.Task, o order) error {
+		return closeUnpaid(ctx, o) // after an error it is tried again
+	}))
+	check(tasks.Start(ctx))
+	_, err = CloseOrder.Save(ctx, tasks, order{Number: 42}, 30*time.Minute) // SaveTx: in your transaction
+	check(err)
+
+	page, err := tasks.List(ctx, delaytask.Filter{Tag: "order.close"})
+	check(err)
+	_, err = tasks.Reschedule(ctx, delaytask.ID(page.Tasks[0].ID), 0)
+	check(err)
+	if o := <-closed; o.Number != 42 {
+		t.Errorf("it closes %+v", o)
 	}
+	check(tasks.Stop(context.WithoutCancel(ctx)))
 }
 
 func embedded(t *testing.T) (dsn string) { return "sqlite:" + filepath.Join(t.TempDir(), "tasks.db") }

@@ -24,6 +24,7 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/pod"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 	_ "github.com/delaytask/delaytask/sqlite"
@@ -238,19 +239,12 @@ func TestTheComposeFileServes(t *testing.T) {
 	})
 }
 
-// pod is what the test needs of a pod.
-type pod struct {
+// spec is what the test needs of a pod.
+type spec struct {
 	SecurityContext               struct{ RunAsUser, RunAsGroup int }
 	TerminationGracePeriodSeconds int
 	Containers                    []struct {
-		Args []string
-		Env  []struct {
-			Name, Value string
-			ValueFrom   struct {
-				ResourceFieldRef struct{ Resource, Divisor string }
-			}
-		}
-		Resources struct{ Limits struct{ Memory string } }
+		pod.Container
 
 		VolumeMounts                                []struct{ MountPath string }
 		StartupProbe, LivenessProbe, ReadinessProbe struct{ HTTPGet struct{ Path string } }
@@ -266,7 +260,7 @@ type manifest struct {
 	StringData map[string]string // of a Secret
 	Spec       struct {
 		Replicas int
-		Template struct{ Spec pod }
+		Template struct{ Spec spec }
 	}
 }
 
@@ -283,32 +277,13 @@ func manifests(t *testing.T, files ...string) map[string]manifest {
 	return all
 }
 
-// reference is how a variable of a manifest names one before it.
-var reference = regexp.MustCompile(`\$\(\w+\)`)
-
-// mebibytes is the pod's limit of memory.
-func (p pod) mebibytes(t *testing.T) int {
-	t.Helper()
-	limit := p.Containers[0].Resources.Limits.Memory
-	n, err := strconv.Atoi(strings.TrimSuffix(limit, "Gi"))
-	if err != nil {
-		t.Fatalf("the limit of memory is %s", limit)
-	}
-	return n << 10
-}
-
 // in makes a container of a pod, with the secret in its environment.
-func (p pod) in(t *testing.T, secret, config map[string]string) *container {
+func (p spec) in(t *testing.T, secret, config map[string]string) *container {
 	t.Helper()
 	c := image(t, false)
 	c.uid, c.gid, c.args = p.SecurityContext.RunAsUser, p.SecurityContext.RunAsGroup, p.Containers[0].Args
 	maps.Copy(c.env, secret)
-	for _, e := range p.Containers[0].Env {
-		c.env[e.Name] = reference.ReplaceAllStringFunc(e.Value, func(s string) string { return c.env[s[2:len(s)-1]] })
-		if of := e.ValueFrom.ResourceFieldRef; of.Resource == "limits.memory" && of.Divisor == "1Mi" {
-			c.env[e.Name] = strconv.Itoa(p.mebibytes(t))
-		}
-	}
+	p.Containers[0].Setenv(t, c.env)
 	for _, v := range p.Containers[0].VolumeMounts {
 		c.mount(t, v.MountPath, config)
 	}
@@ -334,7 +309,7 @@ func TestTheManifestsServe(t *testing.T) {
 		return secret
 	}
 	t.Run("example", func(t *testing.T) {
-		refused := func(p pod, name string, secret map[string]string) {
+		refused := func(p spec, name string, secret map[string]string) {
 			t.Helper()
 			run := p.in(t, secret, config).run(t)
 			if code, said := run.End(), run.Err.String(); code != 2 || !strings.Contains(said, name) ||
@@ -366,7 +341,7 @@ func TestTheManifestsServe(t *testing.T) {
 			}
 		}
 		passes(t, pods[0], last, bearer(secret[tokenVar])...)
-		limit := fmt.Sprintf("go_gc_gomemlimit_bytes %g\n", float64(serve.mebibytes(t)*1000<<10))
+		limit := fmt.Sprintf("go_gc_gomemlimit_bytes %g\n", float64(serve.Containers[0].Mebibytes(t)*1000<<10))
 		told := last.Want(200, "", "GET", "/metrics", "", bearer(secret[tokenVar])...)
 		if !strings.Contains(told.Text, limit) {
 			t.Errorf("the metrics have no %s", limit)

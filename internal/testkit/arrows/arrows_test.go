@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"processor"},
 	{
 		"internal/operate/access", "internal/server/browser",
-		"internal/testkit/arrows", "internal/lifecycle/batch", "internal/lifecycle/child",
+		"internal/testkit/arrows", "internal/testkit/pod", "internal/lifecycle/batch", "internal/lifecycle/child",
 		"internal/lifecycle/clock",
 		"internal/cluster", "internal/testkit/dbtest", "internal/metrics",
 		"internal/server/otlp", "internal/server/encrypted", "internal/testkit/stall", "internal/testkit",
