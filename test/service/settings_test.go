@@ -37,7 +37,7 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 	f("address already in use", 1, nil, "--server-listen", strings.TrimPrefix(taken.URL, "http://"))
 }
 
-// The command of the systemd unit, with another place for its settings.
+// The command of the systemd unit, with the settings of the packages, on another database.
 func TestTheCommandOfTheUnitServes(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("../../deploy/delaytask.service")
@@ -45,14 +45,14 @@ func TestTheCommandOfTheUnitServes(t *testing.T) {
 	_, after, _ := strings.Cut(string(unit), "ExecStart=")
 	line, _, _ := strings.Cut(after, "\n")
 	command := strings.Fields(line)
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	servertest.OK(t, os.WriteFile(file, nil, 0o600))
+	file, err := filepath.Abs("../../deploy/package/config.yaml")
+	servertest.OK(t, err)
 	for i, word := range command {
 		if word == "/etc/delaytask/config.yaml" {
 			command[i] = file
 		}
 	}
-	if command[0] != "/usr/local/bin/delaytask" || command[1] != "serve" {
+	if command[0] != "delaytask" || command[1] != "serve" {
 		t.Fatalf("the unit runs %q", command)
 	}
 	s := launch(t, environment(dbtest.New(t, dbtest.SQLite)), command[2:]...)
