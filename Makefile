@@ -71,11 +71,16 @@ check: lint ## lint, and run the tests on SQLite alone: wants neither root nor a
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.4
 
 .PHONY: release-check
-release-check: ## check the workflows, and build what a release publishes but for its image, into a folder that is deleted
+release-check: ## check the workflows, and build what a release publishes but for its image, into bin/release
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@clone=$$(mktemp -d); trap 'rm -rf "$$clone"' EXIT; git clone -q . "$$clone" && cd "$$clone"; \
 		git remote set-url origin https://github.com/delaytask/delaytask; \
-		$(GORELEASER) check; $(GORELEASER) release --snapshot --clean --skip=docker,publish
+		$(GORELEASER) check; $(GORELEASER) release --snapshot --clean --skip=docker,publish; \
+		rm -rf "$(CURDIR)/bin/release"; mkdir -p "$(CURDIR)/bin"; mv dist "$(CURDIR)/bin/release"
+
+.PHONY: release-test
+release-test: release-check ## the .deb of release-check in a Debian of its own; as root
+	DELAYTASK_TEST_RELEASE=$(CURDIR)/bin/release go test -count=1 -run Package ./test/door
 
 # What is linked is what the linker was given, not what go.mod lists for tests.
 .PHONY: peers-size
