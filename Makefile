@@ -79,8 +79,8 @@ release-check: ## check the workflows, and build what a release publishes but fo
 		rm -rf "$(CURDIR)/bin/release"; mkdir -p "$(CURDIR)/bin"; mv dist "$(CURDIR)/bin/release"
 
 .PHONY: release-test
-release-test: release-check ## the .deb of release-check in a Debian of its own; as root
-	DELAYTASK_TEST_RELEASE=$(CURDIR)/bin/release go test -count=1 -run Package ./test/door
+release-test: release-check ## go install from a proxy, and the .deb of release-check in a Debian of its own; as root
+	DELAYTASK_TEST_RELEASE=$(CURDIR)/bin/release go test -count=1 -run 'Proxy|Package' ./test/door
 
 # What is linked is what the linker was given, not what go.mod lists for tests.
 .PHONY: peers-size

@@ -16,7 +16,10 @@ import (
 
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
+
+const module = "github.com/delaytask/delaytask"
 
 // published returns the folder with what a release publishes. The tests that need it take minutes.
 func published(t *testing.T) (folder string) {
@@ -37,6 +40,46 @@ func says(t *testing.T, cmd *exec.Cmd) string {
 		t.Fatalf("%v: %v\n%s%s", cmd, err, out, cmd.Stderr)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// The folder is a module proxy that has the working tree as a version of the module. What it needs of others comes from
+// this machine's module cache.
+func TestGoInstallsTheCommandFromAProxy(t *testing.T) {
+	t.Parallel()
+	published(t)
+	git := func(args ...string) string {
+		t.Helper()
+		return says(t, exec.Command("git", append([]string{"-C", root}, args...)...))
+	}
+	const version = "v" + scheduler.Version
+	proxy, bin := t.TempDir(), t.TempDir()
+	versions := filepath.Join(proxy, module, "@v")
+	servertest.OK(t, os.MkdirAll(versions, 0o755))
+	for name, text := range map[string]string{"list": version + "\n",
+		version + ".info": `{"Version":"` + version + `"}`, version + ".mod": read(t, "go.mod")} {
+		servertest.OK(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644))
+	}
+	tree := git("stash", "create") // "" without changes
+	if tree == "" {
+		tree = "HEAD"
+	}
+	archive := []string{"archive", "--prefix=" + module + "@" + version + "/",
+		"--output=" + filepath.Join(versions, version+".zip"), tree, "--", "."}
+	for _, other := range strings.Fields(git("ls-files", "*/go.mod")) { // a module of its own
+		archive = append(archive, ":!"+filepath.Dir(other))
+	}
+	git(archive...)
+
+	cache := says(t, exec.Command("go", "env", "GOMODCACHE"))
+	install := exec.Command("go", "install", module+"/cmd/delaytask@latest")
+	install.Dir = bin // in no module
+	install.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+cache+"/cache/download", "GOSUMDB=off",
+		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", "GOBIN="+bin)
+	says(t, install)
+	if said := says(t, exec.Command(filepath.Join(bin, "delaytask"), "version")); !strings.HasPrefix(said,
+		"delaytask "+scheduler.Version+" (") {
+		t.Errorf("%s says %s", version, said)
+	}
 }
 
 // debian is a minimal Debian in a folder.
