@@ -80,7 +80,7 @@ release-check: ## check the workflows, and build what a release publishes but fo
 
 .PHONY: release-test
 release-test: release-check ## go install from a proxy, and the .deb of release-check in a Debian of its own; as root
-	DELAYTASK_TEST_RELEASE=$(CURDIR)/bin/release go test -count=1 -run 'Proxy|Package' ./test/door
+	DELAYTASK_TEST_RELEASE=$(CURDIR)/bin/release go test -count=1 -timeout 30m -run 'Proxy|Package' ./test/door
 
 # What is linked is what the linker was given, not what go.mod lists for tests.
 .PHONY: peers-size
