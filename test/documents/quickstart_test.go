@@ -373,7 +373,8 @@ func (q *quickStart) settings(m manifest) map[string]string {
 	}
 	container.Setenv(q.t, all)
 	if all["DELAYTASK_CONFIG"] != "" {
-		all["DELAYTASK_CONFIG"] = filepath.Join(root, "deploy/kubernetes/config.yaml")
+		q.write("config.yaml", read(q.t, filepath.Join(root, "deploy/kubernetes/config.yaml")))
+		all["DELAYTASK_CONFIG"] = filepath.Join(q.dir, "config.yaml")
 	}
 	if m.Kind == "Deployment" {
 		all["DELAYTASK_SERVER_LISTEN"] = ":0"
