@@ -82,6 +82,10 @@ release-check: ## check the workflows, and build what a release publishes but fo
 release-test: release-check ## go install from a proxy, and the .deb of release-check in a Debian of its own; as root
 	DELAYTASK_TEST_RELEASE=$(CURDIR)/bin/release go test -count=1 -timeout 30m -run 'Proxy|Package' ./test/door
 
+.PHONY: generators
+generators: ## lint /openapi.json by Spectral, and let a client that oapi-codegen makes work; wants npm
+	DELAYTASK_TEST_GENERATORS=1 go test -count=1 -run 'Generated|Spectral' ./test/golden
+
 # What is linked is what the linker was given, not what go.mod lists for tests.
 .PHONY: peers-size
 peers-size: ## what the least program with delaytask and with River links: modules, packages that are not Go's own, bytes

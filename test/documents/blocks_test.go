@@ -45,6 +45,7 @@ func (d document) blocks() (all []block) {
 // checks are what a block of each language must stand.
 var checks = map[string]func(block, *testing.T){
 	"go":      block.isTested,
+	"ts":      block.isTested,
 	"json":    block.isRequest,
 	"mermaid": block.isDrawing,
 	"":        block.isDrawing,
@@ -98,7 +99,8 @@ func (b block) isTested(t *testing.T) {
 // testedCode is the code of the tests that users may read. The module examples/orm tests all of its functions.
 var testedCode = sync.OnceValue(func() string {
 	var code strings.Builder
-	tested := []string{"*/example*_test.go", "test/documents/*_test.go", "examples/orm/*.go"}
+	tested := []string{"*/example*_test.go", "test/documents/*_test.go", "examples/orm/*.go",
+		"test/golden/testdata/*client/*"}
 	for _, pattern := range tested {
 		files, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, file := range files {

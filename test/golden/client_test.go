@@ -52,6 +52,59 @@ func TestAGeneratedClientSavesAndPops(t *testing.T) {
 	}
 }
 
+// needsGenerators skips tests that compile or install what is large.
+func needsGenerators(t *testing.T) {
+	t.Helper()
+	if os.Getenv("DELAYTASK_TEST_GENERATORS") == "" {
+		t.Skip("DELAYTASK_TEST_GENERATORS is not set: make generators sets it")
+	}
+}
+
+func TestAGeneratedClientInGoSavesAndPops(t *testing.T) {
+	needsGenerators(t)
+	folder, url := filepath.Join(t.TempDir(), "client"), serve(t)
+	if err := os.CopyFS(folder, os.DirFS("testdata/goclient")); err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile("testdata/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "openapi.json"), document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"mod", "init", "example.com/client"},
+		{"run", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.5.1", "-package", "main",
+			"-generate", "types,client", "-o", "client.go", "openapi.json"},
+		{"mod", "tidy"},
+		{"run", ".", url},
+	} {
+		if out, err := run(t, folder, "go", args...); err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// TestSpectralFindsNothing lints the description of the API by the rules for all such documents.
+func TestSpectralFindsNothing(t *testing.T) {
+	needsGenerators(t)
+	document, err := filepath.Abs("testdata/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	rules := filepath.Join(folder, "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"extends": ["spectral:oas"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, folder, "npx", "--yes", "--package", "@stoplight/spectral-cli@6.15.0", "spectral", "lint",
+		"--fail-severity", "hint", "--ruleset", rules, document)
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func run(t *testing.T, folder, program string, args ...string) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

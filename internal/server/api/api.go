@@ -176,6 +176,7 @@ func document() huma.Config {
 	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in " +
 		"UTC, durations are texts such as \"30m\" or, in JSON, numbers of milliseconds. What is refused " +
 		"comes as application/problem+json with a code."
+	config.Info.Contact = &huma.Contact{Name: "delaytask", URL: "https://github.com/delaytask/delaytask"}
 	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
 	config.Servers = []*huma.Server{{URL: "/"}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{

@@ -43,17 +43,18 @@ func (a *API) receiverOperations() {
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers", "listReceivers",
-		"List the addresses that are called", "", groupPush), a.listReceivers)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "",
-		groupPush),
+		"List the addresses that are called", "What may be secret in an address is masked.", groupPush),
+		a.listReceivers)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them",
+		"What may be secret in its address is masked.", groupPush),
 		func(ctx context.Context, in *receiverInput) (*output[wire.Receiver], error) {
 			return a.showReceiver(ctx, in)
 		})
 	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat",
 		"Say that a receiver is alive", "It stays registered for its ttl from now.", groupPush),
 		a.heartbeat)
-	remove := a.operation(http.MethodDelete, "/v1/receivers/{id}", "removeReceiver", "Call an address no more", "",
-		groupPush)
+	remove := a.operation(http.MethodDelete, "/v1/receivers/{id}", "removeReceiver", "Call an address no more",
+		"Tasks of its tags wait, unless something else runs them.", groupPush)
 	remove.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, remove, a.removeReceiver)
 }

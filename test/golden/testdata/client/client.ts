@@ -4,29 +4,31 @@ import type { components, paths } from "./schema.js";
 
 declare const process: { argv: string[] };
 
-const client = createClient<paths>({ baseUrl: process.argv[2] });
-
 function must<T>(what: string, answer: { data?: T; error?: components["schemas"]["Problem"] }): T {
   if (answer.error || answer.data === undefined) throw new Error(`${what}: ${answer.error?.code} ${answer.error?.detail}`);
   return answer.data;
 }
 
-const saved = must("save", await client.POST("/v1/tasks", {
+const client = createClient<paths>({ baseUrl: process.argv[2] });
+const body = { tag: "mail.send", body: { n: 1 }, delay: "50ms" };
+const saved = must("save", await client.POST("/v1/tasks", { body }));
+const pop = { path: { tag: "mail.send" }, query: { wait: "20s" } };
+const { tasks } = must("pop", await client.POST("/v1/tags/{tag}/pop", { params: pop }));
+const task = tasks[0];
+const finish = { params: { path: { id: task.id } }, body: { token: task.token } };
+const finished = await client.POST("/v1/tasks/{id}/finish", finish);
+
+if (tasks.length !== 1 || task.id !== saved.id || task.attempt !== 1) throw new Error(`popped ${JSON.stringify(tasks)}`);
+if (finished.response.status !== 204) throw new Error(`finish: ${finished.response.status}`);
+const stale = await client.POST("/v1/tasks/{id}/finish", finish);
+if (stale.error?.code !== "lease_lost") throw new Error(`a stale token: ${stale.error?.code}`);
+
+const first = must("save with a key", await client.POST("/v1/tasks", {
   params: { header: { "Idempotency-Key": "client" } },
-  body: { tag: "generated/client", body: { n: 1 }, delay: "50ms", key: "k", headers: { a: "b" } },
+  body: { tag: "generated/client", delay: "1h", key: "k", headers: { a: "b" } },
 }));
 const duplicate = must("duplicate", await client.POST("/v1/tasks", { body: { tag: "generated/client", key: "k", delay: 1000 } }));
-if (!duplicate.duplicate || duplicate.id !== saved.id) throw new Error("the duplicate is another task");
-
-const popped = await client.POST("/v1/tags/{tag}/pop", { params: { path: { tag: "generated/client" }, query: { max: 5, wait: "20s" } } });
-const tasks = must("pop", popped).tasks;
-const task = tasks[0];
-if (tasks.length !== 1 || task.id !== saved.id || task.attempt !== 1) throw new Error(`popped ${JSON.stringify(tasks)}`);
-const finished = await client.POST("/v1/tasks/{id}/finish", { params: { path: { id: task.id } }, body: { token: task.token } });
-if (finished.response.status !== 204) throw new Error(`finish: ${finished.response.status}`);
-
-const stale = await client.POST("/v1/tasks/{id}/finish", { params: { path: { id: task.id } }, body: { token: task.token } });
-if (stale.error?.code !== "lease_lost") throw new Error(`a stale token: ${stale.error?.code}`);
+if (!duplicate.duplicate || duplicate.id !== first.id) throw new Error("the duplicate is another task");
 const empty = await client.POST("/v1/pop", { params: { query: { tag: ["a", "generated/client"] } } });
 if (empty.response.status !== 204) throw new Error(`a pop of nothing: ${empty.response.status}`);
 

@@ -1,0 +1,38 @@
+// A client made by oapi-codegen: it saves a task, pops it and finishes it.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+)
+
+func main() {
+	ctx := context.Background()
+	client, err := NewClientWithResponses(os.Args[1])
+	check(err)
+	var delay Save_Delay
+	check(delay.FromSaveDelay0("50ms"))
+	saved, err := client.SaveTaskWithResponse(ctx, nil, Save{Tag: "mail.send", Body: map[string]int{"n": 1}, Delay: &delay})
+	check(err)
+	popped, err := client.PopWithResponse(ctx, "mail.send", &PopParams{Wait: new("20s")})
+	check(err)
+	task := popped.JSON200.Tasks[0]
+	finished, err := client.FinishWithResponse(ctx, task.Id, Finish{Token: task.Token})
+	check(err)
+
+	if task.Id != saved.JSON201.Id || finished.StatusCode() != 204 {
+		log.Fatalf("saved %s, popped %+v, finished %s", saved.Body, task, finished.Status())
+	}
+	bad, err := client.SaveTaskWithResponse(ctx, nil, Save{Tag: "?"})
+	check(err)
+	if p := bad.ApplicationproblemJSON4XX; p == nil || p.Code != "invalid_tag" {
+		log.Fatalf("a bad tag: %s", bad.Body)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
