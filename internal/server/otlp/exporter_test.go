@@ -179,7 +179,8 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 	for _, status := range []int{429, 502, 503, 504} {
 		f(http.StatusText(status), answer(status), Sent, 1, 2*time.Second, 8*time.Second, "")
 	}
-	f("seconds", answer(429, "Retry-After", "7"), Sent, 1, 7*time.Second, 7*time.Second, "")
+	// The exporter's own first wait is up to 7.5 s, and the longer one counts.
+	f("seconds", answer(429, "Retry-After", "8"), Sent, 1, 8*time.Second, 8*time.Second, "")
 	date := time.Date(2000, 1, 1, 0, 0, 9, 0, time.UTC) // where the time of a bubble begins at 0
 	f("a date", answer(503, "Retry-After", date.Format(http.TimeFormat)), Sent, 1, 9*time.Second, 9*time.Second, "")
 	f("later than there is time", answer(503, "Retry-After", "31"), Failed, 1, 30*time.Second, 30*time.Second,
