@@ -86,8 +86,8 @@ func TestAGeneratedClientInGoSavesAndPops(t *testing.T) {
 	}
 }
 
-// TestSpectralFindsNothing lints the description of the API by the rules for all such documents.
-func TestSpectralFindsNothing(t *testing.T) {
+// TestLintersFindNothing lints the description of the API by rules for all such documents.
+func TestLintersFindNothing(t *testing.T) {
 	needsGenerators(t)
 	document, err := filepath.Abs("testdata/openapi.json")
 	if err != nil {
@@ -98,10 +98,13 @@ func TestSpectralFindsNothing(t *testing.T) {
 	if err := os.WriteFile(rules, []byte(`{"extends": ["spectral:oas"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := run(t, folder, "npx", "--yes", "--package", "@stoplight/spectral-cli@6.15.0", "spectral", "lint",
-		"--fail-severity", "hint", "--ruleset", rules, document)
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for _, command := range [][]string{
+		{"@stoplight/spectral-cli@6.15.0", "spectral", "lint", "--fail-severity", "hint", "--ruleset", rules, document},
+		{"@redocly/cli@1.34.5", "redocly", "lint", document},
+	} {
+		if out, err := run(t, folder, "npx", append([]string{"--yes", "--package"}, command...)...); err != nil {
+			t.Errorf("%s: %v\n%s", command[1], err, out)
+		}
 	}
 }
 
