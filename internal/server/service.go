@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -118,6 +119,9 @@ func listen(ctx context.Context, c config.Server) (net.Listener, error) {
 	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", c.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("server.listen: %w; stop what listens there, or set another address", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("server.listen: %w", err)
 	}

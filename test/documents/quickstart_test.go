@@ -86,10 +86,6 @@ func (q *quickStart) follow(b block) {
 		q.shows(b.text)
 	case "sql":
 		servertest.Exec(q.t, q.dsn, b.text)
-	case "diff":
-		files := map[string]string{filepath.Join(root, "main.go"): read(q.t, filepath.Join(q.dir, "main.go"))}
-		b.commit(q.t, "GORM", files)
-		q.write("main.go", files[filepath.Join(root, "main.go")])
 	default:
 		names := codeSpan.FindAllString(b.before, -1)
 		if len(names) == 0 {

@@ -34,7 +34,7 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 	f("OTEL_EXPORTER_OTLP_ENDPOINT must be the URL", 2, tracedTo("user:"+canary+"@collector"))
 	f("parse headers", 1, tracedTo("http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS="+canary))
 	taken := serve(t, dbtest.New(t, dbtest.SQLite))
-	f("address already in use", 1, nil, "--server-listen", strings.TrimPrefix(taken.URL, "http://"))
+	f("already in use; stop what listens there", 1, nil, "--server-listen", strings.TrimPrefix(taken.URL, "http://"))
 }
 
 // The command of the systemd unit, with the settings of the packages, on another database.

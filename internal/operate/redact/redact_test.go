@@ -37,6 +37,7 @@ var corpus = []struct{ text, want string }{
 	{`dial: password=$, token: $; api_key = "$"`, `dial: password=¤, token: ¤; api_key = "¤"`},
 	{`GET https://api.example.com/v1?access_token=$&page=2&sig=$: 500`,
 		`GET https://api.example.com/v1?access_token=¤&page=2&sig=¤ 500`},
+	{"Access denied for user 'u'@'h' (using password: YES)", "Access denied for user 'u'@'h' (using password: YES)"},
 	{"Authorization: Bearer $\nCookie: a=$; b=$\r\nHost: x", "Authorization: ¤\nCookie: ¤\r\nHost: x"},
 	{"Authorization: Digest username=\"u\", response=\"$\"\nHost: x", "Authorization: ¤\nHost: x"},
 	{`"Authorization: Digest username=\"u\", response=\"$\"", "Host: x"`, `"Authorization: ¤", "Host: x"`},

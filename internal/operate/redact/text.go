@@ -51,8 +51,11 @@ func united(all []part, text string, known int) []part {
 	return kept[:known+len(rest)]
 }
 
-// isShown tells the mask, and what stands in descriptions for a secret: user:password@tcp(host:3306)/name.
-func isShown(value string) bool { return value == Mask || value == "password" || value == "***" }
+// isShown tells the mask, what stands in descriptions for a secret (user:password@tcp(host:3306)/name), and what MySQL
+// says of one: "using password: YES".
+func isShown(value string) bool {
+	return value == Mask || value == "password" || value == "***" || value == "YES" || value == "NO"
+}
 
 // added is append, which would copy long lists more often.
 func added(all []part, more ...part) []part {
