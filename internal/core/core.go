@@ -109,7 +109,7 @@ func (c *Core) Start(ctx context.Context) error {
 	}
 	if !c.started.Load() && c.startPaused {
 		if err := c.pauseKnown(ctx); err != nil {
-			return err
+			return fmt.Errorf("delaytask: start paused: %w", err)
 		}
 	}
 	if !c.started.Swap(true) {

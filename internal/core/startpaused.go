@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -23,7 +22,7 @@ func (c *Core) pauseKnown(ctx context.Context) error {
 	for _, status := range []row.Status{row.Pending, row.Executing} {
 		of, err := listing.Tags(ctx, c.store, status)
 		if err != nil {
-			return fmt.Errorf("delaytask: start paused: %w", err)
+			return err
 		}
 		for _, tag := range of {
 			tags[tag] = true
@@ -32,7 +31,7 @@ func (c *Core) pauseKnown(ctx context.Context) error {
 	for f, more := (delaytask.ScheduleFilter{NoBodies: true}), true; more; {
 		page, err := c.ListSchedules(ctx, f)
 		if err != nil {
-			return fmt.Errorf("delaytask: start paused: %w", err)
+			return err
 		}
 		for _, s := range page.Schedules {
 			tags[s.Tag] = true
@@ -41,14 +40,14 @@ func (c *Core) pauseKnown(ctx context.Context) error {
 	}
 	now, err := c.clusterState(ctx)
 	if err != nil {
-		return fmt.Errorf("delaytask: start paused: %w", err)
+		return err
 	}
 	for _, tag := range slices.Sorted(maps.Keys(tags)) {
 		if now.paused[tag].Paused {
 			continue
 		}
 		if err := c.Pause(ctx, tag, delaytask.Reason(pausedAtStart)); err != nil {
-			return fmt.Errorf("delaytask: start paused: %w", err)
+			return err
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@
 package documents
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/spf13/pflag"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
@@ -332,13 +330,7 @@ func (q *quickStart) kubectl(args []string) {
 
 func (q *quickStart) documents(path string) (all []manifest) {
 	for text := range strings.SplitSeq(read(q.t, filepath.Join(root, path)), "\n---\n") {
-		tree, err := yaml.Parser().Unmarshal([]byte(text))
-		servertest.OK(q.t, err)
-		encoded, err := json.Marshal(tree)
-		servertest.OK(q.t, err)
-		var m manifest
-		servertest.OK(q.t, json.Unmarshal(encoded, &m))
-		all = append(all, m)
+		all = append(all, pod.Decode[manifest](q.t, text))
 	}
 	return all
 }

@@ -21,8 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knadh/koanf/parsers/yaml"
-
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/pod"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -47,17 +45,6 @@ func read(t *testing.T, path string) string {
 	text, err := os.ReadFile(filepath.Join(root, path))
 	servertest.OK(t, err)
 	return string(text)
-}
-
-// decode reads one document of YAML.
-func decode[T any](t *testing.T, text string) (v T) {
-	t.Helper()
-	tree, err := yaml.Parser().Unmarshal([]byte(text))
-	servertest.OK(t, err)
-	encoded, err := json.Marshal(tree)
-	servertest.OK(t, err)
-	servertest.OK(t, json.Unmarshal(encoded, &v))
-	return v
 }
 
 // container is what runs the program.
@@ -217,7 +204,7 @@ func TestTheComposeFileServes(t *testing.T) {
 	t.Parallel()
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		t.Parallel()
-		compose := decode[struct {
+		compose := pod.Decode[struct {
 			Services struct {
 				Delaytask struct {
 					Build       struct{ Dockerfile string }
@@ -270,7 +257,7 @@ func manifests(t *testing.T, files ...string) map[string]manifest {
 	all := map[string]manifest{}
 	for _, file := range files {
 		for document := range strings.SplitSeq(read(t, "deploy/kubernetes/"+file), "\n---\n") {
-			m := decode[manifest](t, document)
+			m := pod.Decode[manifest](t, document)
 			all[m.Kind] = m
 		}
 	}
@@ -352,7 +339,7 @@ func TestTheManifestsServe(t *testing.T) {
 		if said := p.Out.String() + p.Err.String(); strings.Contains(said, secret[tokenVar]) {
 			t.Errorf("it prints the token: %s", said)
 		}
-		used := decode[struct {
+		used := pod.Decode[struct {
 			StopGrace int `json:"stop_grace_ms"`
 		}](t, p.Out.String())
 		const requests = 15 * time.Second // that are in flight

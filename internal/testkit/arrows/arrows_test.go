@@ -143,7 +143,7 @@ var only = map[string]struct {
 		"internal/testkit/dbtest", "bench/peers",
 		"migrations", "scheduler"}},
 	"github.com/pressly/goose": {packages: []string{"migrations"}},
-	"github.com/knadh/koanf":   {packages: []string{"internal/server/config"}},
+	"github.com/knadh/koanf":   {packages: []string{"internal/server/config", "internal/testkit/pod"}},
 	"github.com/spf13/cobra":   {packages: []string{"cmd"}},
 	"github.com/prometheus": {packages: []string{"metrics", "=internal/server",
 		"bench", "scheduler"}},

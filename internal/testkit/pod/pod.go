@@ -2,10 +2,13 @@
 package pod
 
 import (
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/knadh/koanf/parsers/yaml"
 )
 
 // Container is what tests need of one.
@@ -19,6 +22,23 @@ type Container struct {
 	}
 	EnvFrom   []struct{ SecretRef struct{ Name string } }
 	Resources struct{ Limits struct{ Memory string } }
+}
+
+// Decode reads one document of YAML.
+func Decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	tree, err := yaml.Parser().Unmarshal([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(encoded, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // reference is how a variable names one before it.

@@ -13,16 +13,17 @@ func main() {
 	check(err)
 	var delay Save_Delay
 	check(delay.FromSaveDelay0("50ms"))
-	saved, err := client.SaveTaskWithResponse(ctx, nil, Save{Tag: "mail.send", Body: map[string]int{"n": 1}, Delay: &delay})
+	task := Save{Tag: "mail.send", Body: map[string]int{"n": 1}, Delay: &delay}
+	saved, err := client.SaveTaskWithResponse(ctx, nil, task)
 	check(err)
 	popped, err := client.PopWithResponse(ctx, "mail.send", &PopParams{Wait: new("20s")})
 	check(err)
-	task := popped.JSON200.Tasks[0]
-	finished, err := client.FinishWithResponse(ctx, task.Id, Finish{Token: task.Token})
+	got := popped.JSON200.Tasks[0]
+	finished, err := client.FinishWithResponse(ctx, got.Id, Finish{Token: got.Token})
 	check(err)
 
-	if task.Id != saved.JSON201.Id || finished.StatusCode() != 204 {
-		log.Fatalf("saved %s, popped %+v, finished %s", saved.Body, task, finished.Status())
+	if got.Id != saved.JSON201.Id || finished.StatusCode() != 204 {
+		log.Fatalf("saved %s, popped %+v, finished %s", saved.Body, got, finished.Status())
 	}
 	bad, err := client.SaveTaskWithResponse(ctx, nil, Save{Tag: "?"})
 	check(err)
