@@ -19,6 +19,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	internalmetrics "github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -447,11 +448,16 @@ func TestBacklogThatCannotBeReadHasNoValue(t *testing.T) {
 	})
 }
 
+// purgeless is a store whose purges delete nothing.
+type purgeless struct{ store.Store }
+
+func (purgeless) Purge(context.Context, row.Status, row.Time, int) (int, error) { return 0, nil }
+
 func TestPurgeLagIsTimePastTheRetention(t *testing.T) {
 	inBubble(t, func(w *world) {
 		keep := func(c *Config) { c.Retention = find.Retention{Completed: time.Hour, Failed: 48 * time.Hour} }
 		saves := w.idle(w.store, nil, keep)
-		e := w.engine(w.store, serving{"a": nothing}, keep, func(c *Config) { c.ScanEvery = time.Hour })
+		e := w.engine(purgeless{w.store}, serving{"a": nothing}, keep)
 		for id, status := range []row.Status{row.Completed, row.Failed, row.Cancelled} {
 			ended := row.At(time.Now().Add(-24 * time.Hour))
 			w.store.Plant(row.Row{ID: int64(1 + id), Tag: "a", Status: status, Due: ended})
