@@ -2,13 +2,9 @@ package dashboard
 
 import (
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
-	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
 
@@ -24,6 +20,9 @@ type result struct {
 	template string
 	shown    any
 }
+
+// mostForm bounds the form of an action: a body that is changed, and what stands around it.
+const mostForm = 4 << 20
 
 // action serves an action. Its answer is the page that shows what has become of it.
 func (d *dashboard) action(a action) http.Handler {
@@ -53,13 +52,4 @@ func (d *dashboard) action(a action) http.Handler {
 			browser.SeeOther(w, v.Root+done.to)
 		}
 	})
-}
-
-// by is the user.
-func (v *view) by() operate.By {
-	caller := v.Caller
-	if v.o.ReadOnly {
-		caller = caller.Only(slices.Collect(maps.Keys(readingVerbs))...)
-	}
-	return operate.By{Caller: caller, Via: audit.Dashboard}
 }

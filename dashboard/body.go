@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -70,17 +69,6 @@ func (v *view) setBody(id int64) error {
 	body := strings.ReplaceAll(v.r.PostForm.Get("body"), "\r\n", "\n")
 	_, err = v.operator.SetBody(v.r.Context(), v.by(), delaytask.ID(id), []byte(body), delaytask.IfVersion(version))
 	return err
-}
-
-// checked is Check, whose error tells what is wrong with the body.
-func (o *Options) checked(tag string, body []byte) error {
-	if o.Check == nil {
-		return nil
-	}
-	if err := o.Check(tag, body); err != nil {
-		return fmt.Errorf("%w: %w", delaytask.ErrInvalidBody, err)
-	}
-	return nil
 }
 
 // scheduleBody is the body of a schedule's runs.

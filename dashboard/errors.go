@@ -19,6 +19,8 @@ var (
 	errSlow        = errors.New("the database takes too long")
 	errForm        = errors.New("the form cannot be read")
 	errQuery       = errors.New("the query of the address cannot be read")
+	errNoNode      = errors.New("no process has this number")
+	errNoReceiver  = errors.New("there is no such receiver")
 )
 
 // invalid is a mistake in what the user has typed into a field.
@@ -57,15 +59,6 @@ const errorText = "error."
 func statusOf(err error) int {
 	status, _, _ := answerTo(err)
 	return status
-}
-
-// Failure says in the reader's language what is wrong and what to do.
-func (v *view) Failure(err error) string {
-	if wrong, typed := errors.AsType[invalid](err); typed {
-		return v.T("error.invalid", wrong.field, v.T(wrong.want, wrong.arg))
-	}
-	_, code, detail := answerTo(err)
-	return v.T(errorText+code, detail)
 }
 
 // answerTo returns the status and the code of an error, and the detail that its English text may have.

@@ -42,7 +42,7 @@ func (v *view) failed(tag string) (report.Failures, error) {
 	if err := v.look().MayList(tag); err != nil {
 		return report.Failures{}, err
 	}
-	return kept(v, "failures "+tag, keepGroups, func(ctx context.Context) (report.Failures, error) {
+	return kept(v.r.Context(), v.keep, "failures "+tag, keepGroups, func(ctx context.Context) (report.Failures, error) {
 		return v.scheduler.Failures(ctx, tag)
 	})
 }

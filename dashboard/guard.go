@@ -1,27 +1,14 @@
 package dashboard
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/browser"
 )
-
-// policyOf returns the Content-Security-Policy.
-func policyOf(ancestors []string) (string, error) {
-	for _, origin := range ancestors {
-		if origin == "" || strings.ContainsAny(origin, ";,\r\n\t ") {
-			return "", fmt.Errorf("dashboard: FrameAncestors: %.100q is no origin, such as https://example.com", origin)
-		}
-	}
-	return browser.Policy(ancestors...), nil
-}
 
 // guarded refuses requests that a page of another site has sent, and sets the headers of every answer.
 func (d *dashboard) guarded(next http.Handler) http.Handler {
@@ -35,9 +22,6 @@ func (d *dashboard) guarded(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-// mostForm bounds the form of an action: a body that is changed, and what stands around it.
-const mostForm = 4 << 20
 
 // who finds the user, or answers for it.
 func (d *dashboard) who(w http.ResponseWriter, r *http.Request) (*view, bool) {
@@ -79,11 +63,3 @@ func (d *dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 
 // isPart reports whether a script asks for the live part of a page.
 func isPart(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
-
-// readTime bounds what a page reads.
-const readTime = 2 * time.Second
-
-// within bounds a read.
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, readTime, errSlow)
-}

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -50,23 +49,11 @@ func (k *keep) part(key string, long time.Duration) *keptPart {
 	return p
 }
 
-// mostKept bounds how many parts, and how many readings of pages, are remembered.
-const mostKept = 200
-
-// makeRoom forgets what is over where there is too much, and everything where that is not enough.
-func makeRoom[T any](all map[string]T, over func(T) bool) {
-	if len(all) >= mostKept {
-		maps.DeleteFunc(all, func(_ string, one T) bool { return over(one) })
-	}
-	if len(all) >= mostKept {
-		clear(all)
-	}
-}
-
 // kept returns the part if it is younger than long, or reads it. The part is never changed.
-func kept[T any](v *view, key string, long time.Duration, read func(context.Context) (T, error)) (found T, err error) {
-	ctx := v.r.Context()
-	p := v.keep.part(key, long)
+func kept[T any](
+	ctx context.Context, k *keep, key string, long time.Duration, read func(context.Context) (T, error),
+) (found T, err error) {
+	p := k.part(key, long)
 	if err := p.turn.Acquire(ctx, 1); err != nil {
 		return found, context.Cause(ctx)
 	}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
@@ -76,19 +75,6 @@ func query(pairs ...string) string {
 // Query writes the parameters of a link, for templates.
 func (*view) Query(pairs ...string) (template.URL, error) { return params(query(pairs...)) }
 
-// params makes the parameters of a link of values or of a query. A template would escape what is no template.URL once
-// more.
-func params(of any) (template.URL, error) {
-	values, ok := of.(url.Values)
-	if !ok {
-		var err error
-		if values, err = url.ParseQuery(fmt.Sprint(of)); err != nil {
-			return "", err
-		}
-	}
-	return template.URL(values.Encode()), nil //nolint:gosec // Encode leaves nothing that ends the parameters
-}
-
 // FirstPage is the query of the list's first page.
 func (*view) FirstPage(q url.Values) string {
 	first := maps.Clone(q)
@@ -101,3 +87,11 @@ func (*view) Segment(s string) string { return wire.Segment(s) }
 
 // Argument writes a name as an argument of a command, which no flag can follow.
 func (*view) Argument(name string) string { return sentence.Argument(name) }
+
+// SignOut is where the form behind the user's name is sent, or "".
+func (v *view) SignOut() string {
+	if v.o.SignOut == "" {
+		return ""
+	}
+	return v.fromRoot(v.o.SignOut)
+}

@@ -93,7 +93,7 @@ func (v *view) load() (any, error) {
 // forecast reads what falls due. A tag that the user may not see is left out of it.
 func (v *view) forecast(tag string, span time.Duration) (report.Forecast, error) {
 	key := "forecast " + span.String() + " " + tag
-	found, err := kept(v, key, keepForecast, func(ctx context.Context) (report.Forecast, error) {
+	found, err := kept(v.r.Context(), v.keep, key, keepForecast, func(ctx context.Context) (report.Forecast, error) {
 		return v.scheduler.Forecast(ctx, report.ForecastFilter{Tag: tag, Span: span})
 	})
 	return v.look().SeenForecast(found), err

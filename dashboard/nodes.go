@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,9 +59,6 @@ const (
 	mostInFlight = 5000   // tasks whose executors are read
 	mostLeases   = 50_000 // entries of the index that they are chosen of
 )
-
-// errNoNode is returned for a number that no process has.
-var errNoNode = errors.New("no process has this number")
 
 // nodes shows the processes.
 func (v *view) nodes() (any, error) {

@@ -2,11 +2,13 @@ package dashboard
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
-	"strconv"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/browser"
@@ -50,16 +52,6 @@ func (d *dashboard) page(p page) http.Handler {
 	})
 }
 
-// read reads what a page shows, within the bounds of all reads.
-func (v *view) read(p page, again bool) (any, error) {
-	if p.verb != "" {
-		if err := v.allow(p.verb, ""); err != nil {
-			return nil, err
-		}
-	}
-	return v.reads.do(v, p, again)
-}
-
 // refresh answers with the live part of a page, or says that it is as it was.
 func (d *dashboard) refresh(w http.ResponseWriter, v *view, p page) {
 	shown, err := v.read(p, true)
@@ -89,49 +81,70 @@ func (d *dashboard) refresh(w http.ResponseWriter, v *view, p page) {
 	answer(w, http.StatusOK, b.Bytes())
 }
 
-// render answers with a whole page.
-func (d *dashboard) render(w http.ResponseWriter, v *view, status int, template string, shown any) {
-	var b bytes.Buffer
-	if err := d.templates.part(&b, template, "layout", v.With(shown)); err != nil {
-		d.broken(w, v, err)
-		return
+// read reads what a page shows, within the bounds of all reads.
+func (v *view) read(p page, again bool) (any, error) {
+	if p.verb != "" {
+		if err := v.allow(p.verb, ""); err != nil {
+			return nil, err
+		}
 	}
-	answer(w, status, b.Bytes())
-}
-
-// answer sends HTML. It makes visible what could deceive a reader.
-func answer(w http.ResponseWriter, status int, html []byte) {
-	html = visible(html)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(html)))
-	w.WriteHeader(status)
-	_, _ = w.Write(html) // the reader may be gone
-}
-
-// broken answers when a template fails. The reader sees nothing of it.
-func (d *dashboard) broken(w http.ResponseWriter, v *view, err error) {
-	d.log.Error("dashboard: a page cannot be made", "path", v.Path, "err", err)
-	http.Error(w, v.T("error.page"), http.StatusInternalServerError)
-}
-
-// failure is what the error page shows.
-type failure struct {
-	Status int
-	Text   string
-	Retry  bool // it may succeed later
-}
-
-// fail answers with an error as a whole page.
-func (d *dashboard) fail(w http.ResponseWriter, v *view, err error) {
-	status := statusOf(err)
-	v.logged(status, err)
-	d.render(w, v, status, "error", failure{
-		Status: status, Text: v.Failure(err), Retry: status == http.StatusServiceUnavailable,
-	})
-}
-
-func (v *view) logged(status int, err error) {
-	if status >= http.StatusInternalServerError {
-		v.log.Warn("dashboard: a page could not be read", "path", v.Path, "err", err)
+	if again {
+		return v.readShared(p)
 	}
+	return v.readNow(p)
+}
+
+// readShared reads for a refresh. It may get what another viewer's refresh has read, or errLater.
+func (v *view) readShared(p page) (any, error) {
+	r := v.reads
+	key := fmt.Sprintf("%s\n%s\n%q\n%q", v.Path, v.r.URL.RawQuery, v.Caller.Tags(), v.Caller.Verbs())
+	r.mu.Lock()
+	last := r.kept[key]
+	if last == nil || time.Since(last.at) > keptFor {
+		if !r.turns.AllowN(time.Now(), max(p.cost, 2)) {
+			r.mu.Unlock()
+			return nil, errLater
+		}
+		last = &reading{at: time.Now(), now: v.Now, done: make(chan struct{})}
+		makeRoom(r.kept, func(old *reading) bool { return time.Since(old.at) > keptFor })
+		r.kept[key] = last
+		r.mu.Unlock()
+		shared := *v
+		shared.r = v.r.WithContext(context.WithoutCancel(v.r.Context())) // others wait for it too
+		func() {
+			defer close(last.done)
+			last.err = errSlow // unless it ends
+			last.shown, last.err = shared.readNow(p)
+		}()
+		return last.shown, last.err
+	}
+	r.mu.Unlock()
+	select {
+	case <-last.done:
+		v.Now = last.now
+		return last.shown, last.err
+	case <-v.r.Context().Done():
+		return nil, context.Cause(v.r.Context())
+	}
+}
+
+// readNow reads once there is room.
+func (v *view) readNow(p page) (any, error) {
+	ctx, cancel := within(v.r.Context())
+	defer cancel()
+	conns := max(p.conns, 1)
+	if err := v.reads.room.Acquire(ctx, conns); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer v.reads.room.Release(conns)
+	read := *v
+	read.r = v.r.WithContext(ctx)
+	shown, err := p.show(&read)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil && !isPart(v.r) {
+		v.server.learn(ctx, v.store)
+	}
+	return shown, err
 }

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,6 +21,10 @@ const (
 	// refreshRate is how many statements are sent for refreshes in a second.
 	refreshRate  = 5
 	refreshBurst = 25
+	// readTime bounds what a page reads.
+	readTime = 2 * time.Second
+	// mostKept bounds how many parts, and how many readings of pages, are remembered.
+	mostKept = 200
 )
 
 // errLater is returned for a refresh that has to wait for its turn. The page stays as it is.
@@ -51,59 +55,17 @@ func newReads() *reads {
 	}
 }
 
-// do reads a page. A refresh may get what another viewer's refresh has read, or errLater.
-func (r *reads) do(v *view, p page, again bool) (any, error) {
-	if !again {
-		return r.now(v, p)
-	}
-	key := fmt.Sprintf("%s\n%s\n%q\n%q", v.Path, v.r.URL.RawQuery, v.Caller.Tags(), v.Caller.Verbs())
-	r.mu.Lock()
-	last := r.kept[key]
-	if last == nil || time.Since(last.at) > keptFor {
-		if !r.turns.AllowN(time.Now(), max(p.cost, 2)) {
-			r.mu.Unlock()
-			return nil, errLater
-		}
-		last = &reading{at: time.Now(), now: v.Now, done: make(chan struct{})}
-		makeRoom(r.kept, func(old *reading) bool { return time.Since(old.at) > keptFor })
-		r.kept[key] = last
-		r.mu.Unlock()
-		shared := *v
-		shared.r = v.r.WithContext(context.WithoutCancel(v.r.Context())) // others wait for it too
-		func() {
-			defer close(last.done)
-			last.err = errSlow // unless it ends
-			last.shown, last.err = r.now(&shared, p)
-		}()
-		return last.shown, last.err
-	}
-	r.mu.Unlock()
-	select {
-	case <-last.done:
-		v.Now = last.now
-		return last.shown, last.err
-	case <-v.r.Context().Done():
-		return nil, context.Cause(v.r.Context())
-	}
+// within bounds a read.
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, readTime, errSlow)
 }
 
-// now reads a page once there is room.
-func (r *reads) now(v *view, p page) (any, error) {
-	ctx, cancel := within(v.r.Context())
-	defer cancel()
-	conns := max(p.conns, 1)
-	if err := r.room.Acquire(ctx, conns); err != nil {
-		return nil, context.Cause(ctx)
+// makeRoom forgets what is over where there is too much, and everything where that is not enough.
+func makeRoom[T any](all map[string]T, over func(T) bool) {
+	if len(all) >= mostKept {
+		maps.DeleteFunc(all, func(_ string, one T) bool { return over(one) })
 	}
-	defer r.room.Release(conns)
-	read := *v
-	read.r = v.r.WithContext(ctx)
-	shown, err := p.show(&read)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if len(all) >= mostKept {
+		clear(all)
 	}
-	if err == nil && !isPart(v.r) {
-		v.server.learn(ctx, v.store)
-	}
-	return shown, err
 }

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -46,10 +45,7 @@ func (r receiver) Heartbeat() time.Time { return r.Expires.Add(-r.TTL) }
 const (
 	mostReceivers = 200
 	mostExpired   = 100
-	verbDelete    = "delete"
 )
-
-var errNoReceiver = errors.New("there is no such receiver")
 
 // receiverStore returns the store of the database, which keeps receivers beside tasks. Other stores have none.
 func (v *view) receiverStore() (*sqlstore.Store, error) {

@@ -7,10 +7,6 @@ import (
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 )
 
-// said begins the keys of the texts of sentences, before their codes. Their English forms are not in the files: the
-// library, the service and the command have them, too.
-const said = "said."
-
 // speaker writes sentences about tasks of a tag in the language, the zone and the form of a page.
 type speaker struct {
 	*view

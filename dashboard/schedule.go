@@ -42,6 +42,7 @@ const (
 	ticksShown   = 20
 	historyShown = 50
 	barHeight    = 24
+	verbDelete   = "delete"
 )
 
 // nameOf reads the name in the path. It returns ErrScheduleNotFound for one that no schedule has.

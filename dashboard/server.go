@@ -25,14 +25,6 @@ type server struct {
 	next time.Time
 }
 
-// Server is the kind and version of the database, "" while they are not known.
-func (v *view) Server() string {
-	if name := v.server.name.Load(); name != nil {
-		return *name
-	}
-	return ""
-}
-
 // learn asks the server for its version now and then. A page does without it.
 func (s *server) learn(ctx context.Context, from store.Store) {
 	stored, ok := from.(*sqlstore.Store)

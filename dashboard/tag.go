@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -136,23 +135,6 @@ func (v *view) tagParts(shown *tagPage, span time.Duration, now row.Time) error 
 	return nil
 }
 
-// gone reports whether an error is not of one part of a page alone. It logs one that is.
-func (v *view) gone(err error) bool {
-	if err == nil {
-		return false
-	}
-	if v.r.Context().Err() != nil || errors.Is(err, errSlow) {
-		return true
-	}
-	v.without(err)
-	return false
-}
-
-// without logs the error of a part that a page is shown without.
-func (v *view) without(err error) {
-	v.log.Warn("dashboard: a part of a page could not be read", "path", v.Path, "err", err)
-}
-
 // Empty reports whether nothing is known of the tag.
 func (p tagPage) Empty() bool {
 	some := slices.ContainsFunc(p.Counts, func(c statusCount) bool { return c.Tasks > 0 })
@@ -183,7 +165,7 @@ const (
 // past reads what has become of a tag's tasks.
 func (v *view) past(tag string, long time.Duration, now row.Time) (*past, error) {
 	key := "past " + long.String() + " " + tag
-	return kept(v, key, keepHour, func(ctx context.Context) (*past, error) {
+	return kept(v.r.Context(), v.keep, key, keepHour, func(ctx context.Context) (*past, error) {
 		span, to := row.SpanMinute, row.SpanMinute.Begin(now.Add(-rollup.WrittenAfter))
 		if long > rollup.KeepMinutes {
 			span, to = row.SpanHour, now
@@ -223,7 +205,7 @@ func pastOf(tag string, span row.RollupSpan, rows, marks []row.Rollup, from, to 
 
 // pause finds the mark of a pause.
 func (v *view) pause(tag string, now row.Time) (rollup.Pause, error) {
-	return kept(v, "paused "+tag, keepHour, func(ctx context.Context) (rollup.Pause, error) {
+	return kept(v.r.Context(), v.keep, "paused "+tag, keepHour, func(ctx context.Context) (rollup.Pause, error) {
 		marks, err := v.store.Rollups(ctx, row.SpanMark, []string{tag}, now.Add(-rollup.KeepHours), now)
 		return rollup.Pauses(marks)[tag], err
 	})
@@ -238,7 +220,8 @@ func (v *view) lateness(shown *tagPage, of *past) error {
 			return nil
 		}
 	}
-	late, err := kept(v, "late "+shown.Tag, keepSamples, func(ctx context.Context) (*histogram, error) {
+	key := "late " + shown.Tag
+	late, err := kept(v.r.Context(), v.keep, key, keepSamples, func(ctx context.Context) (*histogram, error) {
 		samples, err := v.store.Lateness(ctx, []string{shown.Tag}, 0, newestLate)
 		if err != nil || len(samples) == 0 {
 			return nil, err
@@ -258,7 +241,8 @@ func (v *view) lateness(shown *tagPage, of *past) error {
 
 // schedulesOf reads the schedules of a tag, and one more than are shown.
 func (v *view) schedulesOf(tag string) ([]tagSchedule, error) {
-	return kept(v, "schedules "+tag, keepListed, func(ctx context.Context) (all []tagSchedule, err error) {
+	key := "schedules " + tag
+	return kept(v.r.Context(), v.keep, key, keepListed, func(ctx context.Context) (all []tagSchedule, err error) {
 		f := row.ScheduleFilter{Tag: tag, Limit: mostSchedules + 1, NoBodies: true}
 		found, _, err := v.store.Schedules(ctx, f)
 		for i := range found {

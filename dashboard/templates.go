@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"net/url"
 	"path"
 	"strings"
 )
@@ -51,10 +52,23 @@ func newTemplates(f files) (templates, error) {
 	return all, nil
 }
 
-func (t templates) part(w io.Writer, page, name string, p part) error {
+func (t templates) part(w io.Writer, page, name string, with any) error {
 	found := t[page]
 	if found == nil {
 		return fmt.Errorf("there is no template %s", page)
 	}
-	return found.ExecuteTemplate(w, name, p)
+	return found.ExecuteTemplate(w, name, with)
+}
+
+// params makes the parameters of a link of values or of a query. A template would escape what is no template.URL once
+// more.
+func params(of any) (template.URL, error) {
+	values, ok := of.(url.Values)
+	if !ok {
+		var err error
+		if values, err = url.ParseQuery(fmt.Sprint(of)); err != nil {
+			return "", err
+		}
+	}
+	return template.URL(values.Encode()), nil //nolint:gosec // Encode leaves nothing that ends the parameters
 }

@@ -13,6 +13,10 @@ import (
 //go:embed texts/*.json
 var textFiles embed.FS
 
+// said begins the keys of the texts of sentences, before their codes. Their English forms are not in the files: the
+// library, the service and the command have them, too.
+const said = "said."
+
 // texts are the texts by key and language.
 var texts = mustTexts()
 
@@ -43,13 +47,4 @@ func mustTexts() map[string]map[string]string {
 		all[key]["en"] = form
 	}
 	return all
-}
-
-// T returns a text in the reader's language, with its parameters.
-func (v *view) T(key string, args ...any) string {
-	text, known := texts[key][v.Lang]
-	if !known {
-		return key
-	}
-	return sentence.Fill(text, args...)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -36,36 +36,14 @@ func (d *dashboard) viewOf(r *http.Request, caller access.Caller) *view {
 	return v
 }
 
-// May reports whether the user may do it with tasks of the tag, for a template that offers it. Actions check it again.
-func (v *view) May(verb, tag string) bool {
-	return v.allow(access.Verb(verb), tag) == nil
-}
-
-// MayDelete reports whether the user may delete a schedule of the tag, for a template that offers it.
-func (v *view) MayDelete(tag string) bool { return v.by().MaySchedule(tag) }
-
-// readingVerbs change nothing.
-var readingVerbs = map[access.Verb]bool{
-	access.Read: true, access.Observe: true, access.Bodies: true, access.Audit: true,
-}
-
-// allow returns an error when the user may not do it with tasks of the tag, or of some tag when that is "".
-func (v *view) allow(verb access.Verb, tag string) error {
-	switch {
-	case v.o.ReadOnly && !readingVerbs[verb]:
-		return errReadOnly
-	case v.Caller.May(verb, tag), tag == "" && v.Caller.SomeTag(verb):
-		return nil
-	default:
-		return errForbidden
+// T returns a text in the reader's language, with its parameters.
+func (v *view) T(key string, args ...any) string {
+	text, known := texts[key][v.Lang]
+	if !known {
+		return key
 	}
+	return sentence.Fill(text, args...)
 }
-
-// allTags reports whether the user may read tasks of every tag.
-func (v *view) allTags(verb access.Verb) bool { return v.Caller.AnyTag(verb) }
-
-// look is what the user may see. A page masks the part of a text that it shows.
-func (v *view) look() *operate.View { return v.operator.View(v.by()).Bare() }
 
 // With hands a part of a page what it needs: the view, and the value.
 func (v *view) With(values ...any) part {
@@ -86,16 +64,16 @@ type part struct {
 	Q any // more of it
 }
 
-// SignOut is where the form behind the user's name is sent, or "".
-func (v *view) SignOut() string {
-	if v.o.SignOut == "" {
-		return ""
-	}
-	return v.fromRoot(v.o.SignOut)
-}
-
 // Version is the version of this program.
 func (*view) Version() string { return scheduler.Version }
 
 // Live is how often a page refreshes itself.
 func (*view) Live() time.Duration { return refreshEvery }
+
+// Server is the kind and version of the database, "" while they are not known.
+func (v *view) Server() string {
+	if name := v.server.name.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
