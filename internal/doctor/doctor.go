@@ -7,101 +7,12 @@ package doctor
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
-
-// Severity orders findings.
-type Severity uint8
-
-// The severities, the mildest first.
-const (
-	OK       Severity = iota // a check found nothing
-	Info                     // worth knowing
-	Warning                  // tasks may be late or refused, or a crash may cost accepted tasks
-	Critical                 // delaytask cannot work, or not correctly
-)
-
-var severities = []string{"ok", "info", "warning", "critical"}
-
-func (s Severity) String() string { return severities[s] }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// ParseSeverity reports whether there is a severity of that name.
-func ParseSeverity(name string) (Severity, bool) {
-	at := slices.Index(severities, name)
-	return Severity(max(at, 0)), at >= 0
-}
-
-// Finding is one thing that an operator should know.
-type Finding struct {
-	Code     string   `json:"code"` // never changes its meaning
-	Severity Severity `json:"severity"`
-	Title    string   `json:"title"`         // what was found
-	Meaning  string   `json:"meaning"`       // what follows from it
-	Fix      string   `json:"fix,omitempty"` // the command or statement that mends it, or what to do
-}
-
-// Outcome is the worst of what a check found.
-type Outcome struct {
-	Check    string   `json:"check"`
-	Severity Severity `json:"severity"`
-}
-
-// Report is what all checks found, the worst first.
-type Report struct {
-	Findings []Finding `json:"items"`
-	Checks   []Outcome `json:"checks"` // those that looked, in their order
-}
-
-// Worst returns the severity of the worst finding.
-func (r Report) Worst() (worst Severity) {
-	for _, f := range r.Findings {
-		worst = max(worst, f.Severity)
-	}
-	return worst
-}
-
-// Subject is what is examined: a database, and the settings of the processes that use it.
-type Subject struct {
-	Store *sqlstore.Store
-	DB    *sql.DB // the pool of the store
-	Kind  sqlstore.Kind
-
-	BodyLimit int
-	Retention map[row.Status]time.Duration // of final statuses; 0: for ever
-	Receivers []string                     // tags whose tasks are posted to addresses of the settings
-
-	Progress func(done, total int) // is called after each check, also from several goroutines; may be nil
-
-	inspect sqlstore.Inspector
-	account sqlstore.Account // zero on SQLite
-	looked  func()           // is called after each check
-}
-
-const (
-	deadline = 3 * time.Second // of a check
-	patience = 7 * time.Second // of all: a database that hangs has said enough
-	atOnce   = 4               // checks
-)
-
-// check looks at one thing. An error says that it could not look.
-type check struct {
-	name  string
-	run   func(context.Context, *Subject) ([]Finding, error)
-	needs string // the privilege that the check needs and a process does not
-}
 
 // The checks that no process makes at its start.
 var (
@@ -119,6 +30,9 @@ var (
 	}
 	ofService = []check{{"receivers", checkReceivers, ""}}
 )
+
+// patience bounds all checks: a database that hangs has said enough.
+const patience = 7 * time.Second
 
 // Examine runs all checks that the database and its schema allow.
 func Examine(ctx context.Context, s Subject) Report {
@@ -139,6 +53,25 @@ func Examine(ctx context.Context, s Subject) Report {
 	r.Findings = merged(r.Findings)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
 	return r
+}
+
+// examineStart runs what every process checks when it starts, and returns the other checks whose tables are there.
+func (r *Report) examineStart(ctx context.Context, s *Subject) (possible []check) {
+	if r.start(ctx, s, "", s.inspect.StartChecks(s.BodyLimit)) && r.indexed(ctx, s) {
+		possible = append(possible, ofTasks...)
+	}
+	if r.start(ctx, s, "service ", s.inspect.ServiceChecks()) {
+		possible = append(possible, ofService...)
+	}
+	return possible
+}
+
+// indexed reports whether no index is missing. The other checks would read the whole table without it.
+func (r *Report) indexed(ctx context.Context, s *Subject) bool {
+	plans := check{"plans", checkPlans, ""}
+	found := plans.look(ctx, s)
+	r.put(plans.name, found)
+	return Report{Findings: found}.Worst() < Critical
 }
 
 // counter counts these checks and all that a database allows which has its tables.
@@ -165,63 +98,4 @@ func merged(findings []Finding) (all []Finding) {
 		all[same].Title += "; " + f.Title
 	}
 	return all
-}
-
-// add runs the checks, some at a time, and keeps their order.
-func (r *Report) add(ctx context.Context, s *Subject, checks []check) {
-	found := make([][]Finding, len(checks))
-	permits := make(chan struct{}, atOnce)
-	var running sync.WaitGroup
-	for i, c := range checks {
-		running.Go(func() {
-			permits <- struct{}{}
-			defer func() { <-permits }()
-			found[i] = c.look(ctx, s)
-		})
-	}
-	running.Wait()
-	for i, c := range checks {
-		r.put(c.name, found[i])
-	}
-}
-
-func (r *Report) put(check string, found []Finding) {
-	outcome := Outcome{Check: check, Severity: Report{Findings: found}.Worst()}
-	r.Checks, r.Findings = append(r.Checks, outcome), append(r.Findings, found...)
-}
-
-// look runs a check within its deadline.
-func (c check) look(ctx context.Context, s *Subject) []Finding {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	defer s.looked()
-	found, err := c.run(ctx, s)
-	if err != nil {
-		found = append(found, s.unread(c, err))
-	}
-	return found
-}
-
-// unread is the finding of a check that could not look.
-func (s *Subject) unread(c check, err error) Finding {
-	f := Finding{
-		Code: "unread_" + c.name, Severity: Warning,
-		Title:   fmt.Sprintf("the check of %s could not look: %v", c.name, err),
-		Meaning: "what it looks for may be there",
-		Fix:     "delaytask doctor",
-	}
-	if c.needs != "" {
-		f.Severity = Info // a process works without the privilege
-	}
-	switch e, classified := errors.AsType[*row.Error](err); {
-	case sqlstore.IsDenied(err) && c.needs != "":
-		needs := strings.ReplaceAll(c.needs, "DATABASE", "`"+s.account.Database+"`")
-		f.Fix = "GRANT " + needs + " TO " + s.account.Grantee()
-	case errors.Is(err, context.DeadlineExceeded):
-		f.Title = fmt.Sprintf("the check of %s has not ended within %v", c.name, deadline)
-		f.Meaning = "the database is slow, or a statement waits; " + f.Meaning
-	case classified && e.Hint != "":
-		f.Title, f.Fix = fmt.Sprintf("the check of %s could not look: %s: %v", c.name, e.Op, e.Err), e.Hint
-	}
-	return f
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
@@ -107,3 +108,5 @@ func (s *Subject) clockOffset(ctx context.Context) (time.Duration, error) {
 	}
 	return 0, nil
 }
+
+func isAlive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }

@@ -44,25 +44,6 @@ func (r *Report) remakeTables(kind sqlstore.Kind) {
 	}
 }
 
-// examineStart runs what every process checks when it starts, and returns the other checks whose tables are there.
-func (r *Report) examineStart(ctx context.Context, s *Subject) (possible []check) {
-	if r.start(ctx, s, "", s.inspect.StartChecks(s.BodyLimit)) && r.indexed(ctx, s) {
-		possible = append(possible, ofTasks...)
-	}
-	if r.start(ctx, s, "service ", s.inspect.ServiceChecks()) {
-		possible = append(possible, ofService...)
-	}
-	return possible
-}
-
-// indexed reports whether no index is missing. The other checks would read the whole table without it.
-func (r *Report) indexed(ctx context.Context, s *Subject) bool {
-	plans := check{"plans", checkPlans, ""}
-	found := plans.look(ctx, s)
-	r.put(plans.name, found)
-	return Report{Findings: found}.Worst() < Critical
-}
-
 // start runs checks of a process's start, and reports whether their tables are there. Without them the checks that
 // follow have no answer.
 func (r *Report) start(ctx context.Context, s *Subject, prefix string, checks []sqlstore.StartCheck) (whole bool) {
@@ -121,14 +102,6 @@ func (s *Subject) mend(w sqlstore.Warning) string {
 	return command(w.Mend)
 }
 
-// set is the statement that sets a variable of the server.
-func (s *Subject) set(name, value string) string {
-	if s.account.Server == "MySQL" {
-		return "SET PERSIST " + name + " = " + value
-	}
-	return "SET GLOBAL " + name + " = " + value + " /* and in the option file of the server */"
-}
-
 // missingPrivileges names the statements for all tables: granting twice changes nothing.
 func (s *Subject) missingPrivileges(e *row.Error) Finding {
 	var grants []string
@@ -156,13 +129,4 @@ func checkMigrations(ctx context.Context, s *Subject) ([]Finding, error) {
 	return []Finding{{"migrations", Warning, "migrations are not applied, or not noted: " + few(missing),
 		"the tables may lack what this version expects; tables that were made by hand are only not noted", migrateUp,
 	}}, nil
-}
-
-// few names some of many.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -125,8 +124,6 @@ func (l *late) String() string {
 }
 
 func span(d time.Duration) string { return wire.FormatDuration(d.Truncate(time.Second)) }
-
-func isAlive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
 
 const startOne = "start a process where none is alive, such as delaytask serve; delaytask nodes lists them"
 
