@@ -38,14 +38,14 @@ const (
 		"'innodb_doublewrite', 'innodb_flush_method', 'innodb_buffer_pool_load_at_startup')"
 )
 
-func (r *Runner) describe(ctx context.Context, d *Database) error {
-	r.Meta = Meta{
+func (m *Meta) describe(ctx context.Context, d *Database, o Options) error {
+	*m = Meta{
 		Server: "SQLite", Settings: map[string]string{}, LeftOut: map[string]string{},
 		Machine: fmt.Sprintf("%d CPUs, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH), Go: runtime.Version(),
-		Program: scheduler.Version, Started: time.Now().UTC(), Repeats: r.Repeats, Run: "default",
+		Program: scheduler.Version, Started: time.Now().UTC(), Repeats: o.Repeats, Run: "default",
 	}
-	if r.Quick {
-		r.Meta.Run = "quick"
+	if o.Quick {
+		m.Run = "quick"
 	}
 	pool, err := d.Connect(ctx, 1)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Runner) describe(ctx context.Context, d *Database) error {
 	defer pool.Close()
 	query := sqliteSettings
 	if !d.Kind.Embedded() {
-		query, r.Meta.Server = mysqlSettings, "MySQL"
+		query, m.Server = mysqlSettings, "MySQL"
 	}
 	rows, err := pool.QueryContext(ctx, query)
 	if err != nil {
@@ -66,13 +66,13 @@ func (r *Runner) describe(ctx context.Context, d *Database) error {
 		if err := rows.Scan(&name, &value); err != nil {
 			return fmt.Errorf("read the settings of the database: %w", err)
 		}
-		r.Meta.Settings[name] = value
+		m.Settings[name] = value
 	}
-	r.Meta.Version = r.Meta.Settings["version"]
-	delete(r.Meta.Settings, "version")
+	m.Version = m.Settings["version"]
+	delete(m.Settings, "version")
 	for _, name := range []string{"MariaDB", "TiDB"} {
-		if strings.Contains(r.Meta.Version, name) {
-			r.Meta.Server = name
+		if strings.Contains(m.Version, name) {
+			m.Server = name
 		}
 	}
 	return rows.Err()

@@ -150,10 +150,6 @@ func (d *Database) SameClock(ctx context.Context) error {
 	return err
 }
 
-// Ahead is the least time between the save of a task and its due time, so that any process has armed it. It is a second
-// at any scale: what is saved too late is not measured.
-func (r *Runner) Ahead() time.Duration { return max(r.Lasting(2500*time.Millisecond), time.Second) }
-
 // Saver saves a task for each moment, at most a thousand.
 type Saver func(ctx context.Context, moments []time.Time) error
 

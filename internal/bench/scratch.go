@@ -32,16 +32,9 @@ type Database struct {
 	drop func() error
 }
 
-// Fresh makes a measurement of f, which gets an empty database of its own.
-func Fresh(f func(context.Context, *Runner, *Database) error) func(context.Context, *Runner) error {
-	return func(ctx context.Context, r *Runner) error {
-		return r.OnFresh(ctx, func(ctx context.Context, d *Database) error { return f(ctx, r, d) })
-	}
-}
-
 // OnFresh gives f an empty database of its own, and drops it.
-func (r *Runner) OnFresh(ctx context.Context, f func(context.Context, *Database) error) (err error) {
-	d, err := r.Create(ctx)
+func (o Options) OnFresh(ctx context.Context, f func(context.Context, *Database) error) (err error) {
+	d, err := o.Create(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,8 +43,8 @@ func (r *Runner) OnFresh(ctx context.Context, f func(context.Context, *Database)
 }
 
 // Create makes an empty database beside the one that the options name: for a file, another disk may have another speed.
-func (r *Runner) Create(ctx context.Context) (*Database, error) {
-	target, err := sqlstore.ParseDSN(r.DSN)
+func (o Options) Create(ctx context.Context) (*Database, error) {
+	target, err := sqlstore.ParseDSN(o.DSN)
 	if err != nil {
 		return nil, err
 	}
