@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/bench"
@@ -26,29 +25,9 @@ type order struct {
 	Rest    time.Duration // before that
 	Saving  bool          // tasks are saved here
 	Serving bool          // tasks are run here
-	Way     shortWay
-	Began   time.Time // when the process was started
-	Profile string    // file for a CPU profile
-}
-
-// roles run until ctx ends, or until they have nothing left to do. ctx ends when the parent closes their input or dies.
-var roles = map[string]func(context.Context, order, *child.Narrator) error{
-	"lateness": latenessChild,
-	"short":    shortChild,
-	"ticks":    ticksChild,
-	"backfill": backfillChild,
-	"idle":     idleChild,
-	"restart":  restartChild,
-	"serve":    serveChild,
-	"node":     nodeChild,
-}
-
-func play(ctx context.Context, o order, t *child.Narrator) error {
-	role := roles[o.Role]
-	if role == nil {
-		return fmt.Errorf("there is no role %q", o.Role)
-	}
-	return role(ctx, o, t)
+	Way     string        // how tasks are saved and taken
+	Began   time.Time     // when the process was started
+	Profile string        // file for a CPU profile
 }
 
 // database is the database of a child.

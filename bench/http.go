@@ -43,6 +43,8 @@ func serve(ctx context.Context, dsn string, ready func(url string), options ...s
 	return s.Run(ctx)
 }
 
+const idleClients = 1000
+
 // served is a measurement of f, which gets a client of a service in a process of its own, on an empty database. The
 // load comes from this process.
 func (o *options) served(

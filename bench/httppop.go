@@ -180,8 +180,6 @@ func pollFor(
 	return at.Sub(slices.MaxFunc([]time.Time{began, due}, time.Time.Compare)), got[0].Finish(ctx)
 }
 
-const idleClients = 1000
-
 func (o *options) httpIdle() bench.Measurement {
 	return o.served(bench.Measurement{
 		Name: "http.idle", Turns: 1,

@@ -25,14 +25,3 @@ func (o *options) measurements() []bench.Measurement {
 		o.uiViewers(), o.uiReads(), o.coldReads(), rollupSave, rollupDrain,
 	})
 }
-
-const million = 1_000_000
-
-// million is how many rows the tables have that show what a million of them costs: fewer where a run has less time or
-// smaller tables.
-func (o *options) million() int {
-	if o.Quick {
-		return min(o.rows, million/10)
-	}
-	return min(o.rows, million)
-}

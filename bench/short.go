@@ -19,16 +19,14 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-// shortWay is how a process saves, which serves nothing as a rule, and how another one gets the tasks.
-type shortWay string
-
+// How a process saves, which serves nothing as a rule, and how another one gets the tasks.
 const (
-	shortHere      shortWay = "here"      // by the process that runs them
-	shortSaves     shortWay = ""          // plain saves
-	shortTx        shortWay = "tx"        // in transactions; late is counted from the commit
-	shortCommitted shortWay = "committed" // likewise, and the scheduler is told of the commit
-	shortPoll      shortWay = "poll"      // wake-ups are off
-	shortPop       shortWay = "pop"       // a caller pops
+	shortHere      = "here"      // by the process that runs them
+	shortSaves     = ""          // plain saves
+	shortTx        = "tx"        // in transactions; late is counted from the commit
+	shortCommitted = "committed" // likewise, and the scheduler is told of the commit
+	shortPoll      = "poll"      // wake-ups are off
+	shortPop       = "pop"       // a caller pops
 )
 
 const (
@@ -42,10 +40,10 @@ var shortDelays = []time.Duration{
 }
 
 // shortLateness measures tasks with short delays.
-func (o *options) shortLateness(way shortWay, about string) bench.Measurement {
+func (o *options) shortLateness(way, about string) bench.Measurement {
 	name := "lateness.short"
 	if way != shortSaves {
-		name += "_" + string(way)
+		name += "_" + way
 	}
 	return bench.Measurement{
 		Name: name, Turns: 1, Quick: way == shortHere || way == shortSaves,

@@ -17,12 +17,6 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-const (
-	uiTags = 100
-	uiKey  = "bench.key"
-	uiTask = 1 // the id of a pending task with this key, known so that nothing looks for it before a cold read
-)
-
 // uiRead is a read that people ask for. It is a figure of its own.
 type uiRead struct {
 	name, about string
@@ -156,8 +150,6 @@ type pageStatus struct {
 func (w *pageStatus) Header() http.Header         { return w.header }
 func (w *pageStatus) Write(b []byte) (int, error) { return len(b), nil }
 func (w *pageStatus) WriteHeader(status int)      { w.status = status }
-
-func uiTag(i int) string { return fmt.Sprintf("bench.ui.%03d", i) }
 
 // listed returns the read of the first page of a list, and the read of the next page by its cursor.
 func listed(name, about string, f delaytask.Filter) []uiRead {

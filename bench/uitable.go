@@ -15,6 +15,14 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
+const (
+	uiTags = 100
+	uiKey  = "bench.key"
+	uiTask = 1 // the id of a pending task with this key, known so that nothing looks for it before a cold read
+)
+
+func uiTag(i int) string { return fmt.Sprintf("bench.ui.%03d", i) }
+
 // onFilled makes a measurement of f, which shares the table with the others of the run: it takes minutes to fill. Where
 // the server has another clock, f is left out.
 func (o *options) onFilled(
