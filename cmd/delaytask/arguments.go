@@ -15,6 +15,19 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
+// wanted checks the number of arguments; its error names what is missing.
+func wanted(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least {
+			return misusedf("want %s", what)
+		}
+		if most >= 0 && len(args) > most {
+			return misusedf("want %s, got %s", what, counted(len(args), "argument"))
+		}
+		return nil
+	}
+}
+
 func parseID(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n <= 0 {
@@ -46,104 +59,6 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 		headers[name] = value
 	}
 	return headers, operate.CheckHeaders(headers)
-}
-
-// parsed is a flag whose text is parsed as it is read. Its errors name the flag.
-type parsed[T any] struct {
-	name, text string
-	to         *T
-	parse      func(text string) (T, error)
-}
-
-func (f *parsed[T]) String() string { return f.text }
-func (f *parsed[T]) Type() string   { return "string" } // what the help calls it
-
-func (f *parsed[T]) Set(text string) (err error) {
-	if *f.to, err = f.parse(text); err != nil {
-		return misusedf("--%s: %w", f.name, err)
-	}
-	f.text = text
-	return nil
-}
-
-// parsedVar adds a flag of any type.
-func parsedVar[T any](cmd *cobra.Command, to *T, name string, parse func(string) (T, error), usage string) {
-	cmd.Flags().Var(&parsed[T]{name: name, to: to, parse: parse}, name, usage)
-}
-
-// durationVar adds a flag whose default is what it points to.
-func durationVar(cmd *cobra.Command, to *time.Duration, name, usage string) {
-	parsedVar(cmd, to, name, wire.ParseDuration, usage)
-	if *to != 0 {
-		cmd.Flags().Lookup(name).DefValue = wire.FormatDuration(*to)
-	}
-}
-
-// parseTime reads a time, of the zone of the machine where it has none.
-func parseTime(s string) (time.Time, error) { return wire.ParseLocal(s, time.Local, time.Now()) }
-
-func timeVar(cmd *cobra.Command, to *time.Time, name, usage string) {
-	parsedVar(cmd, to, name, parseTime, usage)
-}
-
-// zoned is a time of a schedule, whose zone it is read in. It is nil without its flag.
-type zoned func(zone *time.Location) time.Time
-
-func zonedVar(cmd *cobra.Command, to *zoned, name, usage string) {
-	parsedVar(cmd, to, name, func(s string) (zoned, error) {
-		now := time.Now()
-		_, err := wire.ParseLocal(s, time.UTC, now)
-		return func(zone *time.Location) time.Time {
-			t, _ := wire.ParseLocal(s, zone, now)
-			return wire.Bound(t)
-		}, err
-	}, usage)
-}
-
-// in returns the time, zero for none.
-func (z zoned) in(zone *time.Location) time.Time {
-	if z == nil {
-		return time.Time{}
-	}
-	return z(zone)
-}
-
-// relative is a time that may be given by how far it is from now, by the database's clock.
-type relative struct {
-	given bool
-	after time.Duration // now, where at is zero
-	at    time.Time
-}
-
-// from returns the time, zero without its flag.
-func (r relative) from(now time.Time) time.Time {
-	if r.given && r.at.IsZero() {
-		return now.Add(r.after)
-	}
-	return r.at
-}
-
-// agoVar adds a flag for a time in the past: a duration is so long ago.
-func agoVar(cmd *cobra.Command, to *relative, name, usage string) {
-	parsedVar(cmd, to, name, func(s string) (relative, error) {
-		r, err := parseRelative(s)
-		r.after = -r.after
-		return r, err
-	}, usage)
-}
-
-// parseRelative reads a time. A duration is so far in the future.
-func parseRelative(s string) (relative, error) {
-	d, err := wire.ParseDuration(s)
-	if err == nil || errors.Is(err, wire.ErrDurationTooLong) {
-		return relative{given: true, after: d}, err
-	}
-	t, err := parseTime(s)
-	if err != nil {
-		err = fmt.Errorf("want a duration such as 30s, 1h30m or 7d, or a time such as %s; got %.40q",
-			wire.LocalExamples, s)
-	}
-	return relative{given: true, at: wire.Bound(t)}, err
 }
 
 // lateLimit is what --max-lateness says.
@@ -225,17 +140,6 @@ func (f *dueFlags) check(cmd *cobra.Command) error {
 var statuses = []string{
 	string(delaytask.Pending), string(delaytask.Executing), string(delaytask.Completed), string(delaytask.Failed),
 	string(delaytask.Cancelled),
-}
-
-// values lets the shell complete a flag from a list.
-func values(cmd *cobra.Command, flag string, list ...string) {
-	complete(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(fmt.Sprintf("completion of --%s: %v", flag, err)) // the flag does not exist, or has a completion already
-	}
 }
 
 func parseStatus(s string) (delaytask.Status, error) {

@@ -26,18 +26,6 @@ const (
 	busyEvery = 200 * time.Millisecond
 )
 
-// working shows that the command works, until end is called.
-func (a *app) working() (end func()) {
-	if !a.watched {
-		return func() {}
-	}
-	terminal := raw(a.stderr)
-	if c, ok := terminal.(clearing); ok {
-		terminal = c.Writer
-	}
-	return a.busy.begin(terminal, a.columns)
-}
-
 // begin shows the line from now on, until end is called.
 func (b *busy) begin(terminal io.Writer, columns int) (end func()) {
 	b.mu.Lock()

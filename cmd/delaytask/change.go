@@ -179,8 +179,6 @@ func (a *app) eachFailed(failures []error, all, past string) error {
 	return fmt.Errorf("%d of %s were not %s, %w", len(failures), all, past, errPartly)
 }
 
-var errPartly = errors.New("each for a reason of its own")
-
 func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {
 	if len(args) == 0 || name.byKey() {
 		ref, err := name.ref(args)

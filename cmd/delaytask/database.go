@@ -29,11 +29,6 @@ const (
 	creates // as changes, and a missing embedded database is created
 )
 
-var (
-	errNoDatabase = errors.New("there is no database")
-	errNoTables   = fmt.Errorf("%w", errNoDatabase) // the file is there
-)
-
 // onTasks calls f with a scheduler on the database of the settings.
 func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *scheduler.Scheduler) error) error {
 	c, err := a.settings(cmd)

@@ -1,18 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// demoLimit is far above what the demo takes: beyond it the demo has failed.
-const demoLimit = 40 * time.Second
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/scheduler"
+)
 
 func (a *app) demoCommand() *cobra.Command {
 	var pages bool
@@ -58,3 +58,28 @@ Ctrl-C. An hour of history is made up.`,
 }
 
 var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine very busy?", demoLimit)
+
+// perform plays, and prints what the rows say in the end.
+func (a *app) perform(ctx context.Context, dsn string) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, errDemoSlow)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the demo did not end as it should: %w", err)
+		}
+	}()
+	p := &play{narrator: narrator{a}, dsn: dsn, ids: map[string][]int64{}, starts: map[string][]event{}}
+	p.operator, err = scheduler.Open(ctx, dsn,
+		scheduler.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.operator.Stop(context.WithoutCancel(ctx))) }()
+	p.say(words(plain,
+		"A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond."))
+	p.say(words(plain, "The table is in %s: nothing but this program is needed.", dsn))
+	if err := errors.Join(p.run(ctx), p.stop()); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return p.conclude(ctx)
+}

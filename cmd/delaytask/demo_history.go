@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/report"
+	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -27,8 +28,6 @@ const (
 	pausedFor    = 24 * time.Minute
 	unservedFor  = 9 * time.Minute
 	historyBatch = 500 // rows that one statement ends
-	shopAttempts = 5
-	shopBackoff  = 2 * time.Second
 )
 
 // history is the time before the demo. Its charts are drawn from its rows.
@@ -46,7 +45,7 @@ type pastTask struct {
 }
 
 // remember stores an hour in which the shop has worked, by the statements of saves, results and counts.
-func (s *shop) remember(ctx context.Context, dsn string) error {
+func remember(ctx context.Context, s *scheduler.Scheduler, dsn string) error {
 	h := &history{now: s.Now(), counts: map[row.Time]*rollup.Counts{}}
 	for at := h.now.Add(-remembered); at.Before(h.now); at = at.Add(time.Minute) {
 		for i := range works {
@@ -61,7 +60,7 @@ func (s *shop) remember(ctx context.Context, dsn string) error {
 	for ago := unservedFor; ago > 0; ago -= 40 * time.Second {
 		h.saved(unservedTag, `{"video":#}`, h.now.Add(-ago))
 	}
-	stored, ok := core.Of(s.Scheduler).Store().(*sqlstore.Store)
+	stored, ok := core.Of(s).Store().(*sqlstore.Store)
 	if !ok {
 		return errors.New("the demo needs a database")
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lifecycle/child"
-	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -19,7 +18,7 @@ import (
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other
 // programs do beside it. What it prints comes from the events of the service and from the rows.
 type play struct {
-	*app
+	narrator
 	dsn      string
 	operator *scheduler.Scheduler
 
@@ -28,31 +27,6 @@ type play struct {
 	ids       map[string][]int64 // of the tasks of a scene, by its name
 	starts    map[string][]event
 	successes int // attempts that have succeeded
-}
-
-// perform plays, and prints what the rows say in the end.
-func (a *app) perform(ctx context.Context, dsn string) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, errDemoSlow)
-	defer cancel()
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("the demo did not end as it should: %w", err)
-		}
-	}()
-	p := &play{app: a, dsn: dsn, ids: map[string][]int64{}, starts: map[string][]event{}}
-	p.operator, err = scheduler.Open(ctx, dsn,
-		scheduler.Config{Logger: a.logger(config.Log{Level: "error"}), NodeName: commandNode})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.operator.Stop(context.WithoutCancel(ctx))) }()
-	p.say(words(plain,
-		"A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond."))
-	p.say(words(plain, "The table is in %s: nothing but this program is needed.", dsn))
-	if err := errors.Join(p.run(ctx), p.stop()); err != nil {
-		return cmp.Or(context.Cause(ctx), err)
-	}
-	return p.conclude(ctx)
 }
 
 func (p *play) run(ctx context.Context) error {
@@ -199,3 +173,6 @@ func (p *play) insert(ctx context.Context, s *scene) error {
 	}
 	return nil
 }
+
+// demoLimit is far above what the demo takes: beyond it the demo has failed.
+const demoLimit = 40 * time.Second

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -67,56 +65,4 @@ func tags() (all []string) {
 		}
 	}
 	return all
-}
-
-// say prints one line in plain words, which ends by column 100. A failed write does not end the play.
-func (p *play) say(parts ...cell) {
-	var line strings.Builder
-	for _, part := range parts {
-		line.WriteString(p.screen.paint(escaped(part.text), part.as))
-	}
-	if !p.json {
-		_ = p.painted(line.String() + "\n")
-	}
-}
-
-func words(as style, format string, args ...any) cell { return cell{fmt.Sprintf(format, args...), as} }
-
-// chapter prints a heading between empty lines.
-func (p *play) chapter(format string, args ...any) {
-	p.say()
-	p.say(words(bold, format, args...))
-}
-
-// done prints what was done to a scene.
-func (p *play) done(verb string, as style, s *scene, format string, args ...any) {
-	p.say(words(as, "   %-11s  ", verb), words(plain, "%-13s  %-10s  %s", s.Tag, s.Name, fmt.Sprintf(format, args...)))
-}
-
-const (
-	clocks      = "   %-12s  %-12s  "
-	runsAfter   = "%-8s  %-13s  %-10s  "
-	clockLayout = "15:04:05.000"
-)
-
-func (p *play) started(e event, nth int) {
-	s, note := sceneOf(e.Name), cell{}
-	if nth <= len(s.notes) {
-		note.text = s.notes[nth-1]
-	}
-	if s.killed && nth > 1 {
-		note.as = green
-	}
-	p.say(words(dim, clocks, e.Due.Local().Format(clockLayout), e.At.Local().Format(clockLayout)),
-		words(plain, runsAfter, lateness(e.At.Sub(e.Due)), s.Tag, s.Name), note)
-}
-
-func (p *play) endedTask(e event) {
-	indent := words(plain, clocks+"%-8s  ", "", "", "")
-	switch {
-	case e.Error != "":
-		p.say(indent, words(red, "failed: %s; once more in %s", e.Error, span(mailBackoff)))
-	case sceneOf(e.Name).killed:
-		p.say(indent, words(green, "%s is done, by the second process", e.Name))
-	}
 }

@@ -7,15 +7,11 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/server"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/signin"
 )
-
-// demoGrace is how long the tasks of the demo may go on when it ends.
-const demoGrace = time.Second
 
 // demoPages serves the dashboard of a shop until ctx ends.
 func (a *app) demoPages(ctx context.Context, dsn string, port int) error {

@@ -17,9 +17,6 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
-// errFindings is the error of a doctor that has found what --fail-on names.
-var errFindings = errors.New("the database needs attention")
-
 func (a *app) doctorCommand() *cobra.Command {
 	var failOn string
 	cmd := &cobra.Command{
@@ -59,11 +56,6 @@ wrong use, or the database cannot be reached.`,
 	values(cmd, "fail-on", "info", "warning", "critical")
 	return a.withJSON(cmd)
 }
-
-// unreachable is an error before anything could be examined.
-type unreachable struct{ error }
-
-func (e unreachable) Unwrap() error { return e.error }
 
 func (a *app) examine(cmd *cobra.Command) (report doctor.Report, err error) {
 	c, err := a.settings(cmd)

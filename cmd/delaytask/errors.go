@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
@@ -33,7 +34,17 @@ func asksForJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-var errInterrupted = errors.New("interrupted; what was already reported stays done")
+// The errors of the command itself.
+var (
+	errInterrupted    = errors.New("interrupted; what was already reported stays done")
+	errDeclined       = errors.New("nothing was changed; add --yes to go on without being asked")
+	errPartly         = errors.New("each for a reason of its own")
+	errNoDatabase     = errors.New("there is no database")
+	errNoTables       = fmt.Errorf("%w", errNoDatabase) // the file is there
+	errScheduleExists = errors.New("there is a schedule of this name")
+	errFindings       = errors.New("the database needs attention") // as --fail-on of doctor says
+	errUnhealthy      = errors.New("the service does not answer as it should")
+)
 
 // usageError is a wrong use: an unknown flag, command or argument, or an invalid value.
 type usageError struct{ err error }
@@ -49,6 +60,26 @@ func misused(err error) error {
 }
 
 func misusedf(format string, args ...any) error { return misused(fmt.Errorf(format, args...)) }
+
+// unreachable is an error before a doctor could examine anything.
+type unreachable struct{ error }
+
+func (e unreachable) Unwrap() error { return e.error }
+
+// pointedError shows where a line is wrong, below its sentence.
+type pointedError struct {
+	error
+	line   string
+	column int
+}
+
+func (e *pointedError) Unwrap() error { return e.error }
+
+// caret is the line, and a mark under the place.
+func (e *pointedError) caret() string {
+	before := oneLine(e.line[:min(e.column-1, len(e.line))])
+	return fmt.Sprintf("  %s\n  %s^\n", oneLine(e.line), strings.Repeat(" ", runewidth.StringWidth(before)))
+}
 
 // refused lists the library's errors about invalid arguments. On a command line they are wrong use.
 var refused = []error{

@@ -52,8 +52,6 @@ certificate, whatever names it holds; where server.tls.client_ca is set, it must
 	return a.withJSON(cmd)
 }
 
-var errUnhealthy = errors.New("the service does not answer as it should")
-
 func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
 	s, err := a.serviceToAsk(cmd, f.url)
 	if err != nil {

@@ -119,28 +119,6 @@ func takeNoMore(c *cobra.Command) {
 	}
 }
 
-// addSettings adds flags of settings. The shell completes files for some of them.
-func addSettings(cmd *cobra.Command, keys ...string) {
-	config.AddFlags(cmd.Flags(), keys...)
-	for _, name := range []string{"server-tls-cert", "server-tls-key", "server-tls-client-ca"} {
-		if cmd.Flags().Lookup(name) != nil {
-			complete(cmd, name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
-		}
-	}
-}
-
-// withJSON adds --json to a command that prints data.
-func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
-	return cmd
-}
-
-// withRaw adds --raw to a command that shows bodies, headers or errors.
-func (a *app) withRaw(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&a.raw, "raw", false, "show secrets in bodies, headers and errors instead of hiding them")
-	return a.withJSON(cmd)
-}
-
 // noSuchCommand is the error of an unknown command.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -165,52 +143,4 @@ func oneOf(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return misusedf("say what to do: %s", strings.Join(names, ", "))
-}
-
-// wanted checks the number of arguments; its error names what is missing.
-func wanted(least, most int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < least {
-			return misusedf("want %s", what)
-		}
-		if most >= 0 && len(args) > most {
-			return misusedf("want %s, got %s", what, counted(len(args), "argument"))
-		}
-		return nil
-	}
-}
-
-func (a *app) configCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "config",
-		Short:   "Show the settings that are in force",
-		Example: "  delaytask config print",
-	}
-	cmd.AddCommand(a.configPrintCommand())
-	return cmd
-}
-
-func (a *app) configPrintCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "print",
-		Short: "Print the settings that are in force",
-		Long: `Print the settings that are in force, as YAML that can be used as a settings file: the
-defaults, overridden by the file, by the environment (DELAYTASK_ and the key in upper case) and by flags, in
-this order. The password in the DSN is hidden.`,
-		Example: `  delaytask config print
-  DELAYTASK_CONCURRENCY=16 delaytask config print --ttr 30s
-  delaytask config print --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.settings(cmd)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(c)
-			}
-			return c.Print(a.stdout)
-		},
-	}
-	addSettings(cmd, config.Keys()[1:]...) // the first is dsn, which every command has
-	return a.withJSON(cmd)
 }

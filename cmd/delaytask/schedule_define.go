@@ -16,8 +16,6 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-var errScheduleExists = errors.New("there is a schedule of this name")
-
 func (a *app) scheduleCreateCommand() *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
@@ -22,7 +20,7 @@ type screen struct {
 	blocks bool // shows characters beyond ASCII, by the locale
 }
 
-func (a *app) screenOf(stdout io.Writer) screen {
+func screenOf(stdout io.Writer, getenv func(string) string) screen {
 	if !isTerminal(stdout) {
 		return screen{}
 	}
@@ -30,19 +28,19 @@ func (a *app) screenOf(stdout io.Writer) screen {
 	if err != nil {
 		width = 0
 	}
-	return screen{width: width, colour: a.hasColour(), blocks: a.hasBlocks()}
+	return screen{width: width, colour: hasColour(getenv), blocks: hasBlocks(getenv)}
 }
 
 // hasBlocks reports whether the locale of a terminal is one of UTF-8. The first variable that is set counts.
-func (a *app) hasBlocks() bool {
-	locale := strings.ToUpper(cmp.Or(a.getenv("LC_ALL"), a.getenv("LC_CTYPE"), a.getenv("LANG")))
+func hasBlocks(getenv func(string) string) bool {
+	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 }
 
 // hasColour reports whether a terminal shows colours. The old console of Windows shows their codes.
-func (a *app) hasColour() bool {
-	old := runtime.GOOS == "windows" && a.getenv("WT_SESSION") == ""
-	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && !old
+func hasColour(getenv func(string) string) bool {
+	old := runtime.GOOS == "windows" && getenv("WT_SESSION") == ""
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && !old
 }
 
 // isTerminal reports whether the stream is a terminal. The null device looks like a terminal but is not one.
@@ -103,33 +101,3 @@ func styleOfSeverity(s doctor.Severity) style {
 		return dim
 	}
 }
-
-// localLayout is RFC 3339 in local time, which all flags for times read as well.
-const localLayout = "2006-01-02T15:04:05.000Z07:00"
-
-// moment shows a time to people: in local time with its zone. JSON has UTC.
-func moment(t time.Time) string { return momentIn(t, time.Local) }
-
-// momentIn is moment for a time of a schedule, which has a zone of its own.
-func momentIn(t time.Time, zone *time.Location) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.In(zone).Format(localLayout)
-}
-
-// localTimes shows the times of a sentence as moment does.
-func localTimes(text string) string { return timesIn(text, time.Local) }
-
-// timesIn shows the times of a sentence as momentIn does.
-func timesIn(text string, zone *time.Location) string {
-	return utcTimes.ReplaceAllStringFunc(text, func(found string) string {
-		t, err := time.Parse(time.RFC3339, found)
-		if err != nil {
-			return found
-		}
-		return momentIn(t, zone)
-	})
-}
-
-var utcTimes = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)

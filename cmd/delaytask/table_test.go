@@ -48,7 +48,7 @@ func TestColoursAreTheTerminalsAlone(t *testing.T) {
 		t.Errorf("a screen without colours gets %q", out)
 	}
 	for name, environ := range map[string][]string{"NO_COLOR": {"NO_COLOR=1"}, "dumb": {"TERM=dumb"}} {
-		if a := (&app{environ: environ}); a.hasColour() {
+		if a := (&app{environ: environ}); hasColour(a.getenv) {
 			t.Errorf("%s: there are colours", name)
 		}
 	}
