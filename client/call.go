@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -23,15 +24,25 @@ import (
 const (
 	// answerWait is how long an answer may take, beyond the wait that a poll asks for.
 	answerWait = 15 * time.Second
+	// pollWait is how long one long poll lasts.
+	pollWait = 30 * time.Second
 	// smallAnswer bounds an answer that holds no bodies of tasks, or a problem.
 	smallAnswer = 1 << 20
 	// taskAnswer bounds one task in an answer: the limits of the service, and room for escapes.
 	taskAnswer = 8 << 20
+	// batchAnswer bounds the answer to a batch, which has an entry for each task.
+	batchAnswer = 16 << 20
 	// largestAnswer bounds all answers.
 	largestAnswer = 256 << 20
 	// maxDrain is how much of an unread answer is read so that its connection can be used again.
 	maxDrain = 64 << 10
 )
+
+// service is the other end of all calls, and how it is called.
+type service struct {
+	config
+	base string
+}
 
 // httpCall is a call of the service.
 type httpCall struct {
@@ -50,15 +61,15 @@ type httpCall struct {
 func tasks(n int) int64 { return min(smallAnswer+int64(n)*taskAnswer, largestAnswer) }
 
 // try sends the request once.
-func (c *Client) try(ctx context.Context, r *httpCall) error {
+func (s *service) try(ctx context.Context, r *httpCall) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.wait+answerWait,
 		fmt.Errorf("nothing came within %v", r.wait+answerWait))
 	defer cancel()
-	req, err := c.newRequest(ctx, r)
+	req, err := s.newRequest(ctx, r)
 	if err != nil {
 		return err
 	}
-	res, err := c.http.Do(req)
+	res, err := s.http.Do(req)
 	if err != nil {
 		return unsent(ctx, err)
 	}
@@ -76,7 +87,7 @@ func (c *Client) try(ctx context.Context, r *httpCall) error {
 	return decode(ctx, res, r)
 }
 
-func (c *Client) newRequest(ctx context.Context, r *httpCall) (*http.Request, error) {
+func (s *service) newRequest(ctx context.Context, r *httpCall) (*http.Request, error) {
 	if r.body != nil && r.encoded == nil {
 		var buffer bytes.Buffer
 		encoder := json.NewEncoder(&buffer)
@@ -90,7 +101,7 @@ func (c *Client) newRequest(ctx context.Context, r *httpCall) (*http.Request, er
 	if r.encoded != nil {
 		body = bytes.NewReader(r.encoded)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, s.base+r.path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +109,8 @@ func (c *Client) newRequest(ctx context.Context, r *httpCall) (*http.Request, er
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", strings.TrimSpace(c.name+" delaytask-go"))
-	c.authorize(req.Header)
+	req.Header.Set("User-Agent", strings.TrimSpace(s.name+" delaytask-go"))
+	s.authorize(req.Header)
 	return req, nil
 }
 
@@ -182,14 +193,14 @@ var pauses = processor.Exponential(50*time.Millisecond, 2*time.Second, 0.5)
 
 // call sends the request, and repeats it within retryFor while that can help and cannot harm. unclear reports that an
 // unanswered try may have been carried out.
-func (c *Client) call(ctx context.Context, r *httpCall) (unclear bool, err error) {
-	return c.repeat(ctx, r, c.retryFor)
+func (s *service) call(ctx context.Context, r *httpCall) (unclear bool, err error) {
+	return s.repeat(ctx, r, s.retryFor)
 }
 
-func (c *Client) repeat(ctx context.Context, r *httpCall, retryFor time.Duration) (unclear bool, err error) {
+func (s *service) repeat(ctx context.Context, r *httpCall, retryFor time.Duration) (unclear bool, err error) {
 	end := time.Now().Add(retryFor)
 	for n := 1; ; n++ {
-		err = c.try(ctx, r)
+		err = s.try(ctx, r)
 		if err == nil {
 			return unclear, nil
 		}
@@ -218,3 +229,35 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// callOnTask sends a request about one task. Its path is appended to the task's.
+func (s *service) callOnTask(ctx context.Context, ref delaytask.Ref, op string, r *httpCall) error {
+	id, tag, key, err := ref.Parts()
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		r.path = taskPath(id) + r.path
+	} else {
+		r.path = "/v1/tags/" + wire.Segment(tag) + "/keys/" + wire.Segment(key) + withQuery(r.path, "app", ref.App())
+	}
+	if unclear, err := s.call(ctx, r); err != nil {
+		return fmt.Errorf("%s %v: %w", op, ref, unanswered(err, unclear && !r.again))
+	}
+	return nil
+}
+
+// withQuery adds a parameter unless it is empty.
+func withQuery(path, name, value string) string {
+	switch {
+	case value == "":
+		return path
+	case strings.Contains(path, "?"):
+		path += "&"
+	default:
+		path += "?"
+	}
+	return path + name + "=" + url.QueryEscape(value)
+}
+
+func taskPath(id int64) string { return "/v1/tasks/" + wire.ID(id).String() }

@@ -23,8 +23,7 @@ var _ processor.Scheduler = (*Client)(nil)
 // ended, and [delaytask.ErrClosed] after Stop. What the service refuses is an [*Error], which Is the error of package
 // processor that the library would have returned.
 type Client struct {
-	config
-	base string
+	service
 	idle func() // closes the connections of a pool that is ours
 
 	worker *worker
@@ -44,9 +43,9 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{config: cfg, base: base}
+	c := &Client{service: service{config: cfg, base: base}}
 	c.http, c.idle = httpClient(&cfg)
-	c.worker = newWorker(c)
+	c.worker = newWorker(&c.service)
 	return c, nil
 }
 

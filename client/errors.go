@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -94,4 +95,9 @@ func unanswered(err error, unclear bool) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+}
+
+// isGone reports the answer of a call whose lease has ended before, by the call itself or by another one.
+func isGone(err error) bool {
+	return errors.Is(err, delaytask.ErrLeaseLost) || errors.Is(err, delaytask.ErrNotFound)
 }

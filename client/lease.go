@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/request"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -26,21 +24,6 @@ func (c *Client) Finish(ctx context.Context, t delaytask.Token) error {
 		return c.finished(ctx, t, err)
 	}
 	return err
-}
-
-// finished returns the result of a Finish whose repetition was refused.
-func (c *Client) finished(ctx context.Context, t delaytask.Token, refused error) error {
-	task, err := c.Get(ctx, delaytask.ID(t.ID))
-	switch {
-	case errors.Is(err, delaytask.ErrNotFound):
-		return refused
-	case err != nil:
-		return unanswered(err, true)
-	case task.Status == delaytask.Completed && task.Version == t.Version+1:
-		return nil
-	default:
-		return refused
-	}
 }
 
 // Fail spends the attempt, as an error of a processor does: [processor.Permanent], [processor.Snooze] and
@@ -92,48 +75,11 @@ func (c *Client) end(ctx context.Context, t delaytask.Token, op string, body any
 	return unclear, err
 }
 
-func leaseRequest(t delaytask.Token, op string, body any) *httpCall {
-	return &httpCall{method: http.MethodPost, path: taskPath(t.ID) + "/" + op, body: body, again: true}
-}
-
-// isGone reports the answer of a call whose lease has ended before, by the call itself or by another one.
-func isGone(err error) bool {
-	return errors.Is(err, delaytask.ErrLeaseLost) || errors.Is(err, delaytask.ErrNotFound)
-}
-
 func lostOnce(err error, unclear bool) error {
 	if isGone(err) {
 		return unanswered(err, unclear)
 	}
 	return err
-}
-
-// failOf says how an attempt failed.
-func failOf(t delaytask.Token, failure error) wire.Fail {
-	f := wire.Fail{Token: t.String(), Error: failureText(failure)}
-	if _, ok := errors.AsType[*processor.PermanentError](failure); ok {
-		f.Permanent = true
-	} else if later, ok := errors.AsType[*processor.RetryAfterError](failure); ok {
-		after := wire.Duration(max(later.After, 0))
-		f.RetryAfter = &after
-	}
-	return f
-}
-
-// longestFailure is how much of an error the service keeps by default, in bytes.
-const longestFailure = 8 << 10
-
-// failureText goes through fmt, because a typed nil inside must not panic.
-func failureText(failure error) string {
-	text := fmt.Sprint(failure)
-	if panicked, ok := errors.AsType[*processor.PanicError](failure); ok {
-		text += "\n\n" + string(panicked.Stack)
-	}
-	text += row.Stacks(failure, longestFailure)
-	if text == "" {
-		return fmt.Sprintf("an error without a text (%T)", failure)
-	}
-	return row.Shorten(text, longestFailure)
 }
 
 // FinishAll completes up to 10,000 tasks with one request. There is one answer for each token, nil or what Finish would
@@ -144,40 +90,4 @@ func (c *Client) FinishAll(ctx context.Context, tokens []delaytask.Token) ([]err
 		return nil, err
 	}
 	return c.finishAll(ctx, tokens, c.retryFor)
-}
-
-func (c *Client) finishAll(ctx context.Context, tokens []delaytask.Token, retryFor time.Duration) ([]error, error) {
-	if len(tokens) > request.MaxItems {
-		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, len(tokens))
-	}
-	answers := make([]error, len(tokens))
-	var body wire.FinishBatch
-	var places []int // of what is sent in the answers
-	for i, t := range tokens {
-		if answers[i] = t.Check(); answers[i] == nil {
-			body.Tokens, places = append(body.Tokens, t.String()), append(places, i)
-		}
-	}
-	if len(places) == 0 {
-		return answers, nil
-	}
-	var reply wire.FinishBatchReply
-	r := &httpCall{method: http.MethodPost, path: "/v1/tasks/finish", body: body, into: &reply, limit: batchAnswer,
-		again: true}
-	unclear, err := c.repeat(ctx, r, retryFor)
-	if err == nil && len(reply.Results) != len(places) {
-		err = fmt.Errorf("the answer has %d results for %d tasks", len(reply.Results), len(places))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("finish tasks: %w", err)
-	}
-	for i, result := range reply.Results {
-		t := tokens[places[i]]
-		err := refusal(result.Code, result.Detail, t.ID)
-		if unclear && errors.Is(err, delaytask.ErrLeaseLost) {
-			err = c.finished(ctx, t, err)
-		}
-		answers[places[i]] = err
-	}
-	return answers, nil
 }

@@ -12,16 +12,17 @@ import (
 
 // leases renews the leases of what runs.
 type leases struct {
-	w    *worker
-	wake chan struct{}
-	wg   sync.WaitGroup
+	service *service
+	ctx     context.Context // of renewals
+	wake    chan struct{}
+	wg      sync.WaitGroup
 
 	mu  sync.Mutex
 	all map[*attempt]bool
 }
 
-func newLeases(w *worker) *leases {
-	return &leases{w: w, wake: make(chan struct{}, 1), all: map[*attempt]bool{}}
+func newLeases(ctx context.Context, s *service) *leases {
+	return &leases{service: s, ctx: ctx, wake: make(chan struct{}, 1), all: map[*attempt]bool{}}
 }
 
 func (l *leases) start() { l.wg.Go(l.run) }
@@ -64,7 +65,7 @@ func (l *leases) run() {
 		select {
 		case <-timer.C:
 		case <-l.wake:
-		case <-l.w.reports.Done():
+		case <-l.ctx.Done():
 			return
 		}
 		timer.Reset(l.pass(time.Now()))
@@ -97,19 +98,12 @@ func (l *leases) pass(now time.Time) time.Duration {
 	return next.Sub(now)
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // lose ends the attempt's context: another process may have the task.
 func (l *leases) lose(a *attempt) {
 	delete(l.all, a)
 	a.end(delaytask.ErrLeaseLost)
 	if !a.returned.Load() {
-		a.freeSlotLater(l.w)
+		a.freeSlotLater(l.service)
 	}
 }
 
@@ -117,7 +111,7 @@ func (l *leases) lose(a *attempt) {
 func (l *leases) touch(a *attempt) {
 	body := wire.Touch{Token: a.token.String(), TTR: wire.Duration(a.ttr)}
 	sent := time.Now()
-	err := l.w.client.try(l.w.reports, leaseRequest(a.token, opTouch, body))
+	err := l.service.try(l.ctx, leaseRequest(a.token, opTouch, body))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a.touching = false
@@ -131,7 +125,7 @@ func (l *leases) touch(a *attempt) {
 	default:
 		a.renewAt = time.Now().Add(a.ttr / 12)
 		if !errors.Is(err, context.Canceled) {
-			l.w.client.log.Warn("a lease could not be renewed; it is tried again", "task", a.token.ID, "tag", a.tag,
+			l.service.log.Warn("a lease could not be renewed; it is tried again", "task", a.token.ID, "tag", a.tag,
 				"err", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/request"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // Option is a setting of [New]. Each may return [delaytask.ErrInvalidOption].
@@ -145,4 +146,15 @@ func newConfig(opts []Option) (config, error) {
 	}
 	c.log = cmp.Or(c.log, slog.Default())
 	return c, nil
+}
+
+func (c *config) leaseOf(reg *processor.Registration) time.Duration {
+	return cmp.Or(reg.TTR, c.ttr)
+}
+
+func (c *config) timeoutOf(reg *processor.Registration) time.Duration {
+	if reg.NoTimeout {
+		return 0
+	}
+	return cmp.Or(reg.Timeout, c.timeout)
 }

@@ -2,24 +2,26 @@ package client
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
-const (
-	// mostPolled bounds what one poll takes, so that an answer stays of a size that is soon read.
-	mostPolled = 100
-	// giveBackWait is how long a stop waits for the answers to what it gives back.
-	giveBackWait = 5 * time.Second
-)
+// mostPolled bounds what one poll takes, so that an answer stays of a size that is soon read.
+const mostPolled = 100
 
 // poller takes tasks of some tags by long polls, as many as it has free slots, and runs them.
 type poller struct {
-	w    *worker
-	free chan struct{} // holds what is free
+	runner *runner
+	ctx    context.Context // of all polls
+	free   chan struct{}   // holds what is free
 
 	mu      sync.Mutex
 	leases  map[string]time.Duration // of its tags
@@ -27,8 +29,10 @@ type poller struct {
 	runs    bool
 }
 
-func newPoller(w *worker, slots int) *poller {
-	p := &poller{w: w, free: make(chan struct{}, slots), leases: map[string]time.Duration{}, changed: func() {}}
+func newPoller(ctx context.Context, r *runner, slots int) *poller {
+	p := &poller{
+		runner: r, ctx: ctx, free: make(chan struct{}, slots), leases: map[string]time.Duration{}, changed: func() {},
+	}
 	for range slots {
 		p.free <- struct{}{}
 	}
@@ -62,7 +66,7 @@ func (p *poller) next(slots int) (delaytask.Pop, context.Context, context.Cancel
 	for tag, lease := range p.leases {
 		pop.Tags, pop.TTR = append(pop.Tags, tag), max(pop.TTR, lease)
 	}
-	ctx, changed := context.WithCancel(p.w.polls)
+	ctx, changed := context.WithCancel(p.ctx)
 	p.changed = changed
 	return pop, ctx, changed
 }
@@ -83,20 +87,20 @@ func (p *poller) run() {
 			p.put(slots)
 			return
 		}
-		popped, err := p.poll(ctx, &pop)
+		tasks, err := p.poll(ctx, &pop)
 		cancel()
 		got := time.Now()
-		for _, t := range popped {
-			p.w.running.Go(func() { p.w.work(p, t, got.Add(pop.TTR)) })
+		for _, t := range tasks {
+			p.runner.running.Go(func() { p.runner.work(t, got.Add(pop.TTR), func() { p.put(1) }) })
 		}
-		p.put(slots - len(popped))
+		p.put(slots - len(tasks))
 		if err == nil {
 			failures = 0
 			continue
 		}
 		failures++
-		p.w.client.log.Warn("tasks could not be taken from the service", "err", err)
-		if !sleep(p.w.polls, refusedPolls(failures)) {
+		p.runner.service.log.Warn("tasks could not be taken from the service", "err", err)
+		if !sleep(p.ctx, refusedPolls(failures)) {
 			return
 		}
 	}
@@ -106,7 +110,7 @@ func (p *poller) run() {
 func (p *poller) take() (n int) {
 	select {
 	case <-p.free:
-	case <-p.w.polls.Done():
+	case <-p.ctx.Done():
 		return 0
 	}
 	for n = 1; n < mostPolled; n++ {
@@ -126,30 +130,43 @@ func (p *poller) put(n int) {
 }
 
 // poll waits for tasks. Tasks that arrive while the worker stops are given back.
-func (p *poller) poll(ctx context.Context, pop *delaytask.Pop) ([]*delaytask.Popped, error) {
+func (p *poller) poll(ctx context.Context, pop *delaytask.Pop) ([]*delaytask.Task, error) {
 	r, reply := popRequest(pop, pollWait)
-	err := p.w.client.try(ctx, r)
+	err := p.runner.service.try(ctx, r)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil
 		}
 		return nil, err
 	}
-	popped, err := p.w.client.popped(reply)
-	if p.w.polls.Err() != nil || len(popped) > pop.Max {
-		p.w.giveBack(popped)
+	tasks, err := handedOut(reply)
+	if p.ctx.Err() != nil || len(tasks) > pop.Max {
+		p.runner.giveBack(tasks)
 		return nil, err
 	}
-	return popped, err
+	return tasks, err
 }
 
-// giveBack releases tasks that were not begun.
-func (w *worker) giveBack(popped []*delaytask.Popped) {
-	ctx, cancel := context.WithTimeout(w.reports, giveBackWait)
-	defer cancel()
-	var all sync.WaitGroup
-	for _, t := range popped {
-		all.Go(func() { w.report(ctx, t.Token(), ending{op: opRelease}) })
+func popRequest(p *delaytask.Pop, wait time.Duration) (*httpCall, *wire.PopReply) {
+	q := url.Values{"tag": p.Tags, "max": {strconv.Itoa(p.Max)}, "wait": {wire.FormatDuration(wait)}}
+	if p.TTR > 0 {
+		q.Set("ttr", wire.FormatDuration(p.TTR))
 	}
-	all.Wait()
+	reply := &wire.PopReply{}
+	return &httpCall{
+		method: http.MethodPost, path: "/v1/pop?" + q.Encode(), into: reply, limit: tasks(p.Max), wait: wait,
+		again: true,
+	}, reply
+}
+
+// handedOut returns the tasks of the answer.
+func handedOut(reply *wire.PopReply) (all []*delaytask.Task, err error) {
+	for i := range reply.Tasks {
+		task, err := reply.Tasks[i].To()
+		if err != nil {
+			return nil, errors.New("the service handed out a task without its token")
+		}
+		all = append(all, &task)
+	}
+	return all, nil
 }

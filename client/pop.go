@@ -2,20 +2,13 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
 )
-
-// pollWait is how long one long poll lasts.
-const pollWait = 30 * time.Second
 
 // Pop takes due tasks of a tag: it blocks until one is due, and returns the moment it is. A task that is not ended
 // within its TTR has spent an attempt and is handed out again.
@@ -50,26 +43,11 @@ func (c *Client) Pop(ctx context.Context, tag string, opts ...delaytask.PopOptio
 	}
 }
 
-func popRequest(p *delaytask.Pop, wait time.Duration) (*httpCall, *wire.PopReply) {
-	q := url.Values{"tag": p.Tags, "max": {strconv.Itoa(p.Max)}, "wait": {wire.FormatDuration(wait)}}
-	if p.TTR > 0 {
-		q.Set("ttr", wire.FormatDuration(p.TTR))
-	}
-	reply := &wire.PopReply{}
-	return &httpCall{
-		method: http.MethodPost, path: "/v1/pop?" + q.Encode(), into: reply, limit: tasks(p.Max), wait: wait,
-		again: true,
-	}, reply
-}
-
 func (c *Client) popped(reply *wire.PopReply) ([]*delaytask.Popped, error) {
+	tasks, err := handedOut(reply)
 	var all []*delaytask.Popped
-	for i := range reply.Tasks {
-		task, err := reply.Tasks[i].To()
-		if err != nil {
-			return nil, errors.New("the service handed out a task without its token")
-		}
-		all = append(all, delaytask.NewPopped(task, c))
+	for _, task := range tasks {
+		all = append(all, delaytask.NewPopped(*task, c))
 	}
-	return all, nil
+	return all, err
 }

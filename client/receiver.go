@@ -204,7 +204,7 @@ func (r *Receiver) context(call *http.Request, reg *processor.Registration) (ctx
 	stopped := context.AfterFunc(r.base, func() { cancel(context.Cause(r.base)) })
 	hungUp := context.AfterFunc(call.Context(), func() { cancel(delaytask.ErrLeaseLost) })
 	var stop context.CancelFunc = func() {}
-	if timeout := r.client.worker.timeoutOf(reg); timeout > 0 {
+	if timeout := r.client.timeoutOf(reg); timeout > 0 {
 		ctx, stop = context.WithTimeoutCause(ctx, timeout, delaytask.ErrTimeout)
 	}
 	return ctx, func() { stopped(); hungUp(); stop(); cancel(nil) }

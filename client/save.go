@@ -133,9 +133,6 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []delaytask.Item) ([]
 	return results, firstLost(results)
 }
 
-// batchAnswer bounds the answer to a batch, which has an entry for each task.
-const batchAnswer = 16 << 20
-
 // saveResult returns what became of a task of a batch. unclear says that an earlier try may have been served.
 func saveResult(r *wire.BatchResult, id int64, unclear bool) delaytask.SaveResult {
 	switch {

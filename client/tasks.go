@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -169,40 +168,12 @@ func (c *Client) Retry(ctx context.Context, ref delaytask.Ref) error {
 	return c.onTask(ctx, ref, "retry", &httpCall{method: http.MethodPost, path: "/retry"})
 }
 
-// onTask sends a request about one task. Its path is appended to the task's.
 func (c *Client) onTask(ctx context.Context, ref delaytask.Ref, op string, r *httpCall) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	id, tag, key, err := ref.Parts()
-	if err != nil {
-		return err
-	}
-	if id != 0 {
-		r.path = taskPath(id) + r.path
-	} else {
-		r.path = "/v1/tags/" + wire.Segment(tag) + "/keys/" + wire.Segment(key) + withQuery(r.path, "app", ref.App())
-	}
-	if unclear, err := c.call(ctx, r); err != nil {
-		return fmt.Errorf("%s %v: %w", op, ref, unanswered(err, unclear && !r.again))
-	}
-	return nil
+	return c.callOnTask(ctx, ref, op, r)
 }
-
-// withQuery adds a parameter unless it is empty.
-func withQuery(path, name, value string) string {
-	switch {
-	case value == "":
-		return path
-	case strings.Contains(path, "?"):
-		path += "&"
-	default:
-		path += "?"
-	}
-	return path + name + "=" + url.QueryEscape(value)
-}
-
-func taskPath(id int64) string { return "/v1/tasks/" + wire.ID(id).String() }
 
 // List returns the tasks that match, page by page, as the library does. It returns [delaytask.ErrInvalidTag],
 // [delaytask.ErrInvalidCursor], and [delaytask.ErrInvalidOption] when another field is out of range.

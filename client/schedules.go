@@ -133,14 +133,6 @@ func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time, 
 	return started.Name, err
 }
 
-// since1970 is the earliest time instead of one that is before.
-func since1970(t time.Time) time.Time {
-	if t.Before(earliest) {
-		return earliest
-	}
-	return t
-}
-
 // ScheduleTicks returns what became of the ticks of a schedule before a moment, the newest first. A zero moment is the
 // end of time. It returns [delaytask.ErrScheduleNotFound], and [delaytask.ErrInvalidOption] when the limit is out of
 // range.

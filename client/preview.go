@@ -13,6 +13,14 @@ import (
 // earliest is before all ticks. Texts of times may be too early for what is before it.
 var earliest = time.Unix(0, 0)
 
+// since1970 is the earliest time instead of one that is before.
+func since1970(t time.Time) time.Time {
+	if t.Before(earliest) {
+		return earliest
+	}
+	return t
+}
+
 // Preview returns the next n ticks of a spec after a moment, up to 1,000, and warnings of what a line may mean
 // unexpectedly. Between the ticks are those that the DST rule drops, which are not counted. Times have the offset of
 // the spec's zone, but not its name. The service decides by its own zone data, stores nothing, and asks for no right.
