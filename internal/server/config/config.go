@@ -3,9 +3,9 @@
 package config
 
 import (
-	"log/slog"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
@@ -135,9 +135,20 @@ type Receiver struct {
 	Concurrency int
 }
 
+// Schedule is a schedule that this process declares. Zero fields have the defaults of the library.
+type Schedule struct {
+	delaytask.Schedule // but for its lines, its body and its headers
+	Cron               []string
+	Every              string
+	At                 []string
+	Except             []string
+	Body               string
+	App                string
+	Headers            []string // name=value
+}
+
 // Default returns the default settings.
 func Default() Config {
-	const day = 24 * time.Hour
 	return Config{
 		DSN: sqlstore.DefaultDSN,
 		Log: Log{Level: "info", Format: "text"},
@@ -160,6 +171,3 @@ func Default() Config {
 		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day, Audit: 365 * day},
 	}
 }
-
-// LogValue keeps passwords out of logs.
-func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }

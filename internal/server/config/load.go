@@ -22,9 +22,6 @@ import (
 // DefaultPath is the file that is read, if it is there, when no other is named.
 const DefaultPath = "config.yaml"
 
-// pathSeparator stands between the parts of a key inside koanf. Tags are keys too, and may hold a dot.
-const pathSeparator = "\x00"
-
 // Source says where settings come from. Flags win over the environment, the environment over the file.
 type Source struct {
 	Path    string         // "" reads DefaultPath if there is one; a file that is named must exist
@@ -94,47 +91,6 @@ func (c *Config) secretKeys(origin string) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// apply sets every value of one source in the order of the keys. name is what the source calls a key.
-func (c *Config) apply(k *koanf.Koanf, name func(path []string) string, origin string) error {
-	values := k.All()
-	var errs []error
-	for _, joined := range slices.Sorted(maps.Keys(values)) {
-		path := strings.Split(joined, pathSeparator)
-		if err := c.set(path, values[joined]); err != nil {
-			errs = append(errs, fmt.Errorf("%s%s: %w", origin, name(path), err))
-		}
-		if joined == "dsn" && values[joined] != nil {
-			c.DSNFrom = origin + name(path)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) set(path []string, value any) error {
-	switch path[0] {
-	case "tags":
-		return c.setTag(path[1:], value)
-	case "receivers":
-		return c.setReceiver(path[1:], value)
-	case "schedules":
-		return c.setSchedule(path[1:], value)
-	}
-	s, known := find(settings, strings.Join(path, "."))
-	known = known && len(path) == len(strings.Split(s.name, ".")) // not log.level in one piece
-	if isEmpty(value) && (known || isSection(path)) {
-		return nil // a key without a value says nothing
-	}
-	if !known {
-		return unknownKey(path)
-	}
-	return s.set(c, value)
-}
-
-func isEmpty(value any) bool {
-	m, isMap := value.(map[string]any)
-	return value == nil || isMap && len(m) == 0
 }
 
 // check tests rules that involve several settings.

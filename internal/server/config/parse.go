@@ -12,12 +12,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster/wake"
 	"github.com/delaytask/delaytask/internal/hostname"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/wire"
 )
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+func isEmpty(value any) bool {
+	m, isMap := value.(map[string]any)
+	return value == nil || isMap && len(m) == 0
+}
 
 // The parsers take a decoded YAML value, or the text of a variable or flag. Their errors say what is valid.
 
@@ -188,4 +199,48 @@ func duration(low, high time.Duration) func(any) (time.Duration, error) {
 		}
 		return d, nil
 	}
+}
+
+// lines takes a text, or a sequence of texts. Commas do not part a text: a cron line may hold some.
+func lines(value any) (texts []string, err error) {
+	items, isList := value.([]any)
+	if !isList {
+		items = []any{value}
+	}
+	for _, item := range items {
+		switch v := item.(type) {
+		case string:
+			texts = append(texts, v)
+		case time.Time: // YAML reads a text that looks like one
+			texts = append(texts, strings.TrimSuffix(v.UTC().Format(time.RFC3339), "T00:00:00Z"))
+		default:
+			return nil, errors.New("want a text or a list of texts; put them in quotes")
+		}
+	}
+	return texts, nil
+}
+
+// moment takes a time of RFC 3339, "" for none.
+func moment(value any) (time.Time, error) {
+	switch v := value.(type) {
+	case time.Time: // YAML reads a text that looks like one
+		return v.UTC(), nil
+	case string:
+		var at wire.Moment
+		if v == "" {
+			return time.Time{}, nil
+		}
+		err := at.UnmarshalText([]byte(v))
+		return at.Std(), err
+	default:
+		return time.Time{}, errors.New("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z")
+	}
+}
+
+func owner(value any) (string, error) {
+	s, ok := value.(string)
+	if !ok || s != "" && !delaytask.ValidTag(s) {
+		return "", fmt.Errorf("want 1 to 128 of A–Z a–z 0–9 . _ - : /, got %.140q", fmt.Sprint(value))
+	}
+	return s, nil
 }

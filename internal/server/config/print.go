@@ -1,23 +1,17 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 
-	"github.com/delaytask/delaytask/internal/operate/redact"
-	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
-
-// masked stands where a secret would.
-const masked = "***"
 
 // Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and what often
 // is secret in receivers' addresses masked.
@@ -116,31 +110,5 @@ func plain(value any) any {
 	}
 }
 
-// MaskDSN hides the password of a DSN in each of its forms. A password may contain the characters that end it, so
-// everything from the first colon to the last @ is hidden; that may hide too much, never too little. An invalid DSN may
-// hold its password anywhere: unless an address follows the @, all of it is hidden.
-func MaskDSN(dsn string) string {
-	if dsn == "" || strings.HasPrefix(dsn, "sqlite:") {
-		return dsn
-	}
-	_, err := sqlstore.ParseDSN(dsn)
-	scheme, rest := "", dsn
-	if after, ok := strings.CutPrefix(dsn, "mysql://"); ok {
-		scheme, rest = "mysql://", after
-	}
-	at := strings.LastIndexByte(rest, '@')
-	user, _, hasPassword := strings.Cut(rest[:max(at, 0)], ":")
-	switch {
-	case err != nil && (!hasPassword || !beginsAddress.MatchString(rest[at+1:])):
-		return masked
-	case !hasPassword:
-		return dsn
-	}
-	return scheme + user + ":***" + rest[at:]
-}
-
-// beginsAddress tells what may follow the user of a DSN.
-var beginsAddress = regexp.MustCompile(`^(?:\w+\(|[\w.-]+:\d+/|/)`)
-
-// maskURL hides what often is secret in an address. A malformed URL is hidden as a whole.
-func maskURL(text string) string { return cmp.Or(redact.Address(text, masked), masked) }
+// LogValue keeps passwords out of logs.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }

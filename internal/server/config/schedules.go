@@ -11,21 +11,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/request"
-	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/scheduler"
 )
-
-// Schedule is a schedule that this process declares. Zero fields have the defaults of the library.
-type Schedule struct {
-	delaytask.Schedule // but for its lines, its body and its headers
-	Cron               []string
-	Every              string
-	At                 []string
-	Except             []string
-	Body               string
-	App                string
-	Headers            []string // name=value
-}
 
 const decades = 290 * year
 
@@ -56,25 +43,6 @@ var scheduleSettings = []part[Schedule]{
 	partOf("max_runs", integer(0, math.MaxInt32), func(s *Schedule) *int { return &s.MaxRuns }),
 	partOf("keep_runs", integer(1, 100_000), func(s *Schedule) *int { return &s.KeepRuns }),
 	partOf("retry_past_next", boolean, func(s *Schedule) *bool { return &s.RetryPastNext }),
-}
-
-// lines takes a text, or a sequence of texts. Commas do not part a text: a cron line may hold some.
-func lines(value any) (texts []string, err error) {
-	items, isList := value.([]any)
-	if !isList {
-		items = []any{value}
-	}
-	for _, item := range items {
-		switch v := item.(type) {
-		case string:
-			texts = append(texts, v)
-		case time.Time: // YAML reads a text that looks like one
-			texts = append(texts, strings.TrimSuffix(v.UTC().Format(time.RFC3339), "T00:00:00Z"))
-		default:
-			return nil, errors.New("want a text or a list of texts; put them in quotes")
-		}
-	}
-	return texts, nil
 }
 
 // setSchedule takes the path below schedules: its name, and the name of its setting.
@@ -173,29 +141,4 @@ func prefixOf(line string) int {
 		}
 	}
 	return 0
-}
-
-// moment takes a time of RFC 3339, "" for none.
-func moment(value any) (time.Time, error) {
-	switch v := value.(type) {
-	case time.Time: // YAML reads a text that looks like one
-		return v.UTC(), nil
-	case string:
-		var at wire.Moment
-		if v == "" {
-			return time.Time{}, nil
-		}
-		err := at.UnmarshalText([]byte(v))
-		return at.Std(), err
-	default:
-		return time.Time{}, errors.New("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z")
-	}
-}
-
-func owner(value any) (string, error) {
-	s, ok := value.(string)
-	if !ok || s != "" && !delaytask.ValidTag(s) {
-		return "", fmt.Errorf("want 1 to 128 of A–Z a–z 0–9 . _ - : /, got %.140q", fmt.Sprint(value))
-	}
-	return s, nil
 }

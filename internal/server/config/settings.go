@@ -1,13 +1,15 @@
 package config
 
-import "time"
-
-const (
-	day  = 24 * time.Hour
-	year = 365 * day
-
-	secretKey = "secret" // has no flag: lists of processes show flags
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 )
+
+// secretKey has no flag: lists of processes show flags.
+const secretKey = "secret"
 
 // settings is the only list of all keys.
 var settings = []part[Config]{
@@ -69,4 +71,21 @@ func Keys() []string {
 		keys[i] = s.name
 	}
 	return keys
+}
+
+func unknownKey(path []string) error {
+	key := strings.Join(path, ".")
+	if _, known := find(settings, key); known {
+		return errors.New("a key with dots has to be written nested, one part below the other")
+	}
+	if isSection(path) {
+		return fmt.Errorf("want the keys below it: %s", strings.Join(keysBelow(key), ", "))
+	}
+	return unknown(Keys(), key)
+}
+
+func isSection(path []string) bool { return len(keysBelow(strings.Join(path, "."))) > 0 }
+
+func keysBelow(section string) []string {
+	return slices.DeleteFunc(Keys(), func(key string) bool { return !strings.HasPrefix(key, section+".") })
 }

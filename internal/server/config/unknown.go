@@ -9,23 +9,6 @@ import (
 	"github.com/delaytask/delaytask/internal/request"
 )
 
-func unknownKey(path []string) error {
-	key := strings.Join(path, ".")
-	if _, known := find(settings, key); known {
-		return errors.New("a key with dots has to be written nested, one part below the other")
-	}
-	if isSection(path) {
-		return fmt.Errorf("want the keys below it: %s", strings.Join(keysBelow(key), ", "))
-	}
-	return unknown(Keys(), key)
-}
-
-func isSection(path []string) bool { return len(keysBelow(strings.Join(path, "."))) > 0 }
-
-func keysBelow(section string) []string {
-	return slices.DeleteFunc(Keys(), func(key string) bool { return !strings.HasPrefix(key, section+".") })
-}
-
 // unknown suggests the nearest known word, or all of them when they are few.
 func unknown(known []string, word string) error {
 	if nearest, ok := nearest(known, word); ok {
