@@ -36,7 +36,9 @@ const (
 	unservedTag = "video.encode"
 	pausedTag   = "newsletter.send"
 	calledTag   = "parcel.ship" // whose receiver is an address
+)
 
+const (
 	shopAttempts = 5
 	shopBackoff  = 2 * time.Second
 )
