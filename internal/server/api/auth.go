@@ -13,18 +13,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Authenticator identifies callers.
-type Authenticator interface {
-	// Asked reports whether callers need a token now. It returns access.ErrUnavailable when the tokens cannot be read.
-	Asked(ctx context.Context) (bool, error)
-	// Missing reports whether callers need a token before one was made. It returns access.ErrUnavailable when the
-	// tokens cannot be read.
-	Missing(ctx context.Context) (bool, error)
-	// Check returns access.ErrUnauthorized for an unknown or expired token, and access.ErrUnavailable when the tokens
-	// cannot be read.
-	Check(ctx context.Context, bearer string) (access.Caller, error)
-}
-
 // authenticated refuses calls without a token where tokens are required. Elsewhere every caller has all rights.
 func (a *API) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,10 +16,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-const (
-	batchPath = "/v1/tasks/batch"
-	mostBatch = 10_000
-)
+// mostBatch is how many tasks one call saves or completes.
+const mostBatch = 10_000
 
 type batchInput struct {
 	ContentType    string `header:"Content-Type" hidden:"true"`

@@ -10,7 +10,29 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/scheduler"
 )
+
+// document is the OpenAPI document before its operations. The framework serves none of its own pages.
+func document() huma.Config {
+	config := huma.DefaultConfig("delaytask", scheduler.Version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil // no links to schemas in answers
+	config.Formats = map[string]huma.Format{mediaJSON: strictJSON, "json": strictJSON}
+	config.RejectUnknownQueryParameters = true
+	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in " +
+		"UTC, durations are texts such as \"30m\" or, in JSON, numbers of milliseconds. What is refused " +
+		"comes as application/problem+json with a code."
+	config.Info.Contact = &huma.Contact{Name: "delaytask", URL: "https://github.com/delaytask/delaytask"}
+	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
+	config.Servers = []*huma.Server{{URL: "/"}}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {Type: "http", Scheme: "bearer", Description: "an access token, made by: delaytask token create"},
+	}
+	config.Tags = groups
+	config.Security = []map[string][]string{{}, {"bearer": {}}}
+	return config
+}
 
 // completeDocument adds what the types of the handlers do not show to the framework, so that a generated client fits.
 func completeDocument(api *huma.OpenAPI) {

@@ -225,3 +225,17 @@ func isParameter(op *huma.Operation, name string, such func(*huma.Schema) bool) 
 		return p.In == "query" && p.Name == name && p.Schema != nil && such(p.Schema)
 	})
 }
+
+// admitted passes requests on until Close.
+func (a *API) admitted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.inflight.enter() {
+			w.Header().Set("Connection", "close") // the next request may reach another server
+			a.refuse(w, r, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeStopping,
+				"the service is stopping; try again"))
+			return
+		}
+		defer a.inflight.leave()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -14,14 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Requests stores which request was served under which idempotency key.
-type Requests interface {
-	// ReserveRequest stores the request, or returns the one that is stored under its hash, and false.
-	ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error)
-	// SaveRequest notes that the task of a request is stored.
-	SaveRequest(ctx context.Context, r row.Request) error
-}
-
 // saveOnce serves a save under its idempotency key. It stores the id of the task before it saves the task. So a
 // repetition, at the same moment or after a crash, saves under the same id, and the task is stored once.
 func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) (*savedOutput, error) {

@@ -14,6 +14,9 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
+// mostFailureLines is how many failures of the database are logged each second.
+const mostFailureLines = 5
+
 // problem is an error as the answer to a request, nil for none. An unknown error comes from the database. Its text may
 // name hosts and users, so it goes to the log and not to the caller.
 func (a *API) problem(err error) error {
@@ -72,20 +75,6 @@ func init() {
 		}
 		return p
 	}
-}
-
-// LegacyProtocols serves the routes of the legacy protocols, whose clients read one shape of answer alone.
-type LegacyProtocols interface {
-	http.Handler
-	// Refuse answers in that shape to a request that was not let through.
-	Refuse(w http.ResponseWriter, status int, detail string)
-}
-
-// Dashboard serves pages for people.
-type Dashboard interface {
-	http.Handler
-	// Refuse answers with a page to a request that was not let through.
-	Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem)
 }
 
 // legacyPaths are the routes of the legacy protocols.

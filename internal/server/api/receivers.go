@@ -7,26 +7,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/server/push"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/report"
 )
-
-// Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the request is wrong.
-type Receivers interface {
-	Register(ctx context.Context, r *wire.Register) (wire.Receiver, error)
-	List(ctx context.Context) ([]wire.Receiver, error)
-	Known(ctx context.Context, app, address string) (wire.Receiver, bool, error) // expired or not
-	Get(ctx context.Context, id int64) (wire.Receiver, error)
-	Heartbeat(ctx context.Context, id int64) (wire.Receiver, error)
-	Remove(ctx context.Context, id int64) error
-	// Explain reports that no receiver serves the application of a task. Otherwise the Reason is "".
-	Explain(ctx context.Context, task *delaytask.TaskRow) (report.Explanation, error)
-}
 
 type registerInput struct{ Body wire.Register }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -124,67 +123,4 @@ func (r *pageRoom) keep(needed int64) {
 		r.room.Release(spare)
 		r.held = needed
 	}
-}
-
-// inflight counts requests in flight, and can be closed behind them.
-type inflight struct {
-	mu     sync.Mutex
-	closed bool
-	inside int
-	empty  chan struct{} // closed when no request is in flight after close
-}
-
-func newInflight() *inflight { return &inflight{empty: make(chan struct{})} }
-
-func (f *inflight) enter() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.closed {
-		f.inside++
-	}
-	return !f.closed
-}
-
-func (f *inflight) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.inside--
-	if f.closed && f.inside == 0 {
-		close(f.empty)
-	}
-}
-
-func (f *inflight) close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.closed && f.inside == 0 {
-		close(f.empty)
-	}
-	f.closed = true
-}
-
-// Close refuses new requests and waits until all earlier ones have been answered. /healthz, /readyz and /metrics stay
-// available. It returns the cause of ctx when that ends first. Waiting pops end with Config.Stopping, not here.
-func (a *API) Close(ctx context.Context) error {
-	a.inflight.close()
-	select {
-	case <-a.inflight.empty:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// admitted passes requests on until Close.
-func (a *API) admitted(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.inflight.enter() {
-			w.Header().Set("Connection", "close") // the next request may reach another server
-			a.refuse(w, r, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeStopping,
-				"the service is stopping; try again"))
-			return
-		}
-		defer a.inflight.leave()
-		next.ServeHTTP(w, r)
-	})
 }
