@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -52,15 +51,6 @@ func (a *API) operateScheduleOperations() {
 	huma.Register(a.spec, operation("backfill", "backfillSchedule", "Run the past ticks of a schedule",
 		"Each once, the oldest first, both ends of the range included, with the lowest priority. A new "+
 			"schedule holds these runs.", http.StatusCreated), a.backfillSchedule)
-}
-
-// onSchedule serves what is done to a schedule without an answer.
-func (a *API) onSchedule(
-	do func(context.Context, operate.By, string) error,
-) func(context.Context, *ScheduleInput) (*struct{}, error) {
-	return func(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
-		return nil, a.problem(do(ctx, by(ctx), in.Name))
-	}
 }
 
 func (a *API) pauseSchedule(ctx context.Context, in *schedulePauseInput) (*struct{}, error) {

@@ -37,6 +37,10 @@ func (a *API) problem(err error) error {
 		"the database did not answer as it should; the log of the service says why. Try again")
 }
 
+func invalidID(err error) error {
+	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
+}
+
 // refused answers a request that never reached a handler.
 func refused(w http.ResponseWriter, p *wire.Problem) {
 	maps.Copy(w.Header(), p.GetHeaders())

@@ -77,8 +77,11 @@ func toDashboard(w http.ResponseWriter, _ *http.Request) {
 // describe registers every operation.
 func (a *API) describe() {
 	describeTypes(a.spec.OpenAPI().Components.Schemas)
-	a.saveOperations()
+	a.saveOperation()
+	a.batchOperation()
 	a.taskOperations()
+	a.taskBodyOperations()
+	a.listOperation()
 	a.popOperations()
 	a.leaseOperations()
 	a.tagOperations()
@@ -89,6 +92,9 @@ func (a *API) describe() {
 	a.auditOperation()
 	a.bulkOperations()
 	a.receiverOperations()
+	a.previewOperation()
 	a.scheduleOperations()
+	a.listScheduleOperation()
+	a.operateScheduleOperations()
 	completeDocument(a.spec.OpenAPI())
 }

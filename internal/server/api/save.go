@@ -30,7 +30,7 @@ type savedOutput struct {
 	Body   wire.Saved
 }
 
-func (a *API) saveOperations() {
+func (a *API) saveOperation() {
 	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
 		"Answers 201 with the task once it is committed. When an unfinished task of the tag and the app carries the "+
 			"key, it answers 200 with that task, and duplicate: true or, as on_conflict says, rescheduled: true. "+
@@ -42,7 +42,6 @@ func (a *API) saveOperations() {
 		groupTasks)
 	op.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, op, a.save)
-	a.batchOperation()
 }
 
 func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
@@ -184,14 +183,6 @@ func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 		return nil, err
 	}
 	return append(options, late...), nil
-}
-
-func checkApp(app string) error {
-	if app == "" || delaytask.ValidTag(app) {
-		return nil
-	}
-	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
-		"app: no task or receiver can have it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 }
 
 func latenessOption(s *wire.Save) ([]delaytask.Option, error) {

@@ -22,14 +22,14 @@ type taskBodyOutput struct {
 	Body     []byte
 }
 
-func (a *API) taskBodyOperations(byID, byKey string) {
+func (a *API) taskBodyOperations() {
 	const bytes = "The bytes of the body and nothing else. It needs the verb bodies."
-	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/body", "getTaskBody", "Show the body of a task", bytes,
+	huma.Register(a.spec, a.operation(http.MethodGet, taskPath+"/body", "getTaskBody", "Show the body of a task", bytes,
 		groupTasks),
 		func(ctx context.Context, in *idRaw) (*taskBodyOutput, error) {
 			return a.taskBody(ctx, &in.IDInput, in.RawInput)
 		})
-	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/body", "getTaskBodyByKey",
+	huma.Register(a.spec, a.operation(http.MethodGet, keyPath+"/body", "getTaskBodyByKey",
 		"Show the body of the unfinished task with a key", bytes, groupTasks),
 		func(ctx context.Context, in *keyRaw) (*taskBodyOutput, error) {
 			return a.taskBody(ctx, &in.KeyInput, in.RawInput)

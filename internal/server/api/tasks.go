@@ -14,39 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// IDInput names a task by its id, KeyInput an unfinished one by tag and key. The framework reads parameters from
-// exported fields and embedded types alone.
-type IDInput struct {
-	ID string `path:"id" doc:"Id of the task"`
-}
-
-type KeyInput struct {
-	Tag string `path:"tag" doc:"A slash in it is written %2F; . and .. are written .~ and ..~"`
-	Key string `path:"key" doc:"Key of an unfinished task of the tag; . and .. are written .~ and ..~"`
-	App string `query:"app" doc:"The application that the key belongs to; without it, tasks of no application"`
-}
-
-// named is common to both.
-type named interface {
-	ref() (delaytask.Ref, error)
-}
-
-func (in *IDInput) ref() (delaytask.Ref, error) {
-	id, err := wire.ParseID(in.ID)
-	if err != nil {
-		return delaytask.Ref{}, invalidID(err)
-	}
-	return delaytask.ID(int64(id)), nil
-}
-
-func invalidID(err error) error {
-	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
-}
-
-func (in *KeyInput) ref() (delaytask.Ref, error) {
-	return delaytask.Key(in.Tag, in.Key).InApp(in.App), checkApp(in.App)
-}
-
 // GetInput names a task by its id, and may wait for its end.
 type GetInput struct {
 	IDInput
@@ -80,71 +47,60 @@ type (
 		KeyInput
 		CancelInput
 	}
-	idRaw struct {
-		IDInput
-		RawInput
-	}
-	keyRaw struct {
-		KeyInput
-		RawInput
-	}
 )
 
 func (a *API) taskOperations() {
-	byID, byKey := "/v1/tasks/{id}", "/v1/tags/{tag}/keys/{key}"
 	const withErrors = "With its body and the errors of its attempts."
-	get := a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors+
+	get := a.operation(http.MethodGet, taskPath, "getTask", "Show a task", withErrors+
 		" With wait it answers once the task is completed, failed or cancelled; when the wait is over, it shows the "+
 		"task as it is then.", groupTasks)
 	get.Middlewares = nil // it has a wait of its own
 	huma.Register(a.spec, get,
 		func(ctx context.Context, in *GetInput) (*output[wire.Task], error) { return a.getEnded(ctx, in) })
-	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key",
+	huma.Register(a.spec, a.operation(http.MethodGet, keyPath, "getTaskByKey", "Show the unfinished task with a key",
 		withErrors, groupTasks),
 		func(ctx context.Context, in *keyRaw) (*output[wire.Task], error) {
 			return a.get(ctx, &in.KeyInput, in.RawInput)
 		})
 
 	const pendingOnly = "Reschedules it with delay or at, replaces its body, or both, while it is pending."
-	huma.Register(a.spec, a.operation(http.MethodPatch, byID, "changeTask", "Change a pending task", pendingOnly,
+	huma.Register(a.spec, a.operation(http.MethodPatch, taskPath, "changeTask", "Change a pending task", pendingOnly,
 		groupTasks),
 		func(ctx context.Context, in *idChange) (*output[wire.Met], error) {
 			return a.change(ctx, &in.IDInput, &in.Body)
 		})
-	huma.Register(a.spec, a.operation(http.MethodPatch, byKey, "changeTaskByKey", "Change the pending task with a key",
-		pendingOnly, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodPatch, keyPath, "changeTaskByKey",
+		"Change the pending task with a key", pendingOnly, groupTasks),
 		func(ctx context.Context, in *keyChange) (*output[wire.Met], error) {
 			return a.change(ctx, &in.KeyInput, &in.Body)
 		})
 
 	const mayRun = "From pending it will not start. From executing it may have; its executor's result is refused."
-	huma.Register(a.spec, a.operation(http.MethodDelete, byID, "cancelTask", "Cancel a task", mayRun, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodDelete, taskPath, "cancelTask", "Cancel a task", mayRun, groupTasks),
 		func(ctx context.Context, in *idCancel) (*output[wire.Met], error) {
 			return a.cancel(ctx, &in.IDInput, &in.CancelInput)
 		})
-	huma.Register(a.spec, a.operation(http.MethodDelete, byKey, "cancelTaskByKey",
+	huma.Register(a.spec, a.operation(http.MethodDelete, keyPath, "cancelTaskByKey",
 		"Cancel the unfinished task with a key", mayRun, groupTasks),
 		func(ctx context.Context, in *keyCancel) (*output[wire.Met], error) {
 			return a.cancel(ctx, &in.KeyInput, &in.CancelInput)
 		})
 
-	huma.Register(a.spec, a.operation(http.MethodPost, byID+"/retry", "retryTask", "Run a failed task again",
+	huma.Register(a.spec, a.operation(http.MethodPost, taskPath+"/retry", "retryTask", "Run a failed task again",
 		"Now, with all its attempts; the errors of the old ones are kept.", groupTasks),
 		func(ctx context.Context, in *IDInput) (*output[wire.Met], error) { return a.retry(ctx, in) })
 
 	const whyNot = "Not due, paused, unserved, waiting for a retry, leased …"
-	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run",
+	huma.Register(a.spec, a.operation(http.MethodGet, taskPath+"/explain", "explainTask", "Say why a task has not run",
 		whyNot, groupTasks),
 		func(ctx context.Context, in *idRaw) (*output[wire.Explanation], error) {
 			return a.explain(ctx, &in.IDInput, in.RawInput)
 		})
-	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/explain", "explainTaskByKey",
+	huma.Register(a.spec, a.operation(http.MethodGet, keyPath+"/explain", "explainTaskByKey",
 		"Say why the task with a key has not run", whyNot, groupTasks),
 		func(ctx context.Context, in *keyRaw) (*output[wire.Explanation], error) {
 			return a.explain(ctx, &in.KeyInput, in.RawInput)
 		})
-	a.taskBodyOperations(byID, byKey)
-	a.listOperation()
 }
 
 // getEnded shows a task once it has ended, or when the wait is over.

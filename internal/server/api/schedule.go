@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -46,7 +47,7 @@ const (
 	schedulePath  = schedulesPath + "/{name}"
 )
 
-func (a *API) savedScheduleOperations() {
+func (a *API) scheduleOperations() {
 	huma.Register(a.spec, a.operation(http.MethodPut, schedulePath, "saveSchedule", "Save a schedule",
 		"Stores it, or gives the one of the name this definition: what is planted and has not begun is planted anew, "+
 			"and nothing that was due before runs at once. It needs the verb schedule for the tag, and for the tag "+
@@ -130,4 +131,13 @@ func (a *API) explainSchedule(
 	shown := wire.FromScheduleExplanation(&e.ScheduleExplanation)
 	shown.Schedule.Redacted = e.Schedule.Redacted
 	return &output[wire.ScheduleExplanation]{shown}, nil
+}
+
+// onSchedule serves what is done to a schedule without an answer.
+func (a *API) onSchedule(
+	do func(context.Context, operate.By, string) error,
+) func(context.Context, *ScheduleInput) (*struct{}, error) {
+	return func(ctx context.Context, in *ScheduleInput) (*struct{}, error) {
+		return nil, a.problem(do(ctx, by(ctx), in.Name))
+	}
 }
