@@ -51,12 +51,6 @@ var keyTests = []test{
 	}},
 }
 
-func (t *tester) keyed(id int64, tag, key string) row.Row {
-	r := t.task(id)
-	r.Tag, r.Key = tag, key
-	return r
-}
-
 func (t *tester) taken(r row.Row) {
 	t.Helper()
 	t.refused(t.store.Insert(t.Context(), nil, []row.Row{r}), row.ClassDuplicate)

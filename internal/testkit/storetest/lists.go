@@ -180,24 +180,3 @@ func (t *tester) newest(below int64, limit int, want ...int64) {
 		t.Errorf("%d newest below %d: %v, want %v", limit, below, got, want)
 	}
 }
-
-// all returns every row, at most 10,000, in the order of the ids.
-func (t *tester) all() []row.Row {
-	t.Helper()
-	ids, err := t.store.Newest(t.Context(), math.MaxInt64, 10_000)
-	t.must(err)
-	rows, broken, err := t.store.Rows(t.Context(), ids, true)
-	t.must(err)
-	if len(broken) != 0 {
-		t.Fatalf("broken %v, want none", broken)
-	}
-	return rows
-}
-
-// holdsIDs wants these rows stored, and no others.
-func (t *tester) holdsIDs(want ...int64) {
-	t.Helper()
-	if got := idsOf(t.all()); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -87,16 +86,6 @@ var lockTests = []test{
 		t.insert(t.task(4))
 	}},
 	{"A write goes on when the lock ends in time", writeGoesOn},
-}
-
-func (t *tester) locked(ids []int64, want ...int64) {
-	t.Helper()
-	got, err := t.store.Locked(t.Context(), ids)
-	t.must(err)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Fatalf("of %v locked %v, want %v", ids, got, want)
-	}
 }
 
 // manyRows is the size of a batch with locked rows. Waiting for each of them would take as many seconds.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -39,240 +40,16 @@ func (m *machine) must(err error) {
 	}
 }
 
-func (m *machine) insert() {
-	batch := make([]row.Row, rapid.IntRange(1, 3).Draw(m.T, "rows"))
-	after := maps.Clone(m.rows)
-	refused := false
-	for i := range batch {
-		r := row.Row{
-			ID: someIDs().Draw(m.T, "id"), Tag: someTags().Draw(m.T, "tag"), Key: someKeys().Draw(m.T, "key"),
-			Body: []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body")), TTR: time.Hour, Expected: m.someTime("expected"),
-			Priority: rapid.IntRange(-100, 100).Draw(m.T, "priority"),
-		}
-		if rapid.IntRange(0, 4).Draw(m.T, "has a due time") > 0 {
-			r.Due = m.someTime("due")
-		}
-		batch[i] = r
-		_, taken := after[r.ID]
-		refused = refused || taken || carrier(after, r) != 0
-		after[r.ID] = r
-	}
-	err := m.store.Insert(m.ctx, nil, batch)
-	if refused {
-		if row.ClassOf(err) != row.ClassDuplicate || err == nil {
-			m.Fatalf("insert: %v, want it refused as a duplicate", err)
-		}
-		return
-	}
-	m.must(err)
-	m.rows = after
-}
-
-func (m *machine) claim() {
-	m.claims++
-	c := row.Claim{Rows: m.someRefs(), Executor: fmt.Sprintf("e%d", m.claims), IP: 7}
-	claimed, err := m.store.Claim(m.ctx, c)
-	m.must(err)
-	got := make(map[int64]row.Row)
-	for _, r := range claimed.Rows {
-		got[r.ID] = r
-	}
-	for _, ref := range c.Rows {
-		r, ok := m.at(ref, row.Pending)
-		if !ok {
-			continue
-		}
-		r.Status, r.Version, r.Attempt = row.Executing, r.Version+1, r.Attempt+1
-		r.Executor, r.IPAddress = c.Executor, c.IP
-		r.Due = max(claimed.Reading.Time, r.Due).Add(r.TTR)
-		r.Due = m.about(got[ref.ID].Due, r.Due)
-		r.Execution = cmp.Or(r.Execution, r.Due.Add(-r.TTR))
-		m.rows[ref.ID] = r
-		r.Delay, r.Late = 0, "" // are not read back
-		m.equal(got[ref.ID], r)
-		delete(got, ref.ID)
-	}
-	if len(got) != 0 || len(claimed.Broken) != 0 {
-		m.Fatalf("the claim won %v and broken %v beyond what it may", slices.Collect(maps.Keys(got)), claimed.Broken)
-	}
-}
-
-func (m *machine) renew() {
-	var leases []row.Lease
-	for _, ref := range m.someRefs() {
-		l := row.Lease{Ref: ref, TTR: time.Duration(rapid.IntRange(1, 3).Draw(m.T, "ttr")) * time.Hour}
-		if rapid.Bool().Draw(m.T, "handed over") {
-			l.Executor, l.Execution = row.PopMark+executor, m.someTime("execution")
-			l.Late = m.someReason()
-		}
-		leases = append(leases, l)
-	}
-	now := m.now()
-	found, err := m.store.Renew(m.ctx, leases)
-	m.must(err)
-	states := make(map[int64]row.State)
-	for _, s := range found {
-		states[s.ID] = s
-	}
-	for _, l := range leases {
-		if r, ok := m.at(l.Ref, row.Executing); ok {
-			r.Due = m.about(states[l.ID].Due, now.Add(l.TTR))
-			r.Executor, r.Execution = cmp.Or(l.Executor, r.Executor), cmp.Or(l.Execution, r.Execution)
-			r.Late = cmp.Or(l.Late, r.Late)
-			m.rows[l.ID] = r
-		}
-		r, exists := m.rows[l.ID]
-		s, returned := states[l.ID]
-		if exists != returned {
-			m.Fatalf("renew: task %d exists %v, its state is returned %v", l.ID, exists, returned)
-		}
-		want := row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
-		if exists && s != want {
-			m.Fatalf("renew: state %+v, want %+v", s, want)
-		}
-	}
-}
-
-func (m *machine) update() {
-	var changes []row.Change
-	after := maps.Clone(m.rows)
-	refused, applied := false, 0
-	used := make(map[string]bool)
-	for _, ref := range m.someRefs() {
-		old := m.rows[ref.ID]
-		if old.Key != "" && used[old.Key] {
-			continue // a database may change two rows with one key in any order
-		}
-		used[old.Key] = true
-		c := m.someChange(ref, old.Status)
-		changes = append(changes, c)
-		r, ok := m.at(ref, c.From)
-		renewed := !c.LeaseBy.IsZero() && r.Due > c.LeaseBy
-		if !ok || c.LeaseOver && (r.Due.IsZero() || r.Due >= m.base) || renewed {
-			continue
-		}
-		r = changedBy(r, c)
-		refused = refused || !r.Status.Final() && carrier(m.rows, r) != 0
-		after[ref.ID] = r
-		applied++
-	}
-	got, err := m.store.Update(m.ctx, nil, changes)
-	if refused {
-		if row.ClassOf(err) != row.ClassDuplicate || err == nil {
-			m.Fatalf("update: %v, want it refused as a duplicate", err)
-		}
-		return
-	}
-	m.must(err)
-	if got != applied {
-		m.Fatalf("update: applied %d, want %d", got, applied)
-	}
-	m.rows = after
-}
-
-func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
-	c := row.Change{
-		ID: ref.ID, Version: ref.Version, From: status, To: someStatuses().Draw(m.T, "to"), Due: m.someTime("due"),
-		Attempt: rapid.IntRange(0, 20).Draw(m.T, "attempt"), CrashCount: rapid.IntRange(0, 5).Draw(m.T, "crashes"),
-		ErrorStack: rapid.StringN(0, 5, -1).Draw(m.T, "error"),
-		Executor:   rapid.SampledFrom([]string{"", "other"}).Draw(m.T, "executor"),
-	}
-	if rapid.IntRange(0, 4).Draw(m.T, "other status") == 0 {
-		c.From = someStatuses().Draw(m.T, "from")
-	}
-	c.LeaseOver = c.From == row.Executing && rapid.Bool().Draw(m.T, "lease over")
-	if rapid.IntRange(0, 3).Draw(m.T, "has an end of the lease") == 0 {
-		c.LeaseBy = m.someTime("lease by")
-	}
-	if rapid.Bool().Draw(m.T, "executed") {
-		c.Execution, c.Finish, c.Late = m.someTime("execution"), m.someTime("finish"), m.someReason()
-	}
-	if rapid.Bool().Draw(m.T, "rescheduled") {
-		c.Expected, c.Delay = m.someTime("expected"), time.Minute
-	}
-	if rapid.Bool().Draw(m.T, "another body") {
-		c.Body = []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body"))
-	}
-	return c
-}
-
-func (m *machine) someReason() delaytask.LateReason {
-	return rapid.SampledFrom([]delaytask.LateReason{"", delaytask.LateSlot, delaytask.LateProcess}).Draw(m.T, "late")
-}
-
-// changedBy returns the row that a change must make of r.
-func changedBy(r row.Row, c row.Change) row.Row {
-	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
-	r.Execution, r.Finish, r.ErrorStack, r.Errors = c.Execution, c.Finish, c.ErrorStack, c.Errors
-	if c.Late != "" || c.Execution.IsZero() {
-		r.Late = c.Late
-	}
-	if !c.SameExecutor {
-		r.Executor = c.Executor
-	}
-	if !c.Expected.IsZero() {
-		r.Expected, r.Delay = c.Expected, c.Delay
-	}
-	if c.Body != nil {
-		r.Body = c.Body
-	}
-	return r
-}
-
-func (m *machine) adopt() {
-	refs := m.someRefs()
-	m.must(m.store.Adopt(m.ctx, refs))
-	for _, ref := range refs {
-		if r, ok := m.at(ref, row.Pending); ok && r.Due.IsZero() {
-			r.Due = r.Expected
-			m.rows[ref.ID] = r
-		}
-	}
-}
-
-func (m *machine) discard() {
-	ref := m.someRef()
-	b := row.Broken{Ref: ref, Status: someStatuses().Draw(m.T, "status"), Reason: "because"}
-	now := m.now()
-	n, err := m.store.Discard(m.ctx, []row.Broken{b})
-	m.must(err)
-	r, ok := m.at(ref, b.Status)
-	if discarded := n == 1; discarded != ok {
-		m.Errorf("%d rows were discarded, while the guard holds: %t", n, ok)
-	}
-	if !ok {
-		return
-	}
-	got := m.read()[ref.ID]
-	r.Status, r.Version, r.ErrorStack = row.Failed, r.Version+1, got.ErrorStack
-	r.Due, r.Finish = m.about(got.Due, now), m.about(got.Finish, now)
-	m.rows[ref.ID] = r
-}
-
-func (m *machine) purge() {
-	status := rapid.SampledFrom([]row.Status{row.Completed, row.Failed, row.Cancelled}).Draw(m.T, "status")
-	before := m.someTime("before")
-	deleted, err := m.store.Purge(m.ctx, status, before, 100)
-	m.must(err)
-	old := m.matching(func(r row.Row) bool { return r.Status == status && !r.Due.IsZero() && r.Due < before })
-	if deleted != len(old) {
-		m.Fatalf("purge: deleted %d, want %d", deleted, len(old))
-	}
-	for _, r := range old {
-		delete(m.rows, r.ID)
-	}
-}
-
-func (m *machine) at(ref row.Ref, status row.Status) (row.Row, bool) {
-	r, ok := m.rows[ref.ID]
-	return r, ok && r.Version == ref.Version && r.Status == status
-}
-
 func (m *machine) now() row.Time {
 	m.Helper()
 	reading, err := m.store.Now(m.ctx)
 	m.must(err)
 	return reading.Time
+}
+
+func (m *machine) at(ref row.Ref, status row.Status) (row.Row, bool) {
+	r, ok := m.rows[ref.ID]
+	return r, ok && r.Version == ref.Version && r.Status == status
 }
 
 // about returns what the store wrote from its clock, if it is near the model's time.
@@ -292,4 +69,85 @@ func (m *machine) equal(got, want row.Row) {
 	if !sameBody || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		m.Fatalf("task %d (same body: %v):\n got %s\nwant %s", want.ID, sameBody, show(got), show(want))
 	}
+}
+
+// read returns what the store holds under all ids that the machine uses.
+func (m *machine) read() map[int64]row.Row {
+	m.Helper()
+	rows, broken, err := m.store.Get(m.ctx, nil, []int64{1, 2, 3, 4, 5, 6, 7, 8})
+	m.must(err)
+	if len(broken) != 0 {
+		m.Fatalf("broken rows %v", broken)
+	}
+	found := make(map[int64]row.Row)
+	for _, r := range rows {
+		found[r.ID] = r
+	}
+	return found
+}
+
+// matching returns the rows of the model that match, ordered by id.
+func (m *machine) matching(match func(row.Row) bool) []row.Row {
+	var found []row.Row
+	for _, id := range slices.Sorted(maps.Keys(m.rows)) {
+		if r := m.rows[id]; match(r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// carrier returns the id of the unfinished row that has r's key, or 0.
+func carrier(rows map[int64]row.Row, r row.Row) int64 {
+	if r.Key == "" {
+		return 0
+	}
+	for id, other := range rows {
+		sameName := other.Key == r.Key && (other.Tag == r.Tag || strings.HasPrefix(r.Key, "s3:"))
+		if id != r.ID && sameName && !other.Status.Final() {
+			return id
+		}
+	}
+	return 0
+}
+
+// Generators have state, so parallel runs do not share them.
+
+func someIDs() *rapid.Generator[int64]   { return rapid.Int64Range(1, 8) }
+func someTags() *rapid.Generator[string] { return rapid.SampledFrom([]string{"a", "A", "b"}) }
+func someKeys() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"", "", "k", "k ", "s3:k"})
+}
+
+func someStatuses() *rapid.Generator[row.Status] { return rapid.SampledFrom(statuses) }
+
+// someOffsets are hours away from the present, so that the model need not know the time by the second. Two of them are
+// only just apart.
+func someOffsets() *rapid.Generator[time.Duration] {
+	return rapid.SampledFrom([]time.Duration{
+		-2 * time.Hour, -time.Hour, -time.Hour + time.Microsecond, 24 * time.Hour, 48 * time.Hour,
+	})
+}
+
+func (m *machine) someTime(label string) row.Time { return m.base.Add(someOffsets().Draw(m.T, label)) }
+
+// someRef names a row, as a rule at the version it has.
+func (m *machine) someRef() row.Ref {
+	id := someIDs().Draw(m.T, "id")
+	stale := rapid.SampledFrom([]int64{0, 0, 0, 0, -1, 1}).Draw(m.T, "version off by")
+	return row.Ref{ID: id, Version: max(0, m.rows[id].Version+stale)}
+}
+
+// someRefs names different rows.
+func (m *machine) someRefs() []row.Ref {
+	refs := make([]row.Ref, rapid.IntRange(1, 4).Draw(m.T, "rows"))
+	for i := range refs {
+		refs[i] = m.someRef()
+	}
+	slices.SortFunc(refs, func(a, b row.Ref) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(refs, func(a, b row.Ref) bool { return a.ID == b.ID })
+}
+
+func (m *machine) someReason() delaytask.LateReason {
+	return rapid.SampledFrom([]delaytask.LateReason{"", delaytask.LateSlot, delaytask.LateProcess}).Draw(m.T, "late")
 }

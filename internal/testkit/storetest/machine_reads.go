@@ -10,21 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// read returns what the store holds under all ids that the machine uses.
-func (m *machine) read() map[int64]row.Row {
-	m.Helper()
-	rows, broken, err := m.store.Get(m.ctx, nil, []int64{1, 2, 3, 4, 5, 6, 7, 8})
-	m.must(err)
-	if len(broken) != 0 {
-		m.Fatalf("broken rows %v", broken)
-	}
-	found := make(map[int64]row.Row)
-	for _, r := range rows {
-		found[r.ID] = r
-	}
-	return found
-}
-
 func (m *machine) allRows() {
 	found := m.read()
 	if len(found) != len(m.rows) {

@@ -1,12 +1,7 @@
 package storetest
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -57,66 +52,4 @@ func (t *tester) empty() {
 		_, err := t.store.Purge(t.Context(), row.Cancelled, row.MaxTime, 1000)
 		t.must(err)
 	}
-}
-
-// Generators have state, so parallel runs do not share them.
-
-func someIDs() *rapid.Generator[int64]   { return rapid.Int64Range(1, 8) }
-func someTags() *rapid.Generator[string] { return rapid.SampledFrom([]string{"a", "A", "b"}) }
-func someKeys() *rapid.Generator[string] {
-	return rapid.SampledFrom([]string{"", "", "k", "k ", "s3:k"})
-}
-
-func someStatuses() *rapid.Generator[row.Status] { return rapid.SampledFrom(statuses) }
-
-// someOffsets are hours away from the present, so that the model need not know the time by the second. Two of them are
-// only just apart.
-func someOffsets() *rapid.Generator[time.Duration] {
-	return rapid.SampledFrom([]time.Duration{
-		-2 * time.Hour, -time.Hour, -time.Hour + time.Microsecond, 24 * time.Hour, 48 * time.Hour,
-	})
-}
-
-func (m *machine) someTime(label string) row.Time { return m.base.Add(someOffsets().Draw(m.T, label)) }
-
-// someRef names a row, as a rule at the version it has.
-func (m *machine) someRef() row.Ref {
-	id := someIDs().Draw(m.T, "id")
-	stale := rapid.SampledFrom([]int64{0, 0, 0, 0, -1, 1}).Draw(m.T, "version off by")
-	return row.Ref{ID: id, Version: max(0, m.rows[id].Version+stale)}
-}
-
-// someRefs names different rows.
-func (m *machine) someRefs() []row.Ref {
-	refs := make([]row.Ref, rapid.IntRange(1, 4).Draw(m.T, "rows"))
-	for i := range refs {
-		refs[i] = m.someRef()
-	}
-	slices.SortFunc(refs, func(a, b row.Ref) int { return cmp.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(refs, func(a, b row.Ref) bool { return a.ID == b.ID })
-}
-
-// carrier returns the id of the unfinished row that has r's key, or 0.
-func carrier(rows map[int64]row.Row, r row.Row) int64 {
-	if r.Key == "" {
-		return 0
-	}
-	for id, other := range rows {
-		sameName := other.Key == r.Key && (other.Tag == r.Tag || strings.HasPrefix(r.Key, "s3:"))
-		if id != r.ID && sameName && !other.Status.Final() {
-			return id
-		}
-	}
-	return 0
-}
-
-// matching returns the rows of the model that match, ordered by id.
-func (m *machine) matching(match func(row.Row) bool) []row.Row {
-	var found []row.Row
-	for _, id := range slices.Sorted(maps.Keys(m.rows)) {
-		if r := m.rows[id]; match(r) {
-			found = append(found, r)
-		}
-	}
-	return found
 }

@@ -133,3 +133,13 @@ func (t *tester) orphans(prefix string, limit int) []row.State {
 	t.must(err)
 	return states
 }
+
+func (t *tester) locked(ids []int64, want ...int64) {
+	t.Helper()
+	got, err := t.store.Locked(t.Context(), ids)
+	t.must(err)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Fatalf("of %v locked %v, want %v", ids, got, want)
+	}
+}

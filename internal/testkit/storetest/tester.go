@@ -1,13 +1,11 @@
-// Package storetest is the conformance suite of store.Store. The engine runs on any store that passes it.
-//
-// [Run] is for every store. [RunTx], [RunLocks] and [RunBroken] need what the interface cannot do: open a transaction,
-// lock a row from outside, store garbage. [Model] compares a store with a reference model under random operations.
 package storetest
 
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,49 +19,17 @@ type test struct {
 	run  func(t *tester)
 }
 
-// Run tests the contract on the stores that open returns, each of them empty and closed by t.Cleanup. Where stores are
-// independent, open may call t.Parallel.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
-	topics := []struct {
-		name  string
-		tests []test
-	}{
-		{"Clock", clockTests},
-		{"Context", contextTests},
-		{"Insert", insertTests},
-		{"Get", getTests},
-		{"Key", keyTests},
-		{"Due", dueTests},
-		{"Claim", claimTests},
-		{"Race", raceTests},
-		{"Renew", renewTests},
-		{"Update", updateTests},
-		{"Expired", expiredTests},
-		{"States", statesTests},
-		{"Adopt", adoptTests},
-		{"Discard", discardTests},
-		{"Purge", purgeTests},
-		{"List", listTests},
-		{"Stats", statsTests},
-		{"Nodes", nodesTests},
-		{"Tags", tagsTests},
-		{"Schedules", scheduleTests},
-		{"Forecast", forecastTests},
-		{"Rollups", rollupTests},
-		{"Audit", auditTests},
-		{"Bulk", bulkTests},
-	}
-	for _, topic := range topics {
-		t.Run(topic.name, func(t *testing.T) {
-			run(t, topic.tests, func(t *testing.T) *tester { return newTester(t, open(t)) })
-		})
-	}
-}
-
 func run(t *testing.T, tests []test, open func(t *testing.T) *tester) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.run(open(t)) })
 	}
+}
+
+// Tx is a transaction that the test ends; *sql.Tx and *sqlx.Tx fit.
+type Tx interface {
+	store.Tx
+	Commit() error
+	Rollback() error
 }
 
 // tester is a test with its store. Its methods end the test when the store fails.
@@ -136,6 +102,12 @@ func (t *tester) task(id int64) row.Row {
 	}
 }
 
+func (t *tester) keyed(id int64, tag, key string) row.Row {
+	r := t.task(id)
+	r.Tag, r.Key = tag, key
+	return r
+}
+
 func (t *tester) insert(rows ...row.Row) {
 	t.Helper()
 	t.must(t.store.Insert(t.Context(), nil, rows))
@@ -199,6 +171,27 @@ func (t *tester) missing(ids ...int64) {
 	t.must(err)
 	if len(rows) != 0 || len(broken) != 0 {
 		t.Fatalf("found %d rows and %d broken ones of %v, want none", len(rows), len(broken), ids)
+	}
+}
+
+// all returns every row, at most 10,000, in the order of the ids.
+func (t *tester) all() []row.Row {
+	t.Helper()
+	ids, err := t.store.Newest(t.Context(), math.MaxInt64, 10_000)
+	t.must(err)
+	rows, broken, err := t.store.Rows(t.Context(), ids, true)
+	t.must(err)
+	if len(broken) != 0 {
+		t.Fatalf("broken %v, want none", broken)
+	}
+	return rows
+}
+
+// holdsIDs wants these rows stored, and no others.
+func (t *tester) holdsIDs(want ...int64) {
+	t.Helper()
+	if got := idsOf(t.all()); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -7,13 +7,6 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// Tx is a transaction that the test ends; *sql.Tx and *sqlx.Tx fit.
-type Tx interface {
-	store.Tx
-	Commit() error
-	Rollback() error
-}
-
 // RunTx tests a store inside of a caller's transaction. begin opens one on a connection that is not the store's.
 func RunTx(t *testing.T, open func(t *testing.T) (store store.Store, begin func() Tx)) {
 	runTx(t, txTests, open)
