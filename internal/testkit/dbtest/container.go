@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -15,21 +14,6 @@ import (
 
 // image is the one that docker-compose.yml starts, so a developer's machine often has it.
 const image = "mysql:8.4"
-
-// addContainer starts MySQL in Docker when it is still missing. It pulls no image unless asked to. MariaDB needs no
-// container: every distribution has a package of it.
-func (f *finding) addContainer(ctx context.Context) {
-	if len(f.of(MySQL)) > 0 {
-		return
-	}
-	if os.Getenv("DELAYTASK_TEST_DOCKER") != "1" {
-		if err := imageIsLocal(ctx); err != nil {
-			f.reasons = append(f.reasons, err.Error()+" (DELAYTASK_TEST_DOCKER=1 pulls it)")
-			return
-		}
-	}
-	f.add(startContainer(ctx))
-}
 
 func imageIsLocal(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, "docker", "version").Run(); err != nil {

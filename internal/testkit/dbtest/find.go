@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -115,40 +114,32 @@ func (f *finding) addPrivate(ctx context.Context) {
 	}
 	for _, b := range binaries {
 		if len(f.of(b.kind)) == 0 {
-			f.add(b.start(ctx))
+			f.add(startPrivate(ctx, b))
 		}
 	}
 }
 
-// finish drops the databases that were lent, stops the private servers and reports all servers that were used.
-func finish() error {
-	var errs []error
-	for _, drop := range lentOut {
-		errs = append(errs, drop())
-	}
-	for _, s := range state.servers {
-		fmt.Println("tested on", s)
-		if s.stop != nil {
-			errs = append(errs, s.stop())
-		}
-	}
-	return errors.Join(append(errs, report(state.servers))...)
-}
-
-// report appends one line for each server. A line is short enough for packages to append at the same time.
-func report(servers []*server) error {
-	path := os.Getenv("DELAYTASK_TEST_REPORT")
-	if path == "" || len(servers) == 0 {
-		return nil
-	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+// startPrivate runs the binary with data of its own and returns when it answers.
+func startPrivate(ctx context.Context, b binary) (*server, error) {
+	s, err := startSupervised(ctx, b.kind, b.supervisor, "", nil)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s does not start: %w", b.path, err)
 	}
-	for _, s := range servers {
-		if _, err := fmt.Fprintf(file, "tested on %s\n", s); err != nil {
-			return errors.Join(err, file.Close())
+	s.server.origin = "private server of the tests"
+	return s.server, nil
+}
+
+// addContainer starts MySQL in Docker when it is still missing. It pulls no image unless asked to. MariaDB needs no
+// container: every distribution has a package of it.
+func (f *finding) addContainer(ctx context.Context) {
+	if len(f.of(MySQL)) > 0 {
+		return
+	}
+	if os.Getenv("DELAYTASK_TEST_DOCKER") != "1" {
+		if err := imageIsLocal(ctx); err != nil {
+			f.reasons = append(f.reasons, err.Error()+" (DELAYTASK_TEST_DOCKER=1 pulls it)")
+			return
 		}
 	}
-	return file.Close()
+	f.add(startContainer(ctx))
 }

@@ -2,15 +2,10 @@ package dbtest
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -56,61 +51,6 @@ func kindOf(version string) Kind {
 		return MariaDB
 	}
 	return MySQL
-}
-
-// fresh creates a database for a test and drops it when the test ends.
-func (s *server) fresh(tb testing.TB) Database {
-	tb.Helper()
-	db, drop, err := s.create(tb.Context())
-	must(tb, err)
-	closeAtEnd(tb, drop)
-	return db
-}
-
-// create makes an empty database. The function drops it.
-func (s *server) create(ctx context.Context) (Database, func() error, error) {
-	if s.kind == SQLite {
-		dir, err := os.MkdirTemp("", "delaytask-db-")
-		db := Database{Kind: SQLite, DSN: "sqlite:" + filepath.Join(dir, "test.db"), Server: s.String()}
-		return db, func() error { return os.RemoveAll(dir) }, err
-	}
-	name := "delaytask_test_" + strings.ToLower(rand.Text())
-	owner := s.cfg.Clone()
-	owner.Params = causal[s.kind]
-	if err := run(ctx, owner, "CREATE DATABASE "+name); err != nil {
-		return Database{}, nil, fmt.Errorf("create a database on %s: %w", s, err)
-	}
-	drop := func() error {
-		if err := s.awaitLeft(context.Background(), name); err != nil {
-			return err
-		}
-		if err := run(context.Background(), owner, "DROP DATABASE "+name); err != nil {
-			return fmt.Errorf("drop %s, which an open transaction prevents: %w", name, err)
-		}
-		return nil
-	}
-	if err := s.awaitDatabase(ctx, name); err != nil {
-		return Database{}, nil, errors.Join(err, drop())
-	}
-	dsn := func(cfg *mysql.Config) string {
-		cfg = cfg.Clone()
-		cfg.DBName = name
-		return cfg.FormatDSN()
-	}
-	db := Database{Kind: s.kind, DSN: dsn(s.member()), Server: s.String()}
-	for _, m := range s.members {
-		db.Members = append(db.Members, dsn(m))
-	}
-	if s.members != nil {
-		db.spread = s.spread(name)
-	}
-	return db, drop, nil
-}
-
-// lasting makes an empty database that is not dropped.
-func (s *server) lasting(ctx context.Context) (Database, error) {
-	db, _, err := s.create(ctx)
-	return db, err
 }
 
 // run uses a pool for one statement: an open pool would look like a leak to tests that count goroutines.

@@ -1,91 +1,19 @@
 package dbtest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
-
-// supervisor is a shell process that runs servers and takes orders.
-type supervisor struct {
-	log     *os.File
-	orders  io.WriteCloser
-	answers *bufio.Scanner
-}
-
-// startSupervisor starts the command, which runs superviseLoop. The function that it returns ends the supervisor, its
-// servers and their folder.
-func startSupervisor(cmd *exec.Cmd, dir string) (*supervisor, func() error, error) {
-	s := new(supervisor)
-	var err error
-	if s.log, err = os.Create(filepath.Join(dir, "supervisor.log")); err != nil {
-		return nil, nil, err
-	}
-	cmd.Stderr = s.log
-	if s.orders, err = cmd.StdinPipe(); err != nil {
-		return nil, nil, err
-	}
-	answers, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	s.answers = bufio.NewScanner(answers)
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	return s, func() error {
-		_ = s.orders.Close() // the supervisor may have ended already
-		_ = cmd.Wait()       // its exit code comes from the last clean-up
-		return errors.Join(s.log.Close(), os.RemoveAll(dir))
-	}, nil
-}
-
-// order sends an order, with its arguments, and returns when it is done.
-func (s *supervisor) order(order string) error {
-	if _, err := io.WriteString(s.orders, order+"\n"); err != nil {
-		return fmt.Errorf("the supervisor of the server is gone: %w", err)
-	}
-	if !s.answers.Scan() || s.answers.Text() != "done" {
-		return fmt.Errorf("%s of the server failed: %s", order, reason(logged(s.log)))
-	}
-	return nil
-}
-
-// superviseLoop reads orders, line by line, and answers each when it is done. When its input ends, because the test is
-// over or its process has died, it ends the server and removes its folder. A closed output must not end it before. Each
-// way to start a server comes with functions of its own that the loop calls.
-const superviseLoop = `
-freeze() { # a stop reaches the threads one after the other
-  kill -STOP $server || return
-  while grep -L '^State:.T' /proc/$server/task/*/status 2>/dev/null | grep -q .; do sleep 0.01; done
-}
-thaw() { kill -CONT $server; }
-spare() { # the servers may have ended by themselves
-  to=$1
-  shift
-  crash "$@"
-  mv "$dir" "$to"
-}
-trap '' INT TERM HUP PIPE
-dir=$1
-shift
-while read -r order; do
-  if $order "$@" </dev/null >&2; then echo done; else echo failed; fi
-done
-crash "$@" </dev/null >&2
-rm -rf "$dir"
-`
 
 // Supervised is a server that its owner may kill and start again on the same data, port and socket. Settings of
 // durability are the server's defaults. The server ends when it is closed, and when the process of its owner dies.
@@ -152,14 +80,6 @@ func (s *Supervised) Thaw() error { return s.supervisor.order("thaw") }
 // Spare sends SIGKILL and moves the server's folder, with its data and log, to the path, where Close does not remove
 // it. Then the server can only be closed.
 func (s *Supervised) Spare(path string) error { return s.supervisor.order("spare " + path) }
-
-// superviseBinary waits for the server that it has started. The exit code tells whether the server was alive until it
-// was killed.
-const superviseBinary = `
-begin() { "$@" & server=$!; }
-alive() { kill -0 $server && ! grep -q '^State:.Z' /proc/$server/status; }
-crash() { kill -KILL $server; wait $server; [ $? = 137 ]; }
-` + superviseLoop
 
 const superviseScript = `
 begin() { "$1" start "$2" "$dir" && server=$(cat "$dir/mysqld.pid"); }
@@ -258,64 +178,26 @@ func steadyPort(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("no free port: %w", err)
 }
 
-// Disposable is a [Supervised] server of one test. It ends with the test, and when the test process is killed.
-type Disposable struct{ *Supervised }
-
-// NewDisposable starts a server of the kind, as [NewSupervised] does. Without one, it skips the test with the reason,
-// or fails it when the kind is required.
-func NewDisposable(tb testing.TB, kind Kind) Disposable {
-	tb.Helper()
-	return NewDisposableIn(tb, kind, "")
-}
-
-// NewDisposableIn is [NewDisposable] with the server's data inside of the given folder.
-func NewDisposableIn(tb testing.TB, kind Kind, in string) Disposable {
-	tb.Helper()
-	if sqliteAlone() {
-		missing(tb, kind, named+" asks for SQLite alone")
-	}
-	ctx, cancel := context.WithTimeout(tb.Context(), findTimeout)
+// awaitSocket returns when a server answers, or with an error when it is not alive any more.
+func awaitSocket(ctx context.Context, socket string, alive func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	s, err := NewSupervised(ctx, kind, in)
-	if err != nil {
-		missing(tb, kind, fmt.Sprintf("one that may be killed is needed, and %v", err))
-	}
-	closeAtEnd(tb, s.Close)
-	tb.Logf("tested on %s", s.server)
-	return Disposable{s}
-}
-
-// Database creates a database, which ends with the server.
-func (d Disposable) Database(tb testing.TB) Database {
-	tb.Helper()
-	db, err := d.Create(tb.Context())
-	must(tb, err)
-	return db
-}
-
-// Kill is [Supervised.Kill].
-func (d Disposable) Kill(tb testing.TB) { tb.Helper(); must(tb, d.Supervised.Kill()) }
-
-// Start is [Supervised.Start].
-func (d Disposable) Start(tb testing.TB) { tb.Helper(); must(tb, d.Supervised.Start(tb.Context())) }
-
-// Freeze is [Supervised.Freeze].
-func (d Disposable) Freeze(tb testing.TB) { tb.Helper(); must(tb, d.Supervised.Freeze()) }
-
-// Thaw is [Supervised.Thaw].
-func (d Disposable) Thaw(tb testing.TB) { tb.Helper(); must(tb, d.Supervised.Thaw()) }
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func closeAtEnd(tb testing.TB, end func() error) {
-	tb.Cleanup(func() {
-		if err := end(); err != nil {
-			tb.Error(err)
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Net, cfg.Addr = "root", "unix", socket
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		_, err := dial(ctx, cfg, "")
+		if err == nil {
+			return nil
 		}
-	})
+		if err := alive(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-poll.C:
+		}
+	}
 }

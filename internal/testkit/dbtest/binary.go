@@ -3,16 +3,10 @@ package dbtest
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // binary is a database server that is installed on this machine.
@@ -45,15 +39,13 @@ func serverBinaries(ctx context.Context) []binary {
 	return found
 }
 
-// start runs the binary with data of its own and returns when it answers.
-func (b binary) start(ctx context.Context) (*server, error) {
-	s, err := startSupervised(ctx, b.kind, b.supervisor, "", nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s does not start: %w", b.path, err)
-	}
-	s.server.origin = "private server of the tests"
-	return s.server, nil
-}
+// superviseBinary waits for the server that it has started. The exit code tells whether the server was alive until it
+// was killed.
+const superviseBinary = `
+begin() { "$@" & server=$!; }
+alive() { kill -0 $server && ! grep -q '^State:.Z' /proc/$server/status; }
+crash() { kill -KILL $server; wait $server; [ $? = 137 ]; }
+` + superviseLoop
 
 func (b binary) supervisor(ctx context.Context, dir string, port int) (cmd *exec.Cmd, socket string, err error) {
 	if err := b.initialise(ctx, dir); err != nil {
@@ -114,44 +106,4 @@ func installScript(server string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s has no mariadb-install-db beside it", server)
-}
-
-// awaitSocket returns when a server answers, or with an error when it is not alive any more.
-func awaitSocket(ctx context.Context, socket string, alive func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	cfg := mysql.NewConfig()
-	cfg.User, cfg.Net, cfg.Addr = "root", "unix", socket
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		_, err := dial(ctx, cfg, "")
-		if err == nil {
-			return nil
-		}
-		if err := alive(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-poll.C:
-		}
-	}
-}
-
-func logged(file *os.File) []byte {
-	text, _ := io.ReadAll(io.NewSectionReader(file, 0, 1<<20))
-	return text
-}
-
-// reason returns the line of a log that explains a failure: the last one marked as an error, else the last.
-func reason(log []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	for _, line := range slices.Backward(lines) {
-		if strings.Contains(line, "ERROR") && !strings.Contains(line, "Aborting") {
-			return line
-		}
-	}
-	return lines[len(lines)-1]
 }
