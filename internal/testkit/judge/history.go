@@ -2,10 +2,13 @@ package judge
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
@@ -31,31 +34,6 @@ type history struct {
 	withdrawn map[int64]*decided // the decisions that cancelled them
 	asked     []*span            // operations on schedules
 	specs     map[string]*spec.Spec
-}
-
-// span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil when the
-// process ended before, and for a fault of a moment.
-type span struct{ begin, end *journal.Event }
-
-// ended reports whether it has ended, as the class says.
-func (s *span) ended(class journal.Class) bool {
-	return s != nil && s.end != nil && s.end.Error == class
-}
-
-// save is everything that was tried to store one task.
-type save struct {
-	tries  []*span
-	stored []int64 // ids of the tasks with its body, as the database shows them
-}
-
-// task is everything that is known of one id.
-type task struct {
-	id       int64
-	runs     []*span
-	writes   []*journal.Event // in the order of their versions
-	leases   []*journal.Event
-	finishes []*journal.Event // completions by token
-	row      *journal.Event
 }
 
 func read(events []journal.Event) *history {
@@ -178,70 +156,68 @@ func (h *history) byBody() []*save {
 	return all
 }
 
-func (t *task) exists() bool { return len(t.writes) > 0 || t.row != nil }
-
-// first is the row as it was saved, as far as the journal shows it.
-func (t *task) first() *journal.Event {
-	if len(t.writes) > 0 {
-		return t.writes[0]
+// decide reads a decision.
+func (h *history) decide(e *journal.Event) {
+	d := &decided{Event: e}
+	if json.Unmarshal([]byte(e.Detail), &d.Decision) != nil {
+		return // the versions then do not follow each other
 	}
-	return t.row
-}
-
-// last is the row as it stands at the end.
-func (t *task) last() *journal.Event {
-	if t.row != nil || len(t.writes) == 0 {
-		return t.row
+	s := h.calendar(e.ID)
+	s.decisions = append(s.decisions, d)
+	for _, r := range d.Insert {
+		beside := r.TickOf.Cause == row.CauseManual && strings.HasPrefix(r.Key, decide.Key(r.TickOf.Schedule)+":")
+		h.planted[r.ID] = &planted{r, d, beside}
 	}
-	return t.writes[len(t.writes)-1]
-}
-
-func (t *task) body() string {
-	if e := t.first(); e != nil {
-		return e.Body
-	}
-	return ""
-}
-
-// next returns the transition after the i-th one, or nil.
-func (t *task) next(i int) *journal.Event {
-	if i+1 < len(t.writes) {
-		return t.writes[i+1]
-	}
-	return nil
-}
-
-// run returns the execution of a version, nil where there was none.
-func (t *task) run(version int64) *span {
-	for _, r := range t.runs {
-		if r.begin.Version == version {
-			return r
+	for _, c := range d.Changes {
+		if c.To == row.Cancelled {
+			h.withdrawn[c.ID] = d
 		}
 	}
-	return nil
 }
 
-// shift is how far the database's clock is ahead of the journal's at an event.
-func shift(e *journal.Event) time.Duration {
-	if e == nil || e.Clock.IsZero() {
-		return 0
+func (h *history) tick(e *journal.Event) {
+	var r row.ScheduleRun
+	if json.Unmarshal([]byte(e.Detail), &r) == nil {
+		s := h.calendar(e.ID)
+		s.rows = append(s.rows, r)
 	}
-	return e.Clock.Sub(e.At)
 }
 
-func clock(e *journal.Event) time.Time { return e.At.Add(shift(e)) }
-
-func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
-
-func isFinal(status string) bool {
-	return status == completed || status == failed || status == cancelled
+func (h *history) calendar(id int64) *calendar {
+	if i := slices.IndexFunc(h.calendars, func(s *calendar) bool { return s.id == id }); i >= 0 {
+		return h.calendars[i]
+	}
+	h.calendars = append(h.calendars, &calendar{id: id})
+	return h.calendars[len(h.calendars)-1]
 }
 
-// The statuses of a row, as [journal.Event] writes them.
-const (
-	pending   = "pending"
-	executing = "executing"
-	completed = "completed"
-	failed    = "failed"
-	cancelled = "cancelled"
-)
+// runs returns the runs of a schedule in the order of their saves.
+func (h *history) runs(s *calendar) (all []*planted) {
+	for _, d := range s.decisions {
+		for _, r := range d.Insert {
+			all = append(all, h.planted[r.ID])
+		}
+	}
+	return all
+}
+
+// ticksOf returns false when the spec cannot be read.
+func (h *history) ticksOf(s *row.Schedule) (ticks, bool) {
+	sp, known := h.specs[s.Spec]
+	if !known {
+		sp, _ = spec.ParseText(s.Spec)
+		h.specs[s.Spec] = sp
+	}
+	return ticks{sp, decide.Jitter(s.Name, s.Jitter)}, sp != nil
+}
+
+// isQuarantined reports whether a lost lease was what failed the task. A run that may not be retried any more is failed
+// by its first loss.
+func (h *history) isQuarantined(t *task) bool {
+	n := len(t.writes)
+	if n < 2 || t.writes[n-1].Status != failed || t.writes[n-1].CrashCount == t.writes[n-2].CrashCount {
+		return false
+	}
+	p := h.planted[t.id]
+	return p == nil || !p.TickOf.Past(row.At(clock(t.writes[n-1])))
+}

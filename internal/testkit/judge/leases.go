@@ -2,52 +2,10 @@ package judge
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
-
-// popMark begins the executor of a task that was handed out by Pop.
-const popMark = "pop:"
-
-// claim is a transition to executing, until the next one.
-type claim struct {
-	task *task
-	*journal.Event
-	next *journal.Event // the transition that ended it, nil while none did
-	run  *span          // its execution, nil without one
-}
-
-// elsewhere reports whether a caller popped the task, or its token was handed over. Such a task crashes no process.
-func (o claim) elsewhere() bool {
-	return strings.HasPrefix(o.Executor, popMark) || o.run.ended(journal.HandedOver)
-}
-
-// covers reports whether the claim was before the moment and had not ended.
-func (o claim) covers(at time.Time, blur time.Duration) bool {
-	return o.At.Before(at.Add(-blur)) && (o.next == nil || o.next.At.After(at.Add(blur)))
-}
-
-// process is what all claims of a process have in common: the executor without the number of the claim.
-func (o claim) process() string { return o.Executor[:max(strings.LastIndexByte(o.Executor, ':'), 0)] }
-
-// leases returns the claim, which gave the first lease, and the events that moved it.
-func (o claim) leases() []*journal.Event {
-	leases := []*journal.Event{o.Event}
-	for _, l := range o.task.leases {
-		if l.Version == o.Version {
-			leases = append(leases, l)
-		}
-	}
-	return leases
-}
-
-// lastLease is the event that moved the lease last.
-func (o claim) lastLease() *journal.Event {
-	leases := o.leases()
-	return leases[len(leases)-1]
-}
 
 // rescued (8): after the faults, a lease that is over is ended within the bound. No lease is taken before it is over. A
 // lost lease costs a crash and no attempt.

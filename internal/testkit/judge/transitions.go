@@ -72,12 +72,6 @@ func (c *checker) executedOncePerClaim(t *task) {
 	}
 }
 
-// unfinished is a time during which a task holds its key.
-type unfinished struct {
-	task      int64
-	from, end *journal.Event // end is nil while it holds it
-}
-
 // keysUnique (10): no two tasks with the same tag and key are unfinished at the same time.
 func (c *checker) keysUnique() {
 	held := map[[2]string][]unfinished{}
@@ -101,24 +95,6 @@ func (c *checker) keysUnique() {
 			}
 		}
 	}
-}
-
-// unfinished returns when the task held its key.
-func (t *task) unfinished() (all []unfinished) {
-	for _, w := range t.writes {
-		last := len(all) - 1
-		holds := last >= 0 && all[last].end == nil
-		switch {
-		case holds && isFinal(w.Status):
-			all[last].end = w
-		case !holds && !isFinal(w.Status):
-			all = append(all, unfinished{task: t.id, from: w})
-		}
-	}
-	if len(t.writes) == 0 && t.row != nil && !isFinal(t.row.Status) {
-		all = append(all, unfinished{task: t.id, from: t.row})
-	}
-	return all
 }
 
 // acceptedChanges (2): an accepted cancel, reschedule or retry happened between its call and its return, and an
@@ -210,17 +186,6 @@ func (c *checker) clocksApart() (apart time.Duration) {
 		}
 	}
 	return apart
-}
-
-// isQuarantined reports whether a lost lease was what failed the task. A run that may not be retried any more is failed
-// by its first loss.
-func (h *history) isQuarantined(t *task) bool {
-	n := len(t.writes)
-	if n < 2 || t.writes[n-1].Status != failed || t.writes[n-1].CrashCount == t.writes[n-2].CrashCount {
-		return false
-	}
-	p := h.planted[t.id]
-	return p == nil || !p.TickOf.Past(row.At(clock(t.writes[n-1])))
 }
 
 func describe(from, to *journal.Event) string {
