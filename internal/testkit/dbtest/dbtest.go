@@ -14,9 +14,7 @@
 // is appended to the file, because "go test ./..." hides what packages print.
 package dbtest
 
-import (
-	"testing"
-)
+import "testing"
 
 // Each runs f on every kind of database, each in a subtest named after it.
 func Each(t *testing.T, f func(t *testing.T, db Database)) {
