@@ -27,7 +27,6 @@ type API struct {
 	hosts     []string
 	requests  Requests
 	receivers Receivers
-	check     func(tag string, body []byte) error
 	operator  *operate.Operator
 	room      *semaphore.Weighted // for requests
 	pages     *semaphore.Weighted // for pages with bodies

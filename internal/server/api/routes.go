@@ -24,11 +24,8 @@ func New(c Config) (*API, error) {
 		room: semaphore.NewWeighted(roomBytes), pages: semaphore.NewWeighted(roomBytes - bareBytes),
 		bare:      semaphore.NewWeighted(bareBytes),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
-		check: c.Check, compat: c.Compat, dashboard: c.Dashboard,
+		compat: c.Compat, dashboard: c.Dashboard,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
-	}
-	if a.check == nil {
-		a.check = func(string, []byte) error { return nil }
 	}
 	a.operator = operate.New(operate.Config{
 		Core: core.Of(c.Scheduler), Audit: c.Audit, Check: c.Check, Redactor: c.Redactor, Explain: c.Receivers.Explain,
