@@ -10,11 +10,6 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-const (
-	auditTable = "delay_task_audit"
-	actionKey  = "delay_task_audit_action"
-)
-
 var audits = newTable(auditTable,
 	integer("id", 1, math.MaxInt64, func(e *row.AuditEntry) *int64 { return &e.ID }),
 	moment("create_time", func(e *row.AuditEntry) *row.Time { return &e.Begin }),

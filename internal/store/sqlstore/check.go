@@ -103,15 +103,6 @@ var schema = map[string][]string{
 	workerTable:   namesOf(receivers.columns),
 }
 
-// The tables of the schema, in the order of the checks.
-var (
-	tables        = []string{table, nodeTable, tagTable, scheduleTable, runTable, rollupTable, auditTable}
-	serviceTables = []string{requestTable, tokenTable, workerTable, sessionTable}
-)
-
-// Tables returns the names of all tables of the schema.
-func Tables() []string { return slices.Concat(tables, serviceTables) }
-
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
 		var wrong []error

@@ -162,9 +162,6 @@ func (s *Store) checkEngine(tables []string) check {
 	}
 }
 
-// quoted lists names of the schema, which hold nothing to escape.
-func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
-
 // version is the product and version of a server.
 type version struct {
 	name         string // "MySQL", "MariaDB" or "TiDB"

@@ -137,5 +137,3 @@ func (d dialect) onOwnSession() dialect {
 	}
 	return d
 }
-
-const table = "delay_task_message"

@@ -382,3 +382,6 @@ func repeat(ctx context.Context, write func() error) error {
 	}
 	return err
 }
+
+// IsDenied reports whether the account lacks a privilege.
+func IsDenied(err error) bool { return err != nil && faultOf(err).hint == hintPrivilege }

@@ -256,9 +256,6 @@ func (i Inspector) SilentReceivers(ctx context.Context, limit int) (silent []row
 	return silent, classify("read receivers", err)
 }
 
-// IsDenied reports whether the account lacks a privilege.
-func IsDenied(err error) bool { return err != nil && faultOf(err).hint == hintPrivilege }
-
 // readTexts returns the rows of a query as texts by the names of the columns in lower case. NULL is "".
 func readTexts(ctx context.Context, q queryer, query string, args ...any) (all []map[string]string, err error) {
 	var names []string
@@ -286,4 +283,57 @@ func readTexts(ctx context.Context, q queryer, query string, args ...any) (all [
 func decimal(text string) (n int64) {
 	_, _ = fmt.Sscan(text, &n)
 	return n
+}
+
+// Unusable is an index of the schema that statements cannot use.
+type Unusable struct {
+	Index
+	Is   string // what is wrong
+	Mend string // the statement that mends it
+}
+
+// UnusableIndexes returns the indexes of the schema that are not there, are others by the same name, or are hidden from
+// statements. It leaves out the indexes of missing tables.
+func (i Inspector) UnusableIndexes(ctx context.Context) (unusable []Unusable, err error) {
+	rows, err := readTexts(ctx, i.s.db, i.s.dialect.indexColumns)
+	if err != nil {
+		return nil, classify("read the indexes", err)
+	}
+	found, tables := map[string][]map[string]string{}, map[string]bool{}
+	for _, r := range rows {
+		found[r["index_name"]], tables[r["table_name"]] = append(found[r["index_name"]], r), true
+	}
+	for _, x := range i.s.dialect.indexes {
+		if !tables[x.Table] {
+			continue
+		}
+		unique := ""
+		if x.Unique {
+			unique = "UNIQUE "
+		}
+		add := func(is, mend string) {
+			mend = fmt.Sprintf(mend, x.Table, x.Name, unique, x.Columns+x.order)
+			unusable = append(unusable, Unusable{x, is, mend})
+		}
+		switch columns := found[x.Name]; {
+		case len(columns) == 0:
+			add("is missing", "CREATE %[3]sINDEX %[2]s ON %[1]s (%[4]s)")
+		case x.isOther(columns):
+			add("is another one by this name", i.s.dialect.replaceIndex)
+		case columns[0]["is_visible"] == "NO":
+			add("is invisible", "ALTER TABLE %[1]s ALTER INDEX %[2]s VISIBLE")
+		case columns[0]["ignored"] == "YES":
+			add("is ignored", "ALTER TABLE %[1]s ALTER INDEX %[2]s NOT IGNORED")
+		}
+	}
+	return unusable, nil
+}
+
+// isOther reports whether the index that was found has other columns, or lets values repeat.
+func (x Index) isOther(columns []map[string]string) bool {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c["column_name"])
+	}
+	return strings.Join(names, ", ") != x.Columns || x.Unique && columns[0]["non_unique"] == "1"
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const nodeTable = "delay_task_node"
-
 // nodes has the columns in the order of their bound values. One broken row must not hide the other nodes: what cannot
 // be read is zero. A node without tags serves none, and one without a heartbeat is not alive. The node's next heartbeat
 // mends the row.
@@ -129,8 +127,6 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 	_, err = s.beat.execute(ctx, op, query, anys(tokens))
 	return err
 }
-
-const tagTable = "delay_task_tag"
 
 // SetTag implements [store.Nodes].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {

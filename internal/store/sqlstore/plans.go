@@ -11,14 +11,6 @@ import (
 	"github.com/delaytask/delaytask/report"
 )
 
-// planned is a statement, and the index that it must enter its table by.
-type planned struct {
-	name  string
-	query string
-	args  []any
-	key   string
-}
-
 // plan lists statements. What they name need not exist.
 type plan []planned
 
@@ -36,12 +28,6 @@ var (
 		}
 		return tags
 	}()
-)
-
-const (
-	dueKey    = "delay_task_message_due"
-	activeKey = "delay_task_message_active_key"
-	primary   = "PRIMARY"
 )
 
 // plannedStatements lists one statement of each form that the engine sends to read or write tasks, except for INSERTs,
@@ -241,89 +227,4 @@ func (i Inspector) Plans(ctx context.Context, unusable []Unusable) ([]Plan, erro
 		plans = append(plans, Plan{Statement: p.name, Want: p.key, Entered: entered})
 	}
 	return plans, nil
-}
-
-// Index is an index of the schema, besides the primary keys.
-type Index struct {
-	Name, Table string
-	Columns     string // between commas
-	Unique      bool
-	order       string // after the columns
-}
-
-// schemaIndexes lists the indexes of both kinds of database, serverIndexes the indexes that only servers have.
-var (
-	schemaIndexes = []Index{
-		{Name: dueKey, Table: table, Columns: "status, tag, due_time"},
-		{Name: "delay_task_message_expected", Table: table, Columns: "expected_time"},
-		{Name: "delay_task_request_created", Table: requestTable, Columns: "create_time"},
-		{Name: "delay_task_session_expires", Table: sessionTable, Columns: "expire_time"},
-		{Name: actionKey, Table: auditTable, Columns: "action, id"},
-		{Name: lookKey, Table: scheduleTable, Columns: "look_time, id"},
-		{Name: nameKey, Table: scheduleTable, Columns: "name", Unique: true},
-		{Name: outcomeKey, Table: runTable, Columns: "outcome, schedule_id"},
-	}
-	serverIndexes = []Index{
-		{Name: activeKey, Table: table, Columns: "active_key", Unique: true, order: " DESC"},
-		{Name: "delay_task_token_hash", Table: tokenTable, Columns: "hash", Unique: true},
-		{Name: "delay_task_worker_address", Table: workerTable, Columns: "app, address_hash", Unique: true},
-	}
-)
-
-// Needed reports whether statements fail without the index, and are not just slow.
-func (x Index) Needed() bool {
-	return slices.Contains([]string{dueKey, activeKey, lookKey, nameKey, outcomeKey, actionKey}, x.Name)
-}
-
-// Unusable is an index of the schema that statements cannot use.
-type Unusable struct {
-	Index
-	Is   string // what is wrong
-	Mend string // the statement that mends it
-}
-
-// UnusableIndexes returns the indexes of the schema that are not there, are others by the same name, or are hidden from
-// statements. It leaves out the indexes of missing tables.
-func (i Inspector) UnusableIndexes(ctx context.Context) (unusable []Unusable, err error) {
-	rows, err := readTexts(ctx, i.s.db, i.s.dialect.indexColumns)
-	if err != nil {
-		return nil, classify("read the indexes", err)
-	}
-	found, tables := map[string][]map[string]string{}, map[string]bool{}
-	for _, r := range rows {
-		found[r["index_name"]], tables[r["table_name"]] = append(found[r["index_name"]], r), true
-	}
-	for _, x := range i.s.dialect.indexes {
-		if !tables[x.Table] {
-			continue
-		}
-		unique := ""
-		if x.Unique {
-			unique = "UNIQUE "
-		}
-		add := func(is, mend string) {
-			mend = fmt.Sprintf(mend, x.Table, x.Name, unique, x.Columns+x.order)
-			unusable = append(unusable, Unusable{x, is, mend})
-		}
-		switch columns := found[x.Name]; {
-		case len(columns) == 0:
-			add("is missing", "CREATE %[3]sINDEX %[2]s ON %[1]s (%[4]s)")
-		case x.isOther(columns):
-			add("is another one by this name", i.s.dialect.replaceIndex)
-		case columns[0]["is_visible"] == "NO":
-			add("is invisible", "ALTER TABLE %[1]s ALTER INDEX %[2]s VISIBLE")
-		case columns[0]["ignored"] == "YES":
-			add("is ignored", "ALTER TABLE %[1]s ALTER INDEX %[2]s NOT IGNORED")
-		}
-	}
-	return unusable, nil
-}
-
-// isOther reports whether the index that was found has other columns, or lets values repeat.
-func (x Index) isOther(columns []map[string]string) bool {
-	var names []string
-	for _, c := range columns {
-		names = append(names, c["column_name"])
-	}
-	return strings.Join(names, ", ") != x.Columns || x.Unique && columns[0]["non_unique"] == "1"
 }

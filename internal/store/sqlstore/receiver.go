@@ -13,8 +13,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const workerTable = "delay_task_worker"
-
 // receiverLinger is how long the row of an expired receiver is kept, so that heartbeats after an outage find their
 // rows.
 const receiverLinger = time.Hour

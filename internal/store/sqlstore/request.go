@@ -14,8 +14,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const requestTable = "delay_task_request"
-
 // requestLife is how long a request is remembered.
 const requestLife = 24 * time.Hour
 

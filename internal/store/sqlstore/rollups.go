@@ -12,8 +12,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const rollupTable = "delay_task_rollup"
-
 var rollups = newTable(rollupTable,
 	integer("span", 0, math.MaxInt16, func(r *row.Rollup) *row.RollupSpan { return &r.Span }),
 	moment("bucket", func(r *row.Rollup) *row.Time { return &r.Begin }),

@@ -10,11 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const (
-	scheduleTable = "delay_task_schedule"
-	runTable      = "delay_task_schedule_run"
-)
-
 // The columns of delay_task_schedule by the writes that set them.
 var (
 	identityColumns = []column[row.Schedule]{

@@ -10,13 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// The indexes of schedules and their runs.
-const (
-	lookKey    = "delay_task_schedule_look"
-	nameKey    = "delay_task_schedule_name"
-	outcomeKey = "delay_task_schedule_run_outcome"
-)
-
 // LookAt implements [store.Schedules].
 func (s *Store) LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
 	[]row.Schedule, []row.Broken, error) {

@@ -10,8 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const sessionTable = "delay_task_session"
-
 // CreateSession stores a session that is over after so long by the database's clock.
 func (s *Store) CreateSession(ctx context.Context, r row.Session, life time.Duration) error {
 	d := s.own

@@ -179,3 +179,6 @@ func insertAll[T any](t *text, verb string, d dialect, into *tableOf[T], rows []
 		t.write(")")
 	}
 }
+
+// quoted lists names of the schema, which hold nothing to escape.
+func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }

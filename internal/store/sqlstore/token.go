@@ -11,8 +11,6 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-const tokenTable = "delay_task_token"
-
 var (
 	// ErrTokenExists is returned when another token has the name of a new one.
 	ErrTokenExists = errors.New("there is a token of this name already")
