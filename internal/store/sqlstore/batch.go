@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -142,3 +143,9 @@ func (b *batch) rows() *text {
 	t.write(d.rowsClose)
 	return t
 }
+
+func sortedByID[T any](items []T, id func(T) int64) []T {
+	return slices.SortedFunc(slices.Values(items), func(a, b T) int { return cmp.Compare(id(a), id(b)) })
+}
+
+func sortedIDs[T any](items []T, id func(T) int64) []int64 { return row.Distinct(row.IDsOf(items, id)) }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -137,3 +138,18 @@ func (d dialect) onOwnSession() dialect {
 	}
 	return d
 }
+
+// reading selects the clock and the server that answers, as db_time and db_server.
+func (d dialect) reading() string {
+	return "CAST(" + d.now + " AS CHAR) AS db_time, " + d.server + " AS db_server"
+}
+
+func (d dialect) text(name string) string { return fmt.Sprintf(d.readText, name) + " AS " + name }
+
+func (d dialect) time(name string) string { return "CAST(" + name + " AS CHAR) AS " + name }
+
+// inMillis is an expression for the time ms milliseconds from now.
+func (d dialect) inMillis(ms string) string { return fmt.Sprintf(d.add, d.now, ms) }
+
+// isOld takes one parameter, the age in milliseconds as a negative number.
+func (d dialect) isOld(column string) string { return column + " < " + d.inMillis("?") }

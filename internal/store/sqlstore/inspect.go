@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -254,35 +253,6 @@ func (i Inspector) SilentReceivers(ctx context.Context, limit int) (silent []row
 		" ORDER BY t.expire_time DESC, t.id LIMIT " + fmt.Sprint(limit)
 	silent, _, err = readAll(ctx, i.s.db, query, nil, receivers)
 	return silent, classify("read receivers", err)
-}
-
-// readTexts returns the rows of a query as texts by the names of the columns in lower case. NULL is "".
-func readTexts(ctx context.Context, q queryer, query string, args ...any) (all []map[string]string, err error) {
-	var names []string
-	var values []sql.NullString
-	bind := func(columns []string) ([]any, error) {
-		names, values = columns, make([]sql.NullString, len(columns))
-		fields := make([]any, len(columns))
-		for i := range values {
-			fields[i] = &values[i]
-		}
-		return fields, nil
-	}
-	err = eachRow(ctx, q, query, args, bind, func() error {
-		texts := make(map[string]string, len(names))
-		for i, name := range names {
-			texts[strings.ToLower(name)] = values[i].String
-		}
-		all = append(all, texts)
-		return nil
-	})
-	return all, err
-}
-
-// decimal reads a number that a server has written. Anything else counts as 0.
-func decimal(text string) (n int64) {
-	_, _ = fmt.Sscan(text, &n)
-	return n
 }
 
 // Unusable is an index of the schema that statements cannot use.

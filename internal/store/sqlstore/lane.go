@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
@@ -129,12 +128,6 @@ func reusable(err error) bool {
 	return answered && !sessionKeeps(err)
 }
 
-// discard closes the connection for good.
-func discard(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = conn.Close()
-}
-
 func (l *lane) isClosed() bool {
 	select {
 	case <-l.closed:
@@ -160,43 +153,5 @@ func (l *lane) close(ctx context.Context) error {
 			}
 		}
 	})
-	return err
-}
-
-// statementTimeout bounds every statement whose context has no deadline.
-const statementTimeout = 10 * time.Second
-
-// withDeadline bounds a statement whose context has no deadline.
-func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, statementTimeout)
-}
-
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-func execute(ctx context.Context, on execer, query string, args []any) (int, error) {
-	result, err := on.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
-
-// onPool runs f on a connection of the pool, and discards the connection when it would repeat f's error.
-func onPool(ctx context.Context, db *sqlx.DB, f func(*sql.Conn) error) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	if err = f(conn); sessionKeeps(err) {
-		discard(conn)
-		return err
-	}
-	_ = conn.Close() // only gives it back
 	return err
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -147,10 +146,6 @@ func (d dialect) winners(c row.Claim) (string, []any) {
 func refID(r row.Ref) int64     { return r.ID }
 func refVersion(r *row.Ref) any { return r.Version }
 
-func sortedByID[T any](items []T, id func(T) int64) []T {
-	return slices.SortedFunc(slices.Values(items), func(a, b T) int { return cmp.Compare(id(a), id(b)) })
-}
-
 // Renew implements [store.Leaser].
 func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 	if len(leases) == 0 {
@@ -250,13 +245,6 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 		b.guard("COALESCE(due_time <= CAST(%s AS "+d.timeType+"), 1)", b.each("lease_by", "?", leaseBy))
 	}
 	return b.statement()
-}
-
-func number(is bool) int64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // Adopt implements [store.Leaser]. A due time before the earliest that delaytask knows, like the zero date of a lax

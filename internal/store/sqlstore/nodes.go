@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -35,24 +34,6 @@ var nodes = newTable(nodeTable,
 	},
 	moment("heartbeat", func(n *row.Node) *row.Time { return &n.Heartbeat }),
 )
-
-// readList reads a JSON array of strings. It returns nil for anything else.
-func readList(text []byte) []string {
-	var list []string
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil // list may hold the strings before a wrong element
-	}
-	return list
-}
-
-// bindList writes a JSON array of strings. A nil list is an empty array.
-func bindList(list []string) string {
-	if list == nil {
-		list = []string{}
-	}
-	text, _ := json.Marshal(list) // strings always marshal
-	return string(text)
-}
 
 // Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
 func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading, err error) {

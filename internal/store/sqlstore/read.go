@@ -1,27 +1,14 @@
 package sqlstore
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
-	"time"
-
-	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
-
-// queryer is what reads run on: the pool, a connection of a lane, or a caller's transaction.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
 
 // from returns what a read runs on: the caller's transaction when there is one.
 func (s *Store) from(tx store.Tx) queryer {
@@ -29,22 +16,6 @@ func (s *Store) from(tx store.Tx) queryer {
 		return tx
 	}
 	return s.db
-}
-
-// scan runs a query, reads each row into the fields, which stand in the order of the columns, and calls each.
-func scan(ctx context.Context, q queryer, query string, args []any, each func(), fields ...any) error {
-	bind := func([]string) ([]any, error) { return fields, nil }
-	return eachRow(ctx, q, query, args, bind, func() error {
-		each()
-		return nil
-	})
-}
-
-// firsts returns what the one column of a query holds.
-func firsts[T any](ctx context.Context, q queryer, query string, args ...any) (all []T, err error) {
-	var value T
-	err = scan(ctx, q, query, args, func() { all = append(all, value) }, &value)
-	return all, err
 }
 
 // found is a row, as far as the selected columns tell.
@@ -117,42 +88,6 @@ func readAll[T any](ctx context.Context, q queryer, query string, args []any, of
 	return all, reading, err
 }
 
-// eachRow runs a query, reads each row into what bind returns for its columns, and calls each. The settings of a pool
-// may put the table's name in front of each column's; bind gets the names without it.
-func eachRow(ctx context.Context, q queryer, query string, args []any, bind func(columns []string) ([]any, error),
-	each func() error) error {
-	ctx, cancel := withDeadline(ctx)
-	defer cancel()
-	if pool, ok := q.(*sqlx.DB); ok {
-		return onPool(ctx, pool, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, args, bind, each) })
-	}
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return err
-	}
-	for i, name := range columns {
-		columns[i] = name[strings.LastIndexByte(name, '.')+1:]
-	}
-	fields, err := bind(columns)
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		if err := rows.Scan(fields...); err != nil {
-			return err
-		}
-		if err := each(); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
 // page collects what a read of whole rows finds. Rows that cannot be decoded are in broken.
 type page struct {
 	rows   []row.Row
@@ -209,8 +144,6 @@ func readingOf(clock, server []byte) (row.Reading, error) {
 	return reading, d.err
 }
 
-func sortedIDs[T any](items []T, id func(T) int64) []int64 { return row.Distinct(row.IDsOf(items, id)) }
-
 // taskList selects whole tasks.
 func (d dialect) taskList(bodies bool) string { return withBodies(d, wholeColumns, bodies) }
 
@@ -229,102 +162,4 @@ func (d dialect) claimedList(lowest int64) string {
 // be small.
 func (d dialect) rowsByID(columns string, ids []int64) string {
 	return "SELECT " + columns + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
-}
-
-// reading selects the clock and the server that answers, as db_time and db_server.
-func (d dialect) reading() string {
-	return "CAST(" + d.now + " AS CHAR) AS db_time, " + d.server + " AS db_server"
-}
-
-func (d dialect) text(name string) string { return fmt.Sprintf(d.readText, name) + " AS " + name }
-
-func (d dialect) time(name string) string { return "CAST(" + name + " AS CHAR) AS " + name }
-
-const maxMillis = int64(math.MaxInt64 / time.Millisecond)
-
-// decoder keeps the first error of a row.
-type decoder struct{ err error }
-
-var errNull = errors.New("is NULL")
-
-func (d *decoder) fail(column string, err error) {
-	if d.err == nil {
-		d.err = fmt.Errorf("column %s: %w", column, err)
-	}
-}
-
-func (d *decoder) notNull(column string, raw []byte) []byte {
-	if raw == nil {
-		d.fail(column, errNull)
-	}
-	return raw
-}
-
-func (d *decoder) int(column string, raw []byte, least, most int64) int64 {
-	if raw == nil {
-		d.fail(column, errNull)
-		return 0
-	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err == nil && (n < least || n > most) {
-		err = fmt.Errorf("%d is out of range", n)
-	}
-	if err != nil {
-		d.fail(column, err)
-		return 0
-	}
-	return n
-}
-
-// usedUp is a version that no task reaches. The next one may exceed the column.
-const usedUp = 1 << 62
-
-// version returns a version that is used up too, as far as an int64 holds it, so that the row can be named.
-func (d *decoder) version(raw []byte) int64 {
-	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil && n >= usedUp {
-		d.fail("version", fmt.Errorf("%d is out of range", n))
-		return int64(min(n, math.MaxInt64))
-	}
-	return d.int("version", raw, 0, usedUp)
-}
-
-// optional is int for a column where NULL means zero.
-func (d *decoder) optional(column string, raw []byte, most int64) int64 {
-	if raw == nil {
-		return 0
-	}
-	return d.int(column, raw, 0, most)
-}
-
-func (d *decoder) millis(column string, raw []byte) time.Duration {
-	return time.Duration(d.int(column, raw, 0, maxMillis)) * time.Millisecond
-}
-
-func (d *decoder) time(column string, raw []byte) row.Time {
-	if raw == nil {
-		return 0
-	}
-	var t row.Time
-	if err := t.Scan([]byte(raw)); err != nil {
-		d.fail(column, err)
-		return 0
-	}
-	return t
-}
-
-// json checks that raw decodes into shape, and returns it compact: a server may store JSON in another form.
-func (d *decoder) json(column string, raw []byte, shape any) []byte {
-	if raw == nil {
-		return nil
-	}
-	if err := json.Unmarshal(raw, shape); err != nil {
-		d.fail(column, err)
-		return nil
-	}
-	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil {
-		d.fail(column, err)
-		return nil
-	}
-	return out.Bytes()
 }

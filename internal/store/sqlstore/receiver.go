@@ -72,9 +72,6 @@ func (d dialect) updateReceiver(id int64, w row.Receiver, tags string) (string, 
 		[]any{tags, secretOrNull(w), ttl, ttl, id}
 }
 
-// inMillis is an expression for the time ms milliseconds from now.
-func (d dialect) inMillis(ms string) string { return fmt.Sprintf(d.add, d.now, ms) }
-
 func addressHash(w row.Receiver) string { return hexed(sha256.Sum256([]byte(w.Address))) }
 
 func secretOrNull(w row.Receiver) any {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -126,9 +125,6 @@ func purgeOld[K any](ctx context.Context, s *Store, op, query string, args []any
 	return s.keep.execute(ctx, op, query, args)
 }
 
-// isOld takes one parameter, the age in milliseconds as a negative number.
-func (d dialect) isOld(column string) string { return column + " < " + d.inMillis("?") }
-
 func (d dialect) oldRequests(limit int) (string, []any) {
 	return "SELECT HEX(t.hash) AS hash FROM " + requestTable + " AS t WHERE " + d.isOld("t.create_time") +
 		" ORDER BY t.create_time LIMIT ?", []any{-requestLife.Milliseconds(), max(limit, 0)}
@@ -139,20 +135,4 @@ func (d dialect) purgeRequests(hashes []string) (string, []any) {
 	slices.Sort(hashes)
 	return fmt.Sprintf(d.deleteFrom, requestTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " +
 		d.isOld("t.create_time"), append(anys(hashes), -requestLife.Milliseconds())
-}
-
-// hexed writes bytes as text that no character set changes.
-func hexed(hash [32]byte) string { return hex.EncodeToString(hash[:]) }
-
-// hash reads a hash in hexadecimal.
-func (d *decoder) hash(column, text string) (hash [32]byte) {
-	b, err := hex.DecodeString(text)
-	if err == nil && len(b) != len(hash) {
-		err = fmt.Errorf("%d bytes are no hash", len(b))
-	}
-	if err != nil {
-		d.fail(column, err)
-		return hash
-	}
-	return [32]byte(b)
 }

@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,6 +82,25 @@ func textOrNull(b []byte) any {
 	return string(b)
 }
 
+func number(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// bindList writes a JSON array of strings. A nil list is an empty array.
+func bindList(list []string) string {
+	if list == nil {
+		list = []string{}
+	}
+	text, _ := json.Marshal(list) // strings always marshal
+	return string(text)
+}
+
+// hexed writes bytes as text that no character set changes.
+func hexed(hash [32]byte) string { return hex.EncodeToString(hash[:]) }
+
 func anys[T any](items []T) []any {
 	all := make([]any, len(items))
 	for i, item := range items {
@@ -114,6 +135,9 @@ func unionAll(branches []clause) clause {
 	return joined(branches, " UNION ALL ")
 }
 
+// quoted lists names of the schema, which hold nothing to escape.
+func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
+
 // marks returns n placeholders, or other expressions, for an IN list or a VALUES row.
 func marks(n int, mark string) string {
 	return strings.TrimSuffix(strings.Repeat(mark+", ", n), ", ")
@@ -130,55 +154,3 @@ func idList(ids []int64) string {
 	}
 	return list.String()
 }
-
-func namesOf[T any](columns []column[T]) []string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.name
-	}
-	return names
-}
-
-// selectList selects the columns that are read. The alias of the table ends in a dot where it has one. Times are read
-// as text and texts as their stored bytes, so that a connection's time zone, parseTime and character set change
-// nothing.
-func selectList[T any](d dialect, alias string, columns []column[T]) string {
-	list := make([]string, 0, len(columns))
-	for _, c := range columns {
-		if c.decode != nil {
-			list = append(list, c.form.read(d, alias, c.name))
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// withBodies is selectList, with NULL in place of bodies that are not asked for.
-func withBodies[T any](d dialect, columns []column[T], bodies bool) string {
-	at := slices.IndexFunc(columns, func(c column[T]) bool { return c.name == bodyColumn })
-	if bodies {
-		return selectList(d, "", columns)
-	}
-	return selectList(d, "", columns[:at]) + ", NULL AS " + bodyColumn + ", " + selectList(d, "", columns[at+1:])
-}
-
-// values writes the values of a row with their marks, between commas.
-func values[T any](t *text, d dialect, columns []column[T], r *T) {
-	for i := range columns {
-		t.comma(i)
-		t.value(columns[i].mark(&d), columns[i].value(r))
-	}
-}
-
-// insertAll writes an INSERT of whole rows.
-func insertAll[T any](t *text, verb string, d dialect, into *tableOf[T], rows []T) {
-	t.write(verb + " INTO " + into.name + " (" + strings.Join(namesOf(into.columns), ", ") + ") VALUES ")
-	for i := range rows {
-		t.comma(i)
-		t.write("(")
-		values(t, d, into.columns, &rows[i])
-		t.write(")")
-	}
-}
-
-// quoted lists names of the schema, which hold nothing to escape.
-func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -124,16 +123,4 @@ func (d dialect) readTokens(ctx context.Context, q queryer) ([]row.AccessToken, 
 	query := "SELECT c.*, " + tokens.list(d, "") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"
 	return readAll(ctx, q, query, nil, tokens)
-}
-
-// unhexed reads hexadecimal. It returns nil for NULL, which SQLite writes as an empty text.
-func unhexed(text []byte) []byte {
-	if len(text) == 0 {
-		return nil
-	}
-	b, err := hex.DecodeString(string(text))
-	if err != nil {
-		return nil
-	}
-	return b
 }
