@@ -43,8 +43,7 @@ func (k Kind) String() string {
 //   - with rowLocks, a way to find locked rows: [Store.Locked], where lockedBySkipping relies on reads of uncommitted
 //     rows, and the clauses that [Store.LockActive] adds;
 //   - statements that are written with ?: a placeholder of its own wants a rewrite in the lanes and reads, and in
-//     onOwnSession; UNHEX and CAST(… AS CHAR), which saver, keeper, read, token, receiver and request write for all
-//     kinds;
+//     onOwnSession; UNHEX and CAST(… AS CHAR), which many files write for all kinds;
 //   - the refusals after which a session is used again: lane.reusable, and collided in faults.go;
 //   - what follows a refused INSERT in a caller's transaction: package save reads there (tx.go);
 //   - migrations that end in the same tables and columns: a tree in package migrations, named by [Kind.String], whose
@@ -52,10 +51,13 @@ func (k Kind) String() string {
 //   - in package migrations also a table of versions, a lock for processes that migrate at once, its kind in tree, and
 //     the errors of such processes in collided;
 //   - what [Inspector] asks: variables, account, open transactions (INNODB_TRX), or [Inspector.Pragma]. Package doctor
-//     chooses by the kind what it looks for, and whether the database has a clock of its own;
+//     chooses by the kind what it looks for, and whether the database has a clock of its own. So do the checks at the
+//     start: startChecks and serviceChecks;
 //   - `--for` of the command, raw statements of package bench, docs/database.md, a job of the continuous integration;
 //   - a kind of server in package dbtest. The suites of storetest, the plans and the migrations then run on it.
 type dialect struct {
+	kind Kind
+
 	now      string // the time that decides
 	server   string // identity of the server that answers
 	greatest string // function: the later of two times, the larger of two numbers
@@ -109,10 +111,8 @@ type dialect struct {
 	inTransaction func(context.Context, execer) (bool, error)
 	begin         string // begins a transaction that is going to write
 
-	columns       string // of table ?: name, and whether an INSERT must give it a value
-	timeType      string // of a moment
-	checks        func(s *Store, bodyLimit int) []StartCheck
-	serviceChecks func(s *Store) []StartCheck
+	columns  string // of table ?: name, and whether an INSERT must give it a value
+	timeType string // of a moment
 
 	rowLocks bool     // another transaction can hold a lock on a single row
 	reserves bool     // lanes keep connections of their own

@@ -19,12 +19,6 @@ type Inspector struct{ s *Store }
 // Inspect returns the inspector of a store.
 func Inspect(s *Store) Inspector { return Inspector{s} }
 
-// StartChecks returns the parts of [Store.Check], in their order.
-func (i Inspector) StartChecks(bodyLimit int) []StartCheck { return i.s.dialect.checks(i.s, bodyLimit) }
-
-// ServiceChecks returns the parts of [Store.CheckService], in their order.
-func (i Inspector) ServiceChecks() []StartCheck { return i.s.dialect.serviceChecks(i.s) }
-
 // What [Inspector.Show] reads.
 const (
 	SessionVariables = "SESSION VARIABLES" // as a connection of the pool sees them

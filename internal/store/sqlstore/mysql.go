@@ -11,6 +11,8 @@ import (
 
 // mysqlDialect serves MySQL, MariaDB, and servers compatible with them.
 var mysqlDialect = dialect{
+	kind: MySQL,
+
 	now:      "UTC_TIMESTAMP(6)",
 	server:   "CONCAT(@@hostname, ':', @@port, ':', @@server_id)",
 	greatest: "GREATEST",
@@ -45,21 +47,6 @@ var mysqlDialect = dialect{
 		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +
 		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 	timeType: "DATETIME(6)",
-	checks: func(s *Store, bodyLimit int) []StartCheck {
-		return []StartCheck{
-			{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
-			{"collation", s.checkCollation(exactColumns)},
-			{"engine", s.checkEngine(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
-			{"time", s.checkTime}, {"counter", s.checkCounter},
-		}
-	},
-	serviceChecks: func(s *Store) []StartCheck {
-		return []StartCheck{
-			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
-			{"collation", s.checkCollation(exactServiceColumns)},
-			{"engine", s.checkEngine(serviceTables)},
-		}
-	},
 
 	// Grouped by both columns and without a hint: otherwise the servers do not skip from tag to tag.
 	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table +

@@ -10,6 +10,8 @@ import (
 // sqliteDialect serves the embedded database. Its clock is the machine's, read by functions of delaytask, because
 // SQLite's own counts in milliseconds.
 var sqliteDialect = dialect{
+	kind: SQLite,
+
 	now:      "(SELECT delaytask_now())", // a subquery, so that all rows of a statement see the same time
 	server:   "'sqlite'",
 	greatest: "MAX",
@@ -67,17 +69,6 @@ var sqliteDialect = dialect{
 
 	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
 	timeType: "TEXT",
-	checks: func(s *Store, _ int) []StartCheck {
-		return []StartCheck{
-			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
-			{"time", s.checkTime}, {"settings", s.checkSQLite}, {"counter", s.checkCounter},
-		}
-	},
-	serviceChecks: func(s *Store) []StartCheck {
-		return []StartCheck{
-			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
-		}
-	},
 }
 
 // sqliteInTransaction uses a setting that SQLite refuses inside of a transaction, and that has no effect on the
