@@ -51,8 +51,8 @@ func (k Kind) String() string {
 //   - in package migrations also a table of versions, a lock for processes that migrate at once, its kind in tree, and
 //     the errors of such processes in collided;
 //   - what [Inspector] asks: variables, account, open transactions (INNODB_TRX), or [Inspector.Pragma]. Package doctor
-//     chooses by the kind what it looks for, and whether the database has a clock of its own. So do the checks at the
-//     start: startChecks and serviceChecks;
+//     chooses by the kind what it looks for, and whether the database has a clock of its own;
+//   - its parts of [Store.Check] and [Store.CheckService]: startChecks and serviceChecks;
 //   - `--for` of the command, raw statements of package bench, docs/database.md, a job of the continuous integration;
 //   - a kind of server in package dbtest. The suites of storetest, the plans and the migrations then run on it.
 type dialect struct {
@@ -117,17 +117,6 @@ type dialect struct {
 	rowLocks bool     // another transaction can hold a lock on a single row
 	reserves bool     // lanes keep connections of their own
 	session  []string // sets up a reserved connection
-}
-
-func dialectOf(kind Kind) dialect {
-	switch kind {
-	case SQLite:
-		return sqliteDialect
-	case MySQL:
-		return mysqlDialect
-	default:
-		panic("sqlstore: no dialect for " + kind.String())
-	}
 }
 
 // onOwnSession returns the dialect of a connection of a lane. Its character set is known, so text needs no protection.

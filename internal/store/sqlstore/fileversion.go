@@ -16,23 +16,11 @@ type fileVersion struct {
 	opened int64
 }
 
-// roomForFileVersion is the smallest pool that spares a connection.
-const roomForFileVersion = 4
-
-// HasFileVersion reports whether FileVersion may be called: the database is embedded, and its pool spares a connection.
-func (s *Store) HasFileVersion() bool {
-	most := s.db.Stats().MaxOpenConnections
-	return !s.dialect.reserves && (most == 0 || most >= roomForFileVersion)
-}
-
-// FileVersion returns a number. It differs from the last one if another connection has committed a change meanwhile. It
-// takes no lock, and reads no page of the database. Servers have no such number.
-func (s *Store) FileVersion(ctx context.Context) (version int64, err error) {
-	v := &s.fileVersion
+func (v *fileVersion) read(ctx context.Context, db *sqlx.DB) (version int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.conn == nil {
-		if v.conn, err = s.db.Connx(ctx); err != nil {
+		if v.conn, err = db.Connx(ctx); err != nil {
 			return 0, classify("open a connection that watches the file", err)
 		}
 		v.opened++

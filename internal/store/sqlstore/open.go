@@ -1,0 +1,52 @@
+package sqlstore
+
+import (
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// New returns a store on db, which stays the caller's, for any concurrency.
+func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, len(turns)) }
+
+// NewFor returns a store on db, which stays the caller's, for a process that runs concurrency tasks at once.
+// Connections are reserved when they are first needed: all that help, or in a smaller pool as many as concurrency says.
+func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
+	d := dialectOf(kind)
+	turn := make(chan struct{}, 1)
+	pool := db.Stats().MaxOpenConnections
+	if !d.reserves {
+		pool = 0
+	}
+	lanes := share(reserved(pool, concurrency), func(size int) *lane {
+		if d.reserves {
+			return newLane(db, d, size, nil)
+		}
+		return newLane(db, d, 1, turn)
+	})
+	return &Store{
+		db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency,
+		save:      lanes[saves],
+		saveKeyed: lanes[keyedSaves],
+		claim:     lanes[claims],
+		settle:    lanes[results],
+		renew:     lanes[renewals],
+		beat:      lanes[beats],
+		lockCheck: lanes[lockChecks],
+		decide:    lanes[decisions],
+		keep:      lanes[chores],
+	}
+}
+
+func dialectOf(kind Kind) dialect {
+	switch kind {
+	case SQLite:
+		return sqliteDialect
+	case MySQL:
+		return mysqlDialect
+	default:
+		panic("sqlstore: no dialect for " + kind.String())
+	}
+}
