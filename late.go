@@ -17,3 +17,12 @@ const (
 	LateReceiver LateReason = "receiver"   // its receiver took long to accept it
 	LateProcess  LateReason = "process"    // the process itself was slow: it was suspended, or had no CPU time
 )
+
+// LateReasons returns all reasons. The place of a reason, from 1, is its number in the column late_reason; a new one
+// comes last.
+func LateReasons() []LateReason {
+	return []LateReason{
+		LateSlot, LateTagLimit, LateRetry, LatePaused, LateUnserved, LateDatabase, LateClock, LateLocked, LateFound,
+		LateReceiver, LateProcess,
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/migrations"
@@ -109,6 +110,24 @@ func TestBothTreesEndInTheSameColumns(t *testing.T) {
 		must(t, migrations.Up(t.Context(), db.DB, kind))
 		if got := columns(t, db, kind); !slices.Equal(got, want) {
 			t.Errorf("columns\n%v\nand on SQLite\n%v", got, want)
+		}
+	})
+}
+
+func TestTheViewNamesEachLateReason(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		must(t, migrations.Up(t.Context(), db.DB, kind))
+		want := delaytask.LateReasons()
+		for number := range want {
+			_, err := db.Exec("INSERT INTO delay_task_message (id, tag, execution_time, late_reason)"+
+				" VALUES (?, 'a', '2026-11-01 00:00:00', ?)", number+1, number+1)
+			must(t, err)
+		}
+		var got []delaytask.LateReason
+		must(t, db.Select(&got, "SELECT COALESCE(late_reason, '') FROM delay_task_lateness ORDER BY id"))
+		if !slices.Equal(got, want) {
+			t.Errorf("the view has the reasons %q, want %q", got, want)
 		}
 	})
 }

@@ -126,9 +126,15 @@ var enumerations = map[reflect.Type]struct{ texts, meaning string }{
 		"paused: no tick runs, and none is missed; ended: no tick is left; retired: no program declares it any more"},
 	reflect.TypeFor[delaytask.Cause](): {"tick,late,manual,backfill",
 		"Why there is this run: its time had come, or had passed; an operator triggered it; it belongs to a backfill"},
-	reflect.TypeFor[delaytask.LateReason](): {
-		"slot,tag_limit,retry,paused,unserved,database,clock,locked,found_late,receiver,process",
-		"Why it started over 100 ms late"},
+	reflect.TypeFor[delaytask.LateReason](): {joined(delaytask.LateReasons()), "Why it started over 100 ms late"},
+}
+
+func joined[T ~string](texts []T) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = string(text)
+	}
+	return strings.Join(all, ",")
 }
 
 func describeEnum[T ~string](r huma.Registry) {

@@ -11,12 +11,8 @@ type numbers[E ~string] []E
 
 // A number never changes its meaning: other versions read and write the same tables.
 var (
-	lateReasons = numbers[delaytask.LateReason]{
-		"", delaytask.LateSlot, delaytask.LateTagLimit, delaytask.LateRetry, delaytask.LatePaused,
-		delaytask.LateUnserved, delaytask.LateDatabase, delaytask.LateClock, delaytask.LateLocked, delaytask.LateFound,
-		delaytask.LateReceiver, delaytask.LateProcess,
-	}
-	overlaps = numbers[delaytask.Overlap]{
+	lateReasons = append(numbers[delaytask.LateReason]{""}, delaytask.LateReasons()...)
+	overlaps    = numbers[delaytask.Overlap]{
 		delaytask.OverlapSkip, delaytask.OverlapQueueOne, delaytask.OverlapReplace, delaytask.OverlapAllow,
 	}
 	missed = numbers[delaytask.Missed]{delaytask.MissedOnce, delaytask.MissedSkip, delaytask.MissedAll}
