@@ -50,55 +50,48 @@ func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err
 
 // EndAudit implements [store.Auditor].
 func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error {
-	query, args := s.own.endAudit(id, end)
-	return repeat(ctx, func() error {
-		_, err := s.save.execute(ctx, "end an entry of the audit log", query, args)
-		return err
-	})
+	query := s.own.endAudit(id, end)
+	return repeat(ctx, func() error { return s.save.write(ctx, "end an entry of the audit log", query) })
 }
 
-func (d dialect) endAudit(id int64, end row.AuditEnd) (string, []any) {
-	return "UPDATE " + auditTable + " AS t" + d.byID + " SET outcome = " + d.bindText + ", tasks = ?, error = " +
-			d.bindText + ", finish_time = " + d.now + fmt.Sprintf(" WHERE t.id = %d AND t.outcome = ''", id),
-		[]any{string(end.Outcome), end.Tasks, end.Error}
+func (d dialect) endAudit(id int64, end row.AuditEnd) clause {
+	return clause{"UPDATE " + auditTable + " AS t" + d.byID + " SET outcome = " + d.bindText + ", tasks = ?, error = " +
+		d.bindText + ", finish_time = " + d.now + fmt.Sprintf(" WHERE t.id = %d AND t.outcome = ''", id),
+		[]any{string(end.Outcome), end.Tasks, end.Error}}
 }
 
 // ReportAudit implements [store.Auditor].
 func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (stop bool, err error) {
-	query, args := s.own.reportAudit(id, tasks, bulk)
 	err = s.keep.do(ctx, "report a bulk change", func(ctx context.Context, conn *sql.Conn) error {
-		if _, err := execute(ctx, conn, query, args); err != nil {
+		if _, err := execute(ctx, conn, s.own.reportAudit(id, tasks, bulk)); err != nil {
 			return err
 		}
-		return read(ctx, conn, s.own.stopAsked(id), nil, audits, func(f *found[row.AuditEntry]) {
+		return read(ctx, conn, s.own.stopAsked(id), audits, func(f *found[row.AuditEntry]) {
 			stop = f.row.Stop != 0 && f.row.Outcome == ""
 		})
 	})
 	return stop, err
 }
 
-func (d dialect) reportAudit(id, tasks int64, bulk string) (string, []any) {
-	return "UPDATE " + auditTable + " AS t" + d.byID + " SET tasks = ?, bulk = " + d.bindText +
-		", seen_time = " + d.now + fmt.Sprintf(" WHERE t.id = %d AND t.outcome = ''", id), []any{tasks, bulk}
+func (d dialect) reportAudit(id, tasks int64, bulk string) clause {
+	return clause{"UPDATE " + auditTable + " AS t" + d.byID + " SET tasks = ?, bulk = " + d.bindText +
+		", seen_time = " + d.now + fmt.Sprintf(" WHERE t.id = %d AND t.outcome = ''", id), []any{tasks, bulk}}
 }
 
 // stopAsked selects whether an act is under way, and whether a caller has asked to stop it.
-func (d dialect) stopAsked(id int64) string {
-	return "SELECT " + audits.list(d, "t.", "id", "outcome", "stop_time") + " FROM " + auditTable + " AS t" + d.byID +
-		fmt.Sprintf(" WHERE t.id = %d", id)
+func (d dialect) stopAsked(id int64) clause {
+	return clause{sql: "SELECT " + audits.list(d, "t.", "id", "outcome", "stop_time") + " FROM " + auditTable +
+		" AS t" + d.byID + fmt.Sprintf(" WHERE t.id = %d", id)}
 }
 
 // StopAudit implements [store.Auditor].
 func (s *Store) StopAudit(ctx context.Context, id int64) error {
-	return repeat(ctx, func() error {
-		_, err := s.keep.execute(ctx, "stop a bulk change", s.own.stopAudit(id), nil)
-		return err
-	})
+	return repeat(ctx, func() error { return s.keep.write(ctx, "stop a bulk change", s.own.stopAudit(id)) })
 }
 
-func (d dialect) stopAudit(id int64) string {
-	return "UPDATE " + auditTable + " AS t" + d.byID + " SET stop_time = " + d.now +
-		fmt.Sprintf(" WHERE t.id = %d AND t.outcome = '' AND t.stop_time IS NULL", id)
+func (d dialect) stopAudit(id int64) clause {
+	return clause{sql: "UPDATE " + auditTable + " AS t" + d.byID + " SET stop_time = " + d.now +
+		fmt.Sprintf(" WHERE t.id = %d AND t.outcome = '' AND t.stop_time IS NULL", id)}
 }
 
 // AuditEntries implements [store.Auditor].
@@ -106,18 +99,17 @@ func (s *Store) AuditEntries(ctx context.Context, action string, below int64, li
 	if limit <= 0 {
 		return nil, nil
 	}
-	query, args := s.dialect.auditEntries(action, below, limit)
-	entries, _, err := readAll(ctx, s.db, query, args, audits)
+	entries, _, err := readAll(ctx, s.db, s.dialect.auditEntries(action, below, limit), audits)
 	return entries, classify("read the audit log", err)
 }
 
-func (d dialect) auditEntries(action string, below int64, limit int) (string, []any) {
+func (d dialect) auditEntries(action string, below int64, limit int) clause {
 	hint, of, args := d.byID, "", []any{below}
 	if action != "" {
 		hint, of, args = fmt.Sprintf(d.by, actionKey), "t.action = "+d.bindName+" AND ", []any{action, below}
 	}
-	return "SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + hint + " WHERE " + of +
-		fmt.Sprintf("t.id < ? ORDER BY t.id DESC LIMIT %d", limit), args
+	return clause{"SELECT " + audits.list(d, "t.") + " FROM " + auditTable + " AS t" + hint + " WHERE " + of +
+		fmt.Sprintf("t.id < ? ORDER BY t.id DESC LIMIT %d", limit), args}
 }
 
 // PurgeAudit implements [store.Auditor].
@@ -127,7 +119,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 	}
 	err = s.keep.do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
 		var ids []int64
-		err := read(ctx, conn, s.own.oldestAudit(limit), nil, audits, func(f *found[row.AuditEntry]) {
+		err := read(ctx, conn, s.own.oldestAudit(limit), audits, func(f *found[row.AuditEntry]) {
 			if f.row.ID > 0 && f.row.Begin < before {
 				ids = append(ids, f.row.ID)
 			}
@@ -135,19 +127,18 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		query, args := s.own.purgeAudit(ids, before)
-		deleted, err = execute(ctx, conn, query, args)
+		deleted, err = execute(ctx, conn, s.own.purgeAudit(ids, before))
 		return err
 	})
 	return deleted, err
 }
 
-func (d dialect) oldestAudit(limit int) string {
-	return "SELECT " + audits.list(d, "t.", "id", "create_time") + " FROM " + auditTable + " AS t" + d.byID +
-		fmt.Sprintf(" WHERE t.id > 0 ORDER BY t.id LIMIT %d", limit)
+func (d dialect) oldestAudit(limit int) clause {
+	return clause{sql: "SELECT " + audits.list(d, "t.", "id", "create_time") + " FROM " + auditTable + " AS t" +
+		d.byID + fmt.Sprintf(" WHERE t.id > 0 ORDER BY t.id LIMIT %d", limit)}
 }
 
-func (d dialect) purgeAudit(ids []int64, before row.Time) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, auditTable) + " WHERE t.id IN (" + idList(ids) + ") AND t.create_time < ?",
-		[]any{before}
+func (d dialect) purgeAudit(ids []int64, before row.Time) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, auditTable) + " WHERE t.id IN (" + idList(ids) + ") AND t.create_time < ?",
+		[]any{before}}
 }

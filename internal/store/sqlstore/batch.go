@@ -108,12 +108,12 @@ func (b *batch) guard(format string, value clause) {
 	b.guards = append(b.guards, clause{fmt.Sprintf(format, value.sql), value.args})
 }
 
-// statement returns the SQL and its arguments.
-func (b *batch) statement() (string, []any) {
+func (b *batch) statement() clause {
 	sets, guards := joined(b.sets, ", "), joined(b.guards, " AND ")
 	args := slices.Concat(sets.args, guards.args)
 	if len(b.columns) == 0 {
-		return fmt.Sprintf(b.dialect.updateListed, sets.sql, "t.id IN ("+idList(b.ids)+") AND "+guards.sql), args
+		where := "t.id IN (" + idList(b.ids) + ") AND " + guards.sql
+		return clause{fmt.Sprintf(b.dialect.updateListed, sets.sql, where), args}
 	}
 	names := "id"
 	for _, c := range b.columns {
@@ -121,7 +121,7 @@ func (b *batch) statement() (string, []any) {
 	}
 	rows := b.rows()
 	query := fmt.Sprintf(b.dialect.updateJoined, names, rows.sql.String(), sets.sql, guards.sql)
-	return query, append(rows.args, args...)
+	return clause{query, append(rows.args, args...)}
 }
 
 // rows writes the derived table. Numbers are written out: a bound parameter in a SELECT list has no type, and a server

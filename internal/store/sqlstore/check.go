@@ -67,7 +67,7 @@ func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
 		return nil, err
 	}
 	query := "SELECT CAST(CAST(? AS " + s.dialect.timeType + ") AS CHAR) AS db_time, 'x' AS db_server"
-	_, back, err := readAll(ctx, s.db, query, []any{before.Time}, noTable)
+	_, back, err := readAll(ctx, s.db, clause{query, []any{before.Time}}, noTable)
 	if err == nil && back.Time != before.Time {
 		err = refuse("report this with the server's version and the DSN without its password",
 			"a moment does not survive the way to the database and back: sent %s, got %s", before.Time, back.Time)

@@ -47,7 +47,7 @@ func (s *Store) checkColumns(ctx context.Context, table string) error {
 	var foreign error
 	var name string
 	var required bool
-	err := scan(ctx, s.db, s.dialect.columns, []any{table}, func() {
+	err := scan(ctx, s.db, clause{s.dialect.columns, []any{table}}, func() {
 		there = append(there, name)
 		if required && !slices.Contains(schema[table], name) {
 			foreign = refuse("give the column a default, or let it be NULL",
@@ -105,7 +105,7 @@ func (s *Store) tryWrites(ctx context.Context, table string) error {
 		"DELETE FROM " + table + " WHERE 1 = 0",
 		"INSERT INTO " + table + " (" + columns + ") SELECT " + columns + " FROM " + table + " WHERE 1 = 0",
 	} {
-		if _, err := s.keep.execute(ctx, "check the database", statement, nil); err != nil {
+		if err := s.keep.write(ctx, "check the database", clause{sql: statement}); err != nil {
 			return err
 		}
 	}

@@ -38,9 +38,7 @@ func (s *Store) Decide(ctx context.Context, decisions []row.Decision) (applied b
 // decide returns what applies the decisions.
 func (d dialect) decide(decisions []row.Decision) (steps []step) {
 	decisions = sortedByID(decisions, func(d row.Decision) int64 { return d.Schedule.ID })
-	add := func(rows int) func(query string, args []any) {
-		return func(query string, args []any) { steps = append(steps, step{query, args, rows}) }
-	}
+	add := func(rows int, c clause) { steps = append(steps, step{c, rows}) }
 	var planted, ended, undone []row.ScheduleRun
 	var changes []row.Change
 	var tasks []row.Row
@@ -48,11 +46,11 @@ func (d dialect) decide(decisions []row.Decision) (steps []step) {
 		at := &decisions[i]
 		switch at.Write {
 		case row.WriteNew:
-			add(1)(d.insertSchedule(&at.Schedule))
+			add(1, d.insertSchedule(&at.Schedule))
 		case row.WriteDelete:
-			add(1)(d.deleteSchedule(&at.Schedule))
+			add(1, d.deleteSchedule(&at.Schedule))
 		default:
-			add(1)(d.updateSchedule(at.Write, &at.Schedule))
+			add(1, d.updateSchedule(at.Write, &at.Schedule))
 		}
 		planted = append(planted, runsOf(&at.Schedule, at.New)...)
 		ended = append(ended, runsOf(&at.Schedule, at.Ended)...)
@@ -61,28 +59,28 @@ func (d dialect) decide(decisions []row.Decision) (steps []step) {
 	}
 	for i := range decisions {
 		if at := &decisions[i]; !at.Forget.IsZero() {
-			add(anyRows)(d.forgetRuns(at.Schedule.ID, at.Forget))
+			add(anyRows, d.forgetRuns(at.Schedule.ID, at.Forget))
 		}
 	}
 	for _, r := range undone { // first, because their ticks may be planted anew
-		add(1)(d.undoRun(r))
+		add(1, d.undoRun(r))
 	}
 	for some := range slices.Chunk(planted, maxInsert) {
-		add(anyRows)(d.insertRuns(some))
+		add(anyRows, d.insertRuns(some))
 	}
 	for _, r := range ended {
-		add(1)(d.endRun(r))
+		add(1, d.endRun(r))
 	}
 	for i := range decisions {
 		if decisions[i].Write == row.WriteDelete {
-			add(anyRows)(d.deleteRuns(decisions[i].Schedule.ID))
+			add(anyRows, d.deleteRuns(decisions[i].Schedule.ID))
 		}
 	}
 	if len(changes) > 0 {
-		add(len(changes))(d.update(changes))
+		add(len(changes), d.update(changes))
 	}
 	for some := range slices.Chunk(tasks, maxInsert) {
-		add(anyRows)(d.insert(some))
+		add(anyRows, d.insert(some))
 	}
 	return steps
 }
@@ -100,17 +98,17 @@ func runsOf(s *row.Schedule, runs []row.ScheduleRun) []row.ScheduleRun {
 	return runs
 }
 
-func (d dialect) insertSchedule(s *row.Schedule) (string, []any) {
+func (d dialect) insertSchedule(s *row.Schedule) clause {
 	t := new(text)
 	t.write("INSERT INTO " + scheduleTable + " (" + strings.Join(namesOf(schedules.columns), ", ") + ") VALUES (")
 	values(t, d, writtenColumns, s)
 	t.write(", 0, " + d.now + ", " + d.now + ")")
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
 // updateSchedule gives every column a value: servers differ in what an assignment reads of a column that another one
 // writes.
-func (d dialect) updateSchedule(write row.ScheduleWrite, s *row.Schedule) (string, []any) {
+func (d dialect) updateSchedule(write row.ScheduleWrite, s *row.Schedule) clause {
 	columns := progressColumns
 	if write == row.WriteDefinition {
 		columns = slices.Concat(definitionColumns, progressColumns)
@@ -123,24 +121,24 @@ func (d dialect) updateSchedule(write row.ScheduleWrite, s *row.Schedule) (strin
 		t.write(", ")
 	}
 	t.write("version = version + 1, update_time = " + d.now + " WHERE " + isAt(s))
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
-func (d dialect) deleteSchedule(s *row.Schedule) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, scheduleTable) + " WHERE " + isAt(s), nil
+func (d dialect) deleteSchedule(s *row.Schedule) clause {
+	return clause{sql: fmt.Sprintf(d.deleteFrom, scheduleTable) + " WHERE " + isAt(s)}
 }
 
 func isAt(s *row.Schedule) string {
 	return fmt.Sprintf("t.id = %d AND t.version = %d", s.ID, s.Version)
 }
 
-func (d dialect) insertRuns(runs []row.ScheduleRun) (string, []any) {
+func (d dialect) insertRuns(runs []row.ScheduleRun) clause {
 	t := new(text)
 	insertAll(t, "INSERT", d, scheduleRuns, runs)
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
-func (d dialect) endRun(r row.ScheduleRun) (string, []any) {
+func (d dialect) endRun(r row.ScheduleRun) clause {
 	t := new(text)
 	t.write(fmt.Sprintf("UPDATE %s AS t%s SET outcome = %d, note = ", runTable, d.byID, r.Outcome))
 	t.value(d.bindText, orNull(r.Note))
@@ -149,21 +147,22 @@ func (d dialect) endRun(r row.ScheduleRun) (string, []any) {
 	t.write(", finish_time = ")
 	t.value("", orNull(r.Finish))
 	t.write(fmt.Sprintf(" WHERE %s AND t.outcome = %d", isRun(r), row.OutcomeOpen))
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
-func (d dialect) undoRun(r row.ScheduleRun) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom+" WHERE %s AND t.outcome = %d", runTable, isRun(r), row.OutcomeOpen), nil
+func (d dialect) undoRun(r row.ScheduleRun) clause {
+	return clause{sql: fmt.Sprintf(d.deleteFrom+" WHERE %s AND t.outcome = %d", runTable, isRun(r), row.OutcomeOpen)}
 }
 
-func (d dialect) forgetRuns(schedule int64, from row.Time) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom+" WHERE t.schedule_id = %d AND t.tick >= '%s'", runTable, schedule, from), nil
+func (d dialect) forgetRuns(schedule int64, from row.Time) clause {
+	const where = " WHERE t.schedule_id = %d AND t.tick >= '%s'"
+	return clause{sql: fmt.Sprintf(d.deleteFrom+where, runTable, schedule, from)}
 }
 
 func isRun(r row.ScheduleRun) string {
 	return fmt.Sprintf("t.schedule_id = %d AND t.tick = '%s' AND t.cause = %d", r.ScheduleID, r.Tick, r.Cause)
 }
 
-func (d dialect) deleteRuns(schedule int64) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom+" WHERE t.schedule_id = %d", runTable, schedule), nil
+func (d dialect) deleteRuns(schedule int64) clause {
+	return clause{sql: fmt.Sprintf(d.deleteFrom+" WHERE t.schedule_id = %d", runTable, schedule)}
 }

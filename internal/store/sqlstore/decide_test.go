@@ -94,7 +94,7 @@ func TestDecisionThatFailsLeavesNothing(t *testing.T) {
 		f := func(ctx context.Context, last string, want row.Class, steps ...step) {
 			t.Helper()
 			err := s.decide.do(t.Context(), "test", func(_ context.Context, conn *sql.Conn) error {
-				applied, err := s.own.transact(ctx, conn, "test", append(steps, step{query: last, rows: anyRows}))
+				applied, err := s.own.transact(ctx, conn, "test", append(steps, step{clause{sql: last}, anyRows}))
 				if applied {
 					t.Errorf("%s: it applied", last)
 				}

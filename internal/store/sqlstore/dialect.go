@@ -94,7 +94,7 @@ type dialect struct {
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 
 	// Counts the rows of the cells of a grid, where it capsCells up to most of each, where it limits for so long.
-	countDue          func(d dialect, g row.DueGrid, most int, limit time.Duration) (string, []any)
+	countDue          func(d dialect, g row.DueGrid, most int, limit time.Duration) clause
 	capsCells, limits bool
 	estimates         bool // EXPLAIN tells how many entries a range of an index has, without reading them
 

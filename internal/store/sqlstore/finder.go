@@ -30,8 +30,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	}
 	for group := range slices.Chunk(tags, size) {
 		w.Tags = group
-		query, args := s.dialect.due(w)
-		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) {
+		err := read(ctx, s.db, s.dialect.due(w), tasks, func(f *found[row.Row]) {
 			if f.row.ID > 0 { // Renumber gives the others an id first
 				due = append(due, f.row.Sighting()) // what cannot be read is zero: the claim reports the row as broken
 			}
@@ -44,10 +43,9 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return due[:min(len(due), w.Limit)], nil
 }
 
-func (d dialect) due(w row.Window) (string, []any) {
+func (d dialect) due(w row.Window) clause {
 	if len(w.Tags) > maxBranches {
-		whole := d.dueBranch("tag IN ("+marks(len(w.Tags), "?")+")", anys(w.Tags), byDueTime, w.Limit, within(w)...)
-		return whole.sql, whole.args
+		return d.dueBranch("tag IN ("+marks(len(w.Tags), "?")+")", anys(w.Tags), byDueTime, w.Limit, within(w)...)
 	}
 	var branches []clause
 	for _, tag := range w.Tags {
@@ -57,8 +55,7 @@ func (d dialect) due(w row.Window) (string, []any) {
 		}
 		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, within(w)...))
 	}
-	all := unionAll(branches)
-	return all.sql, all.args
+	return unionAll(branches)
 }
 
 // within limits a read to the rows of the window that have a due time. Those without are a range of their own, because
@@ -86,27 +83,25 @@ func (d dialect) dueBranch(tags string, args []any, order string, limit int, lim
 
 // Expired implements [store.Finder]. An executing row without a due time counts as one whose lease has ended.
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	return readTasks(ctx, "find ended leases", s.db, s.dialect.expired(limit), nil)
+	return readTasks(ctx, "find ended leases", s.db, s.dialect.expired(limit))
 }
 
-func (d dialect) expired(limit int) string {
-	return "SELECT " + d.taskList(false) + " FROM " + table + d.byDue +
+func (d dialect) expired(limit int) clause {
+	return clause{sql: "SELECT " + d.taskList(false) + " FROM " + table + d.byDue +
 		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND (due_time IS NULL OR due_time < " + d.now + ")" +
-		" ORDER BY " + table + ".due_time, id LIMIT " + fmt.Sprint(limit)
+		" ORDER BY " + byDueTime + " LIMIT " + fmt.Sprint(limit)}
 }
 
 // Orphans implements [store.Finder].
 func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	var states []row.State
-	query, args := s.dialect.orphans(executorPrefix, limit)
-	err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) { states = append(states, f.row.State()) })
+	states, err := readStates(ctx, s.db, s.dialect.orphans(executorPrefix, limit))
 	return states, classify("find executing tasks", err)
 }
 
-func (d dialect) orphans(prefix string, limit int) (string, []any) {
-	return "SELECT " + selectList(d, "", stateColumns) + " FROM " + table + d.byDue +
+func (d dialect) orphans(prefix string, limit int) clause {
+	return clause{"SELECT " + selectList(d, "", stateColumns) + " FROM " + table + d.byDue +
 		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)") +
-		" ORDER BY id LIMIT " + fmt.Sprint(limit), []any{utf8.RuneCountInString(prefix), prefix}
+		" ORDER BY id LIMIT " + fmt.Sprint(limit), []any{utf8.RuneCountInString(prefix), prefix}}
 }
 
 // States implements [store.Finder].
@@ -160,7 +155,7 @@ func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, err
 // lockedBySkipping asks for the rows that can be locked, and which of the others exist. A row may be locked by its own
 // DELETE or INSERT. Only a read of committed rows sees the first, and only a read of uncommitted rows the second.
 func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
-	query := d.selectByID(ids)
+	query := d.selectByID(ids, "")
 	committed, err := firsts[int64](ctx, conn, query)
 	if err != nil {
 		return nil, err
@@ -174,7 +169,7 @@ func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int
 	if err != nil {
 		return nil, err
 	}
-	free, err := firsts[int64](ctx, tx, query+" FOR UPDATE SKIP LOCKED")
+	free, err := firsts[int64](ctx, tx, d.selectByID(ids, " FOR UPDATE SKIP LOCKED"))
 	if err != nil {
 		return nil, err
 	}
@@ -206,10 +201,10 @@ func (d dialect) tryLock(ctx context.Context, conn *sql.Conn, ids []int64) error
 		return err
 	}
 	defer tx.Rollback() // the locks end with it
-	_, err = firsts[int64](ctx, tx, d.selectByID(ids)+" FOR UPDATE NOWAIT")
+	_, err = firsts[int64](ctx, tx, d.selectByID(ids, " FOR UPDATE NOWAIT"))
 	return err
 }
 
-func (d dialect) selectByID(ids []int64) string {
-	return "SELECT id FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")"
+func (d dialect) selectByID(ids []int64, lock string) clause {
+	return clause{sql: "SELECT id FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")" + lock}
 }

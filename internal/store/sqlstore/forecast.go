@@ -24,12 +24,12 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, limit tim
 		timed, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	query, args := s.dialect.countDue(s.dialect, g, most, limit)
+	query := s.dialect.countDue(s.dialect, g, most, limit)
 	if s.dialect.limits {
-		query = fmt.Sprintf(limitOnMariaDB, limit.Seconds()) + query
+		query.sql = fmt.Sprintf(limitOnMariaDB, limit.Seconds()) + query.sql
 	}
 	var c row.DueCount
-	err = scan(timed, s.db, query, args, func() {
+	err = scan(timed, s.db, query, func() {
 		if c.Rows > 0 && g.Has(c.Cell) {
 			c.More = s.dialect.capsCells && c.Rows > int64(most)
 			counts = append(counts, c)
@@ -52,7 +52,7 @@ func outOfTime(err error) bool {
 }
 
 // mysqlCountDue groups in one pass over the index: a query for each cell would cost more than the rows of most.
-func mysqlCountDue(d dialect, g row.DueGrid, _ int, limit time.Duration) (string, []any) {
+func mysqlCountDue(d dialect, g row.DueGrid, _ int, limit time.Duration) clause {
 	var t text
 	t.write(fmt.Sprintf("SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", limit.Milliseconds()) + d.text("tag") + ", ")
 	if g.Steps == 0 {
@@ -71,11 +71,11 @@ func mysqlCountDue(d dialect, g row.DueGrid, _ int, limit time.Duration) (string
 	t.write(" AND due_time < ")
 	t.moment(g.End())
 	t.write(" GROUP BY " + table + ".tag, 2 ORDER BY NULL")
-	return t.sql.String(), anys(g.Tags)
+	return clause{t.sql.String(), anys(g.Tags)}
 }
 
 // sqliteCountDue counts each cell by itself, so that a large one costs no more than the bound.
-func sqliteCountDue(d dialect, g row.DueGrid, most int, _ time.Duration) (string, []any) {
+func sqliteCountDue(d dialect, g row.DueGrid, most int, _ time.Duration) clause {
 	var t text
 	t.write("SELECT asked.column1 AS tag, cells.column1 AS cell, (SELECT COUNT(*) FROM (SELECT 1 FROM ")
 	t.write(table + d.byDue)
@@ -95,7 +95,7 @@ func sqliteCountDue(d dialect, g row.DueGrid, most int, _ time.Duration) (string
 		t.write(")")
 	}
 	t.write(") AS cells")
-	return t.sql.String(), anys(g.Tags)
+	return clause{t.sql.String(), anys(g.Tags)}
 }
 
 // EstimateDue implements [store.Forecaster]. SQLite cannot tell how many entries are in a range of an index.
@@ -103,8 +103,8 @@ func (s *Store) EstimateDue(ctx context.Context, g row.DueGrid) (counts []row.Du
 	if len(g.Tags) == 0 || !s.dialect.estimates {
 		return nil, s.dialect.estimates, nil
 	}
-	query, args := s.dialect.estimateDue(g)
-	branches, err := readTexts(ctx, s.db, "EXPLAIN FORMAT=TRADITIONAL "+query, args...)
+	query := s.dialect.estimateDue(g)
+	branches, err := readTexts(ctx, s.db, "EXPLAIN FORMAT=TRADITIONAL "+query.sql, query.args...)
 	if err != nil {
 		return nil, false, classify("estimate due tasks", err)
 	}
@@ -142,7 +142,7 @@ func withoutDoubling(estimate int64, tag string, all int64) int64 {
 
 // estimateDue has a branch for each cell, tag by tag, and one for the whole table. A server numbers them from 1 on. It
 // is explained only. With FORCE in place of USE, MySQL does not look into the index.
-func (d dialect) estimateDue(g row.DueGrid) (string, []any) {
+func (d dialect) estimateDue(g row.DueGrid) clause {
 	const entries = "SELECT 1 FROM " + table + " USE INDEX (" + dueKey + ")"
 	var t text
 	t.grow(len(g.Tags)*(g.Steps+1)*200, len(g.Tags)*(g.Steps+1))
@@ -159,14 +159,13 @@ func (d dialect) estimateDue(g row.DueGrid) (string, []any) {
 		}
 	}
 	t.write(entries)
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
 // Upcoming implements [store.Forecaster]. A schedule is looked at before its cursor is due, so the index of looks finds
 // it.
 func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (cursors []row.Schedule, err error) {
-	query, args := s.dialect.upcoming(before, limit)
-	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) {
+	err = read(ctx, s.db, s.dialect.upcoming(before, limit), schedules, func(f *found[row.Schedule]) {
 		if f.err == nil {
 			cursors = append(cursors, f.row)
 		}
@@ -174,9 +173,9 @@ func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (curso
 	return cursors, classify("read the cursors of schedules", err)
 }
 
-func (d dialect) upcoming(before row.Time, limit int) (string, []any) {
+func (d dialect) upcoming(before row.Time, limit int) clause {
 	columns := schedules.list(d, "", "name", "tag", "spec", "jitter", "max_runs", "runs", "next_time")
-	return "SELECT t.id, " + columns + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
+	return clause{"SELECT t.id, " + columns + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
 		fmt.Sprintf(" WHERE t.look_time <= ? AND t.state = %d", row.ScheduleActive) + " AND t.next_time < ?" +
-		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), []any{before, before}
+		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), []any{before, before}}
 }

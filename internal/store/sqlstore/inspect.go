@@ -243,9 +243,9 @@ func (i Inspector) LastErrors(ctx context.Context, tag string, limit int) (texts
 // SilentReceivers returns receivers that have expired and are not purged, the latest first.
 func (i Inspector) SilentReceivers(ctx context.Context, limit int) (silent []row.Receiver, err error) {
 	d := i.s.dialect
-	query := "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t WHERE t.expire_time <= " + d.now +
-		" ORDER BY t.expire_time DESC, t.id LIMIT " + fmt.Sprint(limit)
-	silent, _, err = readAll(ctx, i.s.db, query, nil, receivers)
+	query := clause{sql: "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable +
+		" AS t WHERE t.expire_time <= " + d.now + " ORDER BY t.expire_time DESC, t.id LIMIT " + fmt.Sprint(limit)}
+	silent, _, err = readAll(ctx, i.s.db, query, receivers)
 	return silent, classify("read receivers", err)
 }
 

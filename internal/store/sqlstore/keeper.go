@@ -12,7 +12,7 @@ import (
 
 // Oldest implements [store.Keeper].
 func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
-	err = read(ctx, s.db, s.dialect.oldest, []any{int64(status)}, tasks, func(f *found[row.Row]) {
+	err = read(ctx, s.db, clause{s.dialect.oldest, []any{int64(status)}}, tasks, func(f *found[row.Row]) {
 		oldest = append(oldest, row.TagCount{Tag: f.row.Tag, Status: status, Oldest: f.row.Due})
 	})
 	return oldest, classify("read the oldest task of each tag", err)
@@ -25,8 +25,7 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 		return nil, nil
 	}
 	for group := range slices.Chunk(row.Distinct(tags), maxBranches) {
-		query, args := s.dialect.lateness(group, since, perTag)
-		err := read(ctx, s.db, query, args, tasks, func(f *found[row.Row]) {
+		err := read(ctx, s.db, s.dialect.lateness(group, since, perTag), tasks, func(f *found[row.Row]) {
 			if !f.row.Execution.IsZero() && !f.row.Expected.IsZero() {
 				lateness = append(lateness, row.Lateness{Tag: f.row.Tag, Late: f.row.Execution.Sub(f.row.Expected)})
 			}
@@ -39,7 +38,7 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 }
 
 // lateness reads the newest rows of each tag by the index, whose last column is the finish time when a row is final.
-func (d dialect) lateness(tags []string, since row.Time, perTag int) (string, []any) {
+func (d dialect) lateness(tags []string, since row.Time, perTag int) clause {
 	branches := make([]clause, len(tags))
 	for i, tag := range tags {
 		limits := []clause{{"tag = ?" + d.exactTag, []any{tag}}}
@@ -52,8 +51,7 @@ func (d dialect) lateness(tags []string, since row.Time, perTag int) (string, []
 			fmt.Sprintf(" WHERE status = %d AND ", row.Completed) + where.sql +
 			" AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), where.args}
 	}
-	all := unionAll(branches)
-	return all.sql, all.args
+	return unionAll(branches)
 }
 
 var errNotFinal = errors.New("only tasks of a final status can be purged")
@@ -72,8 +70,7 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	if err != nil || len(ids) == 0 {
 		return 0, classify(op, err)
 	}
-	query, args := s.dialect.purge(status, before, ids)
-	return s.keep.execute(ctx, op, query, args)
+	return s.keep.execute(ctx, op, s.dialect.purge(status, before, ids))
 }
 
 func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) ([]int64, error) {
@@ -86,8 +83,7 @@ func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Tim
 		if of.Oldest >= before {
 			continue
 		}
-		query, args := s.dialect.purgeable(status, of.Tag, before, limit-len(ids))
-		found, err := firsts[int64](ctx, s.db, query, args...)
+		found, err := firsts[int64](ctx, s.db, s.dialect.purgeable(status, of.Tag, before, limit-len(ids)))
 		if err != nil {
 			return nil, err
 		}
@@ -98,15 +94,15 @@ func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Tim
 	return row.Distinct(ids), nil
 }
 
-func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit int) (string, []any) {
-	return "SELECT id FROM " + table + d.byDue +
-			" WHERE status = ? AND tag = ? AND due_time < ? ORDER BY due_time, id LIMIT ?",
-		[]any{int64(status), tag, before, limit}
+func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit int) clause {
+	return clause{"SELECT id FROM " + table + d.byDue +
+		" WHERE status = ? AND tag = ? AND due_time < ? ORDER BY due_time, id LIMIT ?",
+		[]any{int64(status), tag, before, limit}}
 }
 
-func (d dialect) purge(status row.Status, before row.Time, ids []int64) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, table) + " WHERE t.id IN (" + idList(ids) + ") AND status = ? AND due_time < ?",
-		[]any{int64(status), before}
+func (d dialect) purge(status row.Status, before row.Time, ids []int64) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, table) + " WHERE t.id IN (" + idList(ids) + ")" +
+		" AND status = ? AND due_time < ?", []any{int64(status), before}}
 }
 
 // Renumber implements [store.Keeper]. An id that AUTO_INCREMENT made beyond the last one may exceed an int64.
@@ -120,7 +116,7 @@ func (s *Store) Renumber(
 	}
 	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 		for _, id := range ids {
-			n, err := execute(ctx, conn, s.own.renumber(id, next()), nil)
+			n, err := execute(ctx, conn, s.own.renumber(id, next()))
 			if err != nil {
 				return err
 			}
@@ -132,16 +128,16 @@ func (s *Store) Renumber(
 }
 
 // misnumbered reads both ends in branches of their own: SQLite would read everything for one range or the other.
-func (d dialect) misnumbered(last int64, limit int) string {
+func (d dialect) misnumbered(last int64, limit int) clause {
 	const branch = "SELECT id FROM %s%s WHERE %s AND status <> %d ORDER BY id LIMIT %d"
 	var ends []clause
 	for _, end := range []string{"id < 1", fmt.Sprint("id > ", last)} {
 		ends = append(ends, clause{sql: fmt.Sprintf(branch, table, d.byID, end, row.Executing, limit)})
 	}
-	return unionAll(ends).sql
+	return unionAll(ends)
 }
 
-func (d dialect) renumber(id string, to int64) string {
+func (d dialect) renumber(id string, to int64) clause {
 	guard := fmt.Sprintf("t.id = %s AND status <> %d", id, row.Executing)
-	return fmt.Sprintf(d.updateListed, fmt.Sprintf("id = %d", to), guard)
+	return clause{sql: fmt.Sprintf(d.updateListed, fmt.Sprintf("id = %d", to), guard)}
 }

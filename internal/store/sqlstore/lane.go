@@ -70,12 +70,18 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 }
 
 // execute runs one statement on a connection of the lane, and returns how many rows it has changed.
-func (l *lane) execute(ctx context.Context, op, query string, args []any) (n int, err error) {
+func (l *lane) execute(ctx context.Context, op string, c clause) (n int, err error) {
 	err = l.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		n, err = execute(ctx, conn, query, args)
+		n, err = execute(ctx, conn, c)
 		return err
 	})
 	return n, err
+}
+
+// write is execute for a statement that may change any number of rows.
+func (l *lane) write(ctx context.Context, op string, c clause) error {
+	_, err := l.execute(ctx, op, c)
+	return err
 }
 
 // ready returns conn when it is alive, otherwise a new connection. The pool checks a connection when it hands one out,

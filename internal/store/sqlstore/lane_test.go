@@ -221,8 +221,8 @@ func TestPurgeDeletesNoTaskThatHasChangedMeanwhile(t *testing.T) {
 			before row.Time
 			want   int
 		}{{row.Failed, due + 1, 0}, {row.Pending, due, 0}, {row.Pending, due + 1, 1}} {
-			query, args := s.own.purge(c.status, c.before, []int64{1 << 40})
-			if n, err := execute(t.Context(), db, query, args); n != c.want || err != nil {
+			purge := s.own.purge(c.status, c.before, []int64{1 << 40})
+			if n, err := execute(t.Context(), db, purge); n != c.want || err != nil {
 				t.Errorf("a purge of %v tasks before %v deletes %d, %v; want %d", c.status, c.before, n, err, c.want)
 			}
 		}

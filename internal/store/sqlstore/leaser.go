@@ -69,8 +69,7 @@ func splitUsedUp(refs []row.Ref) ([]row.Ref, []row.Broken) {
 }
 
 func (d dialect) claimOn(ctx context.Context, conn execer, c row.Claim) error {
-	query, args := d.claim(c)
-	_, err := conn.ExecContext(ctx, query, args...)
+	_, err := execute(ctx, conn, d.claim(c))
 	return err
 }
 
@@ -98,7 +97,7 @@ func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error 
 	return nil
 }
 
-func (d dialect) claim(c row.Claim) (string, []any) {
+func (d dialect) claim(c row.Claim) clause {
 	b, values := batchOf(d, c.Rows, refID)
 	b.sets = append(b.sets,
 		clause{sql: fmt.Sprintf("status = %d, version = version + 1", row.Executing)},
@@ -117,9 +116,8 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 
 // winners reads back what the claim won, and the clock. They are found by the executor, which is fresh for each claim.
 func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row.Claimed) error {
-	query, args := s.own.winners(c)
 	rows := page{rows: make([]row.Row, 0, len(c.Rows))}
-	err := read(ctx, from, query, args, tasks, func(f *found[row.Row]) {
+	err := read(ctx, from, s.own.winners(c), tasks, func(f *found[row.Row]) {
 		if !f.reading.Time.IsZero() {
 			won.Reading = f.reading
 		}
@@ -136,11 +134,11 @@ func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row
 	return err
 }
 
-func (d dialect) winners(c row.Claim) (string, []any) {
+func (d dialect) winners(c row.Claim) clause {
 	ids := sortedIDs(c.Rows, refID)
-	return "SELECT " + d.claimedList(ids[0]) + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")" +
-			fmt.Sprintf(" AND status = %d AND ", row.Executing) + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id",
-		[]any{c.Executor}
+	return clause{"SELECT " + d.claimedList(ids[0]) + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")" +
+		fmt.Sprintf(" AND status = %d AND ", row.Executing) + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id",
+		[]any{c.Executor}}
 }
 
 func refID(r row.Ref) int64     { return r.ID }
@@ -151,11 +149,11 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	if len(leases) == 0 {
 		return nil, nil
 	}
-	query, args := s.own.renew(leases)
+	renewal := s.own.renew(leases)
 	ids := sortedIDs(leases, leaseID)
 	var states []row.State
 	err := s.renew.do(ctx, "renew leases", func(ctx context.Context, conn *sql.Conn) error {
-		if _, err := conn.ExecContext(ctx, query, args...); err != nil {
+		if _, err := execute(ctx, conn, renewal); err != nil {
 			return err
 		}
 		var err error
@@ -165,7 +163,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	return states, err
 }
 
-func (d dialect) renew(leases []row.Lease) (string, []any) {
+func (d dialect) renew(leases []row.Lease) clause {
 	b, values := batchOf(d, leases, leaseID)
 	ttr := b.each("ttr", "?", values(func(l *row.Lease) any { return max(l.TTR, row.MinTTR).Milliseconds() }))
 	until := clause{fmt.Sprintf(d.add, d.now, ttr.sql), ttr.args}
@@ -194,17 +192,15 @@ func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 		return 0, nil
 	}
 	if tx != nil {
-		query, args := s.dialect.update(changes)
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
-		n, err := execute(ctx, tx, query, args)
+		n, err := execute(ctx, tx, s.dialect.update(changes))
 		return n, classify(op, err)
 	}
-	query, args := s.own.update(changes)
-	return s.settle.execute(ctx, op, query, args)
+	return s.settle.execute(ctx, op, s.own.update(changes))
 }
 
-func (d dialect) update(changes []row.Change) (string, []any) {
+func (d dialect) update(changes []row.Change) clause {
 	b, values := batchOf(d, changes, func(c row.Change) int64 { return c.ID })
 	b.setEach("status", "?", values(func(c *row.Change) any { return int64(c.To) }))
 	b.sets = append(b.sets, clause{sql: "version = version + 1"})
@@ -253,12 +249,10 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	query, args := s.own.adopt(rows)
-	_, err := s.keep.execute(ctx, "adopt tasks", query, args)
-	return err
+	return s.keep.write(ctx, "adopt tasks", s.own.adopt(rows))
 }
 
-func (d dialect) adopt(rows []row.Ref) (string, []any) {
+func (d dialect) adopt(rows []row.Ref) clause {
 	earliest := row.MinTime.String()
 	b, values := batchOf(d, rows, refID)
 	b.sets = append(b.sets, clause{
@@ -278,12 +272,11 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
 	if len(broken) == 0 {
 		return 0, nil
 	}
-	query, args := s.own.discard(broken)
-	return s.keep.execute(ctx, "set aside tasks that cannot be decoded", query, args)
+	return s.keep.execute(ctx, "set aside tasks that cannot be decoded", s.own.discard(broken))
 }
 
 // discard replaces a version that is used up. Otherwise the row would stay unreadable.
-func (d dialect) discard(broken []row.Broken) (string, []any) {
+func (d dialect) discard(broken []row.Broken) clause {
 	b, values := batchOf(d, broken, func(b row.Broken) int64 { return b.ID })
 	const set = "status = %d, version = CASE WHEN version < %d THEN version + 1 ELSE %d END"
 	b.sets = append(b.sets, clause{sql: fmt.Sprintf(set, row.Failed, usedUp, usedUp/2)})

@@ -30,7 +30,7 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 		var id int64
 		var due sql.RawBytes
 		var span int
-		err := scan(ctx, s.db, all.sql, all.args, func() {
+		err := scan(ctx, s.db, all, func() {
 			found[span] = append(found[span], row.Place{Due: new(decoder).time("due_time", due), ID: id})
 		}, &id, &due, &span)
 		if err != nil {
@@ -119,9 +119,9 @@ func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, er
 	return ids, classify("list the newest tasks", err)
 }
 
-func (d dialect) newest(below int64, limit int) string {
-	return fmt.Sprintf("SELECT id FROM %s%s WHERE id > 0 AND id < %d ORDER BY id DESC LIMIT %d", table, d.byID, below,
-		max(limit, 0))
+func (d dialect) newest(below int64, limit int) clause {
+	return clause{sql: fmt.Sprintf("SELECT id FROM %s%s WHERE id > 0 AND id < %d ORDER BY id DESC LIMIT %d",
+		table, d.byID, below, max(limit, 0))}
 }
 
 // Match implements [store.Lister].
@@ -130,16 +130,15 @@ func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool
 		return nil, nil
 	}
 	found := make([]row.Sized, 0, len(ids))
-	query, args := s.dialect.match(ids, m, bodies)
 	var r row.Sized
-	err := scan(ctx, s.db, query, args, func() {
+	err := scan(ctx, s.db, s.dialect.match(ids, m, bodies), func() {
 		r.Bytes += (&row.Row{}).Size()
 		found = append(found, r)
 	}, &r.ID, &r.Bytes)
 	return found, classify("filter tasks", err)
 }
 
-func (d dialect) match(ids []int64, m row.Match, bodies bool) (string, []any) {
+func (d dialect) match(ids []int64, m row.Match, bodies bool) clause {
 	limits := []clause{{sql: "id IN (" + idList(ids) + ")"}}
 	and := func(condition string, args ...any) { limits = append(limits, clause{condition, args}) }
 	if m.Status != nil {
@@ -179,8 +178,8 @@ func (d dialect) match(ids []int64, m row.Match, bodies bool) (string, []any) {
 		}
 	}
 	where := joined(limits, " AND ")
-	return "SELECT id, " + size + " AS bytes FROM " + table + d.byID + " WHERE " + where.sql + " ORDER BY id",
-		where.args
+	return clause{"SELECT id, " + size + " AS bytes FROM " + table + d.byID + " WHERE " + where.sql + " ORDER BY id",
+		where.args}
 }
 
 // Rows implements [store.Lister].
@@ -188,7 +187,7 @@ func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, 
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
-	return readTasks(ctx, "read tasks", s.db, s.dialect.rowsByID(s.dialect.taskList(bodies), ids), nil)
+	return readTasks(ctx, "read tasks", s.db, s.dialect.rowsByID(s.dialect.taskList(bodies), ids))
 }
 
 // Failures implements [store.Lister].
@@ -197,14 +196,14 @@ func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error
 		return nil, nil
 	}
 	failures := make([]row.Failure, 0, len(ids))
-	err := read(ctx, s.db, s.dialect.failures(ids), nil, tasks, func(f *found[row.Row]) {
+	err := read(ctx, s.db, s.dialect.failures(ids), tasks, func(f *found[row.Row]) {
 		failures = append(failures, row.Failure{ID: f.row.ID, Tag: f.row.Tag, At: f.row.Due, Error: f.row.ErrorStack})
 	})
 	return failures, classify("read errors", err)
 }
 
 // failures cuts the bytes of a text, within a character too.
-func (d dialect) failures(ids []int64) string {
+func (d dialect) failures(ids []int64) clause {
 	cut := fmt.Sprintf("SUBSTR(CAST(error_stack AS %s), 1, %d)", d.bytes, row.FailureSize)
 	return d.rowsByID("id, "+d.text("tag")+", "+d.time("due_time")+", "+cut+" AS error_stack", ids)
 }
@@ -222,7 +221,7 @@ func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64,
 		all := unionAll(branches)
 		var pair int
 		var n int64
-		err := scan(ctx, s.db, all.sql, all.args, func() { counts[pair] = n }, &pair, &n)
+		err := scan(ctx, s.db, all, func() { counts[pair] = n }, &pair, &n)
 		if err != nil {
 			return nil, classify("count tasks", err)
 		}

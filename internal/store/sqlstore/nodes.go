@@ -38,9 +38,9 @@ var nodes = newTable(nodeTable,
 // Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
 func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading, err error) {
 	d := s.dialect
-	query := "SELECT c.*, " + nodes.list(d, "") +
-		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
-	all, reading, err = readAll(ctx, s.db, query, nil, nodes)
+	query := clause{sql: "SELECT c.*, " + nodes.list(d, "") +
+		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"}
+	all, reading, err = readAll(ctx, s.db, query, nodes)
 	return all, reading, classify("read nodes", err)
 }
 
@@ -67,7 +67,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	binds, args := d.nodeValues(n)
 	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeNames, ", ") + ")" +
 		" VALUES (?, " + strings.Join(binds, ", ") + ")"
-	_, err = s.beat.execute(ctx, "join as a node", insert, append([]any{n.Number}, args...))
+	err = s.beat.write(ctx, "join as a node", clause{insert, append([]any{n.Number}, args...)})
 	if isDuplicate(err) {
 		return false, nil
 	}
@@ -89,7 +89,7 @@ func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard stri
 	}
 	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") +
 		" WHERE number = ? AND " + guard
-	written, err := s.beat.execute(ctx, op, query, append(append(args, n.Number), guardArgs...))
+	written, err := s.beat.execute(ctx, op, clause{query, append(append(args, n.Number), guardArgs...)})
 	return written > 0, err
 }
 
@@ -100,13 +100,12 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return nil
 	}
 	where := " WHERE token IN (" + marks(len(tokens), "?") + ")"
-	numbers, err := firsts[int64](ctx, s.db, "SELECT number AS id FROM "+nodeTable+where, anys(tokens)...)
+	numbers, err := firsts[int64](ctx, s.db, clause{"SELECT number AS id FROM " + nodeTable + where, anys(tokens)})
 	if err != nil || len(numbers) == 0 {
 		return classify(op, err)
 	}
 	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + where + " AND number IN (" + idList(numbers) + ")"
-	_, err = s.beat.execute(ctx, op, query, anys(tokens))
-	return err
+	return s.beat.write(ctx, op, clause{query, anys(tokens)})
 }
 
 // SetTag implements [store.Nodes].
@@ -114,6 +113,5 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	d := s.dialect
 	query := "INSERT INTO " + tagTable + " (tag, paused, reason, update_time) VALUES (" + d.bindText + ", ?, " +
 		d.bindText + ", " + d.now + ")" + d.upsert + "paused = ?, reason = " + d.bindText + ", update_time = " + d.now
-	_, err := s.keep.execute(ctx, "store a tag", query, []any{t.Tag, t.Paused, t.Reason, t.Paused, t.Reason})
-	return err
+	return s.keep.write(ctx, "store a tag", clause{query, []any{t.Tag, t.Paused, t.Reason, t.Paused, t.Reason}})
 }

@@ -37,26 +37,26 @@ func plannedServiceStatements(d dialect) (all plan) {
 		many[i] = hexed(hash(19_000 + i))
 	}
 	w := row.Receiver{App: "a", Address: "7"}
-	add("PRIMARY", "find a request")(d.findRequest(hash(7)))
-	add("PRIMARY", "save of a request")(d.saveRequest(row.Request{Hash: hash(7), TaskID: 7, Duplicate: true}))
-	add("PRIMARY", "purge of one request")(d.purgeRequests(many[:1]))
-	add("PRIMARY", "purge of many requests")(d.purgeRequests(many))
-	add(requestsByTime, "old requests")(d.oldRequests(500))
-	add("PRIMARY", "find a session")(d.findSessions([][32]byte{hash(7)}))
-	add("PRIMARY", "find sessions")(d.findSessions([][32]byte{hash(7), hash(8), hash(9)}))
-	add("PRIMARY", "delete of a session")(d.deleteSession(hash(7)))
-	add("PRIMARY", "purge of one session")(d.purgeSessions(many[:1]))
-	add("PRIMARY", "purge of many sessions")(d.purgeSessions(many))
-	add(sessionsByEnd, "old sessions")(d.oldSessions(500))
-	add("PRIMARY", "delete of a token")(d.deleteToken("7"))
-	add("PRIMARY", "end of a bootstrap token")(d.revokeBootstrap("7"))
-	add("PRIMARY", "end of all bootstrap tokens")(d.endBootstrap())
-	add(workersByAddress, "find a receiver")(d.findReceiver(w))
-	add("PRIMARY", "one receiver")(d.receiverByID(7))
-	add("PRIMARY", "replacement of a receiver")(d.updateReceiver(7, w, "[]"))
-	add("PRIMARY", "heartbeat")(d.heartbeat(7))
-	add("PRIMARY", "delete of a receiver")(d.deleteReceiver(7))
-	add("PRIMARY", "purge of receivers")(d.purgeReceivers([]int64{7, 8}))
+	add("PRIMARY", "find a request", d.findRequest(hash(7)))
+	add("PRIMARY", "save of a request", d.saveRequest(row.Request{Hash: hash(7), TaskID: 7, Duplicate: true}))
+	add("PRIMARY", "purge of one request", d.purgeRequests(many[:1]))
+	add("PRIMARY", "purge of many requests", d.purgeRequests(many))
+	add(requestsByTime, "old requests", d.oldRequests(500))
+	add("PRIMARY", "find a session", d.findSessions([][32]byte{hash(7)}))
+	add("PRIMARY", "find sessions", d.findSessions([][32]byte{hash(7), hash(8), hash(9)}))
+	add("PRIMARY", "delete of a session", d.deleteSession(hash(7)))
+	add("PRIMARY", "purge of one session", d.purgeSessions(many[:1]))
+	add("PRIMARY", "purge of many sessions", d.purgeSessions(many))
+	add(sessionsByEnd, "old sessions", d.oldSessions(500))
+	add("PRIMARY", "delete of a token", d.deleteToken("7"))
+	add("PRIMARY", "end of a bootstrap token", d.revokeBootstrap("7"))
+	add("PRIMARY", "end of all bootstrap tokens", d.endBootstrap())
+	add(workersByAddress, "find a receiver", d.findReceiver(w))
+	add("PRIMARY", "one receiver", d.receiverByID(7))
+	add("PRIMARY", "replacement of a receiver", d.updateReceiver(7, w, "[]"))
+	add("PRIMARY", "heartbeat", d.heartbeat(7))
+	add("PRIMARY", "delete of a receiver", d.deleteReceiver(7))
+	add("PRIMARY", "purge of receivers", d.purgeReceivers([]int64{7, 8}))
 	return all
 }
 
@@ -299,7 +299,7 @@ func TestOldestOfEachTagIsReadInStepsOfTags(t *testing.T) {
 		defer conn.Close()
 		before, count := rowsRead(t, conn), 0
 		each := func(*found[row.Row]) { count++ }
-		must(t, read(t.Context(), conn, mysqlDialect.oldest, []any{int64(row.Pending)}, tasks, each))
+		must(t, read(t.Context(), conn, clause{mysqlDialect.oldest, []any{int64(row.Pending)}}, tasks, each))
 		if n := rowsRead(t, conn) - before; count != tags || n > 10*tags {
 			t.Errorf("found %d tags of 29,000 rows and read %d, want %d and a few each", count, n, tags)
 		}
@@ -319,16 +319,16 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 		must(t, err)
 		defer conn.Close()
 		before, count := rowsRead(t, conn), 0
-		query, args := mysqlDialect.lateness([]string{"a"}, since, 10_000)
-		must(t, read(t.Context(), conn, query, args, tasks, func(*found[row.Row]) { count++ }))
+		query := mysqlDialect.lateness([]string{"a"}, since, 10_000)
+		must(t, read(t.Context(), conn, query, tasks, func(*found[row.Row]) { count++ }))
 		if n := rowsRead(t, conn) - before; count != within || n > 2*within {
 			t.Errorf("found %d rows and read %d, want %d and hardly more", count, n, within)
 		}
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		db, _ := migrated(t, dbtest.New(t, dbtest.SQLite))
-		query, args := sqliteDialect.lateness([]string{"a"}, row.MaxTime, 10_000)
-		steps := sqlitePlan(t, db, query, args)
+		query := sqliteDialect.lateness([]string{"a"}, row.MaxTime, 10_000)
+		steps := sqlitePlan(t, db, query.sql, query.args)
 		if len(steps) != 1 || !strings.Contains(steps[0], "(status=? AND tag=? AND due_time>?)") {
 			t.Errorf("the plan is %q", steps)
 		}

@@ -14,9 +14,7 @@ import (
 // plan lists statements. What they name need not exist.
 type plan []planned
 
-func (p *plan) add(key, name string) func(query string, args []any) {
-	return func(query string, args []any) { *p = append(*p, planned{name, query, args, key}) }
-}
+func (p *plan) add(key, name string, c clause) { *p = append(*p, planned{name, c.sql, c.args, key}) }
 
 // The moment and the tags that listed statements name.
 var (
@@ -49,60 +47,60 @@ func plannedStatements(d dialect) (all plan) {
 		completions[i] = change(int64(i)+1, row.Completed, "")
 		completions[i].Execution = now.Add(time.Duration(i) * time.Millisecond)
 	}
-	add(primary, "claim of one")(d.claim(row.Claim{Rows: one, Executor: "e"}))
-	add(primary, "claim of many")(d.claim(row.Claim{Rows: crowd, Executor: "e"}))
-	add(primary, "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
-	add(primary, "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
-	add(primary, "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
-	add(primary, "hand-over")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
+	add(primary, "claim of one", d.claim(row.Claim{Rows: one, Executor: "e"}))
+	add(primary, "claim of many", d.claim(row.Claim{Rows: crowd, Executor: "e"}))
+	add(primary, "claim of several versions", d.claim(row.Claim{Rows: mixed, Executor: "e"}))
+	add(primary, "winners of a claim", d.winners(row.Claim{Rows: crowd, Executor: "e"}))
+	add(primary, "renewal", d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
+	add(primary, "hand-over", d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
 		{Ref: mixed[1], TTR: time.Minute}}))
-	add(primary, "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
-	add(primary, "settle of completions")(d.update(completions))
-	add(primary, "settle of all kinds")(d.update([]row.Change{
+	add(primary, "settle of one", d.update([]row.Change{change(7, row.Completed, "")}))
+	add(primary, "settle of completions", d.update(completions))
+	add(primary, "settle of all kinds", d.update([]row.Change{
 		change(7, row.Completed, ""), change(8, row.Failed, "boom"),
 		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now},
 		{ID: 10, From: row.Executing, LeaseBy: now, Due: now}}))
-	add(primary, "new body")(d.update([]row.Change{
+	add(primary, "new body", d.update([]row.Change{
 		{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
-	add(primary, "adoption")(d.adopt(mixed))
-	add(primary, "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
-	add(primary, "misnumbered")(d.misnumbered(1<<62, 10), nil)
-	add(primary, "renumber")(d.renumber("9223372036854775808", 7), nil)
-	add(primary, "purge")(d.purge(row.Completed, now, []int64{7, 8}))
-	add(primary, "tasks by id")(d.rowsByID(d.taskList(true), sortedIDs(crowd, refID)), nil)
-	add(primary, "states by id")(d.rowsByID(selectList(d, "", stateColumns), sortedIDs(crowd, refID)), nil)
+	add(primary, "adoption", d.adopt(mixed))
+	add(primary, "discard", d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
+	add(primary, "misnumbered", d.misnumbered(1<<62, 10))
+	add(primary, "renumber", d.renumber("9223372036854775808", 7))
+	add(primary, "purge", d.purge(row.Completed, now, []int64{7, 8}))
+	add(primary, "tasks by id", d.rowsByID(d.taskList(true), sortedIDs(crowd, refID)))
+	add(primary, "states by id", d.rowsByID(selectList(d, "", stateColumns), sortedIDs(crowd, refID)))
 	if d.rowLocks {
-		add(primary, "check for locks")(d.selectByID(sortedIDs(crowd, refID))+" FOR UPDATE NOWAIT", nil)
+		add(primary, "check for locks", d.selectByID(sortedIDs(crowd, refID), " FOR UPDATE NOWAIT"))
 	}
 
-	add(dueKey, "window")(d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "next page")(d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
+	add(dueKey, "window", d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
+	add(dueKey, "next page", d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
 		Limit: 10}))
-	add(dueKey, "window of many tags")(d.due(row.Window{
+	add(dueKey, "window of many tags", d.due(row.Window{
 		Tags: plannedTags, From: now, To: now.Add(time.Second), Limit: 10}))
-	add(dueKey, "backlog")(d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "backlog, next page")(d.due(row.Window{
+	add(dueKey, "backlog", d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
+	add(dueKey, "backlog, next page", d.due(row.Window{
 		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "expired")(d.expired(10), nil)
-	add(dueKey, "orphans")(d.orphans("host:1:", 10))
-	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
-	add(dueKey, "oldest pending per tag")(d.oldest, []any{int64(row.Pending)})
-	add(dueKey, "backlog of a tag")(d.due(row.Window{
+	add(dueKey, "expired", d.expired(10))
+	add(dueKey, "orphans", d.orphans("host:1:", 10))
+	add(dueKey, "oldest per tag", clause{d.oldest, []any{int64(row.Completed)}})
+	add(dueKey, "oldest pending per tag", clause{d.oldest, []any{int64(row.Pending)}})
+	add(dueKey, "backlog of a tag", d.due(row.Window{
 		Tags: []string{"big"}, From: row.MinTime, To: now.Add(time.Hour), Limit: 1000}))
-	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
-	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
-	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
-	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
+	add(dueKey, "purgeable", d.purgeable(row.Completed, "big", now, 10))
+	add(dueKey, "lateness", d.lateness([]string{"a", "big"}, 0, 10))
+	add(dueKey, "lateness of a window", d.lateness([]string{"big"}, now, 10_000))
+	add(dueKey, "lateness of a short window", d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
 	grid := row.DueGrid{Tags: []string{"big", "t3"}, Now: now.Add(time.Second), Start: now, Step: time.Minute,
 		Steps: 60}
-	add(dueKey, "due by minute")(d.countDue(d, grid, 100, time.Second))
+	add(dueKey, "due by minute", d.countDue(d, grid, 100, time.Second))
 	if d.estimates {
-		add(dueKey, "estimate of what is due")(d.estimateDue(grid))
+		add(dueKey, "estimate of what is due", d.estimateDue(grid))
 	}
 	grid.Tags, grid.Steps = plannedTags, 0
-	add(dueKey, "overdue")(d.countDue(d, grid, 100, time.Second))
-	add(activeKey, "lock by key")(d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
-	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
+	add(dueKey, "overdue", d.countDue(d, grid, 100, time.Second))
+	add(activeKey, "lock by key", d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
+	add(activeKey, "find by key", d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
 	return append(all, plannedLists(d)...)
 }
 
@@ -123,7 +121,7 @@ func plannedLists(d dialect) (all plan) {
 				name += ", downwards"
 			}
 			for i, branch := range d.places(0, span, 101) {
-				add(dueKey, fmt.Sprint(name, ", range ", i+1))(branch.sql, branch.args)
+				add(dueKey, fmt.Sprint(name, ", range ", i+1), branch)
 			}
 		}
 	}
@@ -131,14 +129,14 @@ func plannedLists(d dialect) (all plan) {
 	for i := range ids {
 		ids[i] = int64(i) + 1
 	}
-	union := unionAll(append(d.places(0, row.Span{Tag: "a"}, 10), d.places(1, row.Span{Tag: "big"}, 10)...))
-	add(dueKey, "places of several tags")(union.sql, union.args)
-	add(primary, "newest")(d.newest(1<<62, 100), nil)
-	add(primary, "match")(d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
+	add(dueKey, "places of several tags",
+		unionAll(append(d.places(0, row.Span{Tag: "a"}, 10), d.places(1, row.Span{Tag: "big"}, 10)...)))
+	add(primary, "newest", d.newest(1<<62, 100))
+	add(primary, "match", d.match(ids, row.Match{Status: new(row.Failed), Tag: "a", Key: "k", From: now, To: now + 1,
 		LateBy: time.Second, LateAt: now, Error: "refused", CreatedBy: now}, true))
-	add(primary, "failures")(d.failures(ids), nil)
-	counts := unionAll([]clause{d.count(0, row.Pair{Tag: "a"}, 1000), d.count(1, row.Pair{Tag: "big"}, 1000)})
-	add(dueKey, "counts")(counts.sql, counts.args)
+	add(primary, "failures", d.failures(ids))
+	add(dueKey, "counts",
+		unionAll([]clause{d.count(0, row.Pair{Tag: "a"}, 1000), d.count(1, row.Pair{Tag: "big"}, 1000)}))
 	slices.SortFunc(all, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	return all
 }
@@ -150,53 +148,53 @@ func plannedScheduleStatements(d dialect) (all plan) {
 	run := func(tick row.Time) row.ScheduleRun {
 		return row.ScheduleRun{ScheduleID: 7, Tick: tick, Outcome: row.OutcomeFailed}
 	}
-	add(primary, "progress of a schedule")(d.updateSchedule(row.WriteProgress, s))
-	add(primary, "definition of a schedule")(d.updateSchedule(row.WriteDefinition, s))
-	add(primary, "delete of a schedule")(d.deleteSchedule(s))
-	add(lookKey, "look at schedules")(d.lookAt(at, 0, 0, 200))
-	add(lookKey, "look at schedules, next page")(d.lookAt(at.Add(time.Hour), at, 7, 200))
-	add(lookKey, "cursors of schedules")(d.upcoming(at.Add(time.Hour), 200))
-	add(nameKey, "all schedules")(d.schedules(row.ScheduleFilter{Limit: 10}))
-	add(nameKey, "schedules by name")(d.schedules(row.ScheduleFilter{Names: []string{"s7", "s8"}, Limit: 10}))
-	add(nameKey, "schedules by prefix")(d.schedules(row.ScheduleFilter{Prefix: "s7", AfterName: "s71", Limit: 10}))
-	add(nameKey, "schedules of an owner")(d.schedules(row.ScheduleFilter{Owner: "o", Limit: 10}))
-	add(nameKey, "schedules of a tag")(d.schedules(row.ScheduleFilter{Tag: "a", Limit: 10}))
-	add(primary, "end of a run")(d.endRun(run(at)))
-	add(primary, "delete of all runs")(d.deleteRuns(7))
-	add(outcomeKey, "open runs")(d.openRuns([]int64{7, 8, 9}, 10))
-	add(primary, "runs")(d.runs(7, 0, 10))
-	add(primary, "runs, next page")(d.runs(7, at.Add(time.Minute), 10))
-	add(primary, "first run beyond those to keep")(d.firstBeyond(7, 10))
-	add(primary, "runs to trim")(d.trimmable(run(at.Add(time.Minute)), 10))
-	add(primary, "trim of one run")(d.trimRuns([]row.ScheduleRun{run(at)}))
-	add(primary, "trim of runs")(d.trimRuns([]row.ScheduleRun{run(at), run(at + 1), run(at + 2)}))
+	add(primary, "progress of a schedule", d.updateSchedule(row.WriteProgress, s))
+	add(primary, "definition of a schedule", d.updateSchedule(row.WriteDefinition, s))
+	add(primary, "delete of a schedule", d.deleteSchedule(s))
+	add(lookKey, "look at schedules", d.lookAt(at, 0, 0, 200))
+	add(lookKey, "look at schedules, next page", d.lookAt(at.Add(time.Hour), at, 7, 200))
+	add(lookKey, "cursors of schedules", d.upcoming(at.Add(time.Hour), 200))
+	add(nameKey, "all schedules", d.schedules(row.ScheduleFilter{Limit: 10}))
+	add(nameKey, "schedules by name", d.schedules(row.ScheduleFilter{Names: []string{"s7", "s8"}, Limit: 10}))
+	add(nameKey, "schedules by prefix", d.schedules(row.ScheduleFilter{Prefix: "s7", AfterName: "s71", Limit: 10}))
+	add(nameKey, "schedules of an owner", d.schedules(row.ScheduleFilter{Owner: "o", Limit: 10}))
+	add(nameKey, "schedules of a tag", d.schedules(row.ScheduleFilter{Tag: "a", Limit: 10}))
+	add(primary, "end of a run", d.endRun(run(at)))
+	add(primary, "delete of all runs", d.deleteRuns(7))
+	add(outcomeKey, "open runs", d.openRuns([]int64{7, 8, 9}, 10))
+	add(primary, "runs", d.runs(7, 0, 10))
+	add(primary, "runs, next page", d.runs(7, at.Add(time.Minute), 10))
+	add(primary, "first run beyond those to keep", d.firstBeyond(7, 10))
+	add(primary, "runs to trim", d.trimmable(run(at.Add(time.Minute)), 10))
+	add(primary, "trim of one run", d.trimRuns([]row.ScheduleRun{run(at)}))
+	add(primary, "trim of runs", d.trimRuns([]row.ScheduleRun{run(at), run(at + 1), run(at + 2)}))
 	return all
 }
 
 // plannedRollupStatements is plannedStatements for lateness and results over time.
 func plannedRollupStatements(d dialect) (all plan) {
 	at, add := plannedTime, all.add
-	add(primary, "series of all tags")(d.rollups(row.SpanMinute, []string{row.EveryTag}, at, at.Add(time.Hour)))
-	add(primary, "series of a tag")(d.rollups(row.SpanHour, []string{"t7"}, at, at.Add(720*time.Hour)))
-	add(primary, "series of each tag")(d.rollups(row.SpanMinute, nil, at, at.Add(time.Hour)))
-	add(primary, "series of many tags")(d.rollups(row.SpanMinute, plannedTags, at, at.Add(time.Hour)))
-	add(primary, "marks")(d.rollups(row.SpanMark, nil, at, at.Add(time.Hour)))
-	add(primary, "old rollups")(d.oldRollups(row.SpanMinute, at.Add(time.Hour), 10))
-	add(primary, "delete of old rollups")(d.deleteRollups(row.SpanMinute, at))
+	add(primary, "series of all tags", d.rollups(row.SpanMinute, []string{row.EveryTag}, at, at.Add(time.Hour)))
+	add(primary, "series of a tag", d.rollups(row.SpanHour, []string{"t7"}, at, at.Add(720*time.Hour)))
+	add(primary, "series of each tag", d.rollups(row.SpanMinute, nil, at, at.Add(time.Hour)))
+	add(primary, "series of many tags", d.rollups(row.SpanMinute, plannedTags, at, at.Add(time.Hour)))
+	add(primary, "marks", d.rollups(row.SpanMark, nil, at, at.Add(time.Hour)))
+	add(primary, "old rollups", d.oldRollups(row.SpanMinute, at.Add(time.Hour), 10))
+	add(primary, "delete of old rollups", d.deleteRollups(row.SpanMinute, at))
 	return all
 }
 
 // plannedAuditStatements is plannedStatements for the audit log.
 func plannedAuditStatements(d dialect) (all plan) {
 	at, add := plannedTime, all.add
-	add(actionKey, "bulk changes")(d.auditEntries("bulk.cancel", 7, 10))
-	add(primary, "progress of a bulk change")(d.reportAudit(7, 500, "{}"))
-	add(primary, "stop of a bulk change")(d.stopAudit(7), nil)
-	add(primary, "whether a bulk change is to stop")(d.stopAsked(7), nil)
-	add(primary, "end of an act")(d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
-	add(primary, "entries of the audit log")(d.auditEntries("", 7, 10))
-	add(primary, "old entries of the audit log")(d.oldestAudit(10), nil)
-	add(primary, "delete of old entries of the audit log")(d.purgeAudit([]int64{7, 8}, at))
+	add(actionKey, "bulk changes", d.auditEntries("bulk.cancel", 7, 10))
+	add(primary, "progress of a bulk change", d.reportAudit(7, 500, "{}"))
+	add(primary, "stop of a bulk change", d.stopAudit(7))
+	add(primary, "whether a bulk change is to stop", d.stopAsked(7))
+	add(primary, "end of an act", d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
+	add(primary, "entries of the audit log", d.auditEntries("", 7, 10))
+	add(primary, "old entries of the audit log", d.oldestAudit(10))
+	add(primary, "delete of old entries of the audit log", d.purgeAudit([]int64{7, 8}, at))
 	return all
 }
 

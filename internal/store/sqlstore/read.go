@@ -28,8 +28,7 @@ type found[T any] struct {
 
 // read runs a query of a table's columns and calls each for every row, which is valid only during that call. Values are
 // read as bytes, whatever the column's type, because one that was written by hand must not fail the whole page.
-func read[T any](ctx context.Context, q queryer, query string, args []any, of *tableOf[T],
-	each func(*found[T])) error {
+func read[T any](ctx context.Context, q queryer, query clause, of *tableOf[T], each func(*found[T])) error {
 	var f found[T]
 	var d decoder
 	var values []sql.RawBytes
@@ -56,7 +55,7 @@ func read[T any](ctx context.Context, q queryer, query string, args []any, of *t
 		}
 		return fields, nil
 	}
-	return eachRow(ctx, q, query, args, bind, func() error {
+	return eachRow(ctx, q, query, bind, func() error {
 		f, d = found[T]{there: first >= 0 && values[first] != nil}, decoder{}
 		for i, decode := range decode {
 			if decode != nil {
@@ -77,9 +76,9 @@ func read[T any](ctx context.Context, q queryer, query string, args []any, of *t
 
 // readAll returns the rows of a query of a table's columns, and the clock where the query selects it. What cannot be
 // read of a row is zero: one broken row must not hide the others.
-func readAll[T any](ctx context.Context, q queryer, query string, args []any, of *tableOf[T]) (
+func readAll[T any](ctx context.Context, q queryer, query clause, of *tableOf[T]) (
 	all []T, reading row.Reading, err error) {
-	err = read(ctx, q, query, args, of, func(f *found[T]) {
+	err = read(ctx, q, query, of, func(f *found[T]) {
 		reading = f.reading
 		if f.there {
 			all = append(all, f.row)
@@ -108,17 +107,18 @@ func (p *page) add(f *found[row.Row]) {
 }
 
 // readTasks returns whole rows, and those that cannot be decoded.
-func readTasks(ctx context.Context, op string, q queryer, query string, args []any) (
-	[]row.Row, []row.Broken, error) {
+func readTasks(ctx context.Context, op string, q queryer, query clause) ([]row.Row, []row.Broken, error) {
 	var p page
-	err := read(ctx, q, query, args, tasks, p.add)
+	err := read(ctx, q, query, tasks, p.add)
 	return p.rows, p.broken, classify(op, err)
 }
 
 func statesOf(ctx context.Context, d dialect, q queryer, ids []int64) ([]row.State, error) {
-	var states []row.State
-	query := d.rowsByID(selectList(d, "", stateColumns), ids)
-	err := read(ctx, q, query, nil, tasks, func(f *found[row.Row]) { states = append(states, f.row.State()) })
+	return readStates(ctx, q, d.rowsByID(selectList(d, "", stateColumns), ids))
+}
+
+func readStates(ctx context.Context, q queryer, query clause) (states []row.State, err error) {
+	err = read(ctx, q, query, tasks, func(f *found[row.Row]) { states = append(states, f.row.State()) })
 	return states, err
 }
 
@@ -134,7 +134,7 @@ var noTable = newTable[none]("no table")
 type none struct{}
 
 func readClock(ctx context.Context, d dialect, q queryer) (reading row.Reading, err error) {
-	_, reading, err = readAll(ctx, q, "SELECT "+d.reading(), nil, noTable)
+	_, reading, err = readAll(ctx, q, clause{sql: "SELECT " + d.reading()}, noTable)
 	return reading, err
 }
 
@@ -160,6 +160,7 @@ func (d dialect) claimedList(lowest int64) string {
 
 // rowsByID reads the columns of the rows, in the order of their ids. MariaDB 11 would scan a table that it believes to
 // be small.
-func (d dialect) rowsByID(columns string, ids []int64) string {
-	return "SELECT " + columns + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
+func (d dialect) rowsByID(columns string, ids []int64) clause {
+	return clause{sql: "SELECT " + columns + " FROM " + table + d.byID +
+		" WHERE id IN (" + idList(ids) + ") ORDER BY id"}
 }

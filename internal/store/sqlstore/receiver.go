@@ -28,7 +28,7 @@ var errReceiverGone = errors.New("the receiver was deleted meanwhile: try again"
 func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver, error) {
 	const op = "store a receiver"
 	tags, d := bindList(w.Tags), s.own
-	insert, insertArgs := d.insertReceiver(w, tags)
+	insert := d.insertReceiver(w, tags)
 	var stored row.Receiver
 	err := repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
@@ -36,11 +36,11 @@ func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver,
 			if err != nil {
 				return err
 			}
-			query, args := insert, insertArgs
+			write := insert
 			if there.ID != 0 {
-				query, args = d.updateReceiver(there.ID, w, tags)
+				write = d.updateReceiver(there.ID, w, tags)
 			}
-			if _, err = conn.ExecContext(ctx, query, args...); err != nil {
+			if _, err = execute(ctx, conn, write); err != nil {
 				return err
 			}
 			stored, err = d.readReceiver(ctx, conn, w)
@@ -56,20 +56,20 @@ func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver,
 	return stored, nil
 }
 
-func (d dialect) insertReceiver(w row.Receiver, tags string) (string, []any) {
+func (d dialect) insertReceiver(w row.Receiver, tags string) clause {
 	text, ttl := d.bindText, w.TTL.Milliseconds()
-	return "INSERT INTO " + workerTable + " (app, address, address_hash, tags, secret, ttl," +
-			" create_time, expire_time, update_time) VALUES (" + text + ", " + text + ", UNHEX(?), " + text +
-			", UNHEX(?), ?, " + d.now + ", " + d.inMillis("?") + ", " + d.now + ")",
-		[]any{w.App, w.Address, addressHash(w), tags, secretOrNull(w), ttl, ttl}
+	return clause{"INSERT INTO " + workerTable + " (app, address, address_hash, tags, secret, ttl," +
+		" create_time, expire_time, update_time) VALUES (" + text + ", " + text + ", UNHEX(?), " + text +
+		", UNHEX(?), ?, " + d.now + ", " + d.inMillis("?") + ", " + d.now + ")",
+		[]any{w.App, w.Address, addressHash(w), tags, secretOrNull(w), ttl, ttl}}
 }
 
-func (d dialect) updateReceiver(id int64, w row.Receiver, tags string) (string, []any) {
+func (d dialect) updateReceiver(id int64, w row.Receiver, tags string) clause {
 	ttl := w.TTL.Milliseconds()
-	return "UPDATE " + workerTable + " AS t" + d.byID + " SET tags = " + d.bindText +
-			", secret = COALESCE(UNHEX(?), t.secret), ttl = ?, expire_time = " + d.inMillis("?") +
-			", update_time = " + d.now + " WHERE t.id = ?",
-		[]any{tags, secretOrNull(w), ttl, ttl, id}
+	return clause{"UPDATE " + workerTable + " AS t" + d.byID + " SET tags = " + d.bindText +
+		", secret = COALESCE(UNHEX(?), t.secret), ttl = ?, expire_time = " + d.inMillis("?") +
+		", update_time = " + d.now + " WHERE t.id = ?",
+		[]any{tags, secretOrNull(w), ttl, ttl, id}}
 }
 
 func addressHash(w row.Receiver) string { return hexed(sha256.Sum256([]byte(w.Address))) }
@@ -84,32 +84,30 @@ func secretOrNull(w row.Receiver) any {
 // Heartbeat lets a receiver live for its TTL from now by the database's clock. It reports whether the receiver is
 // there. One that is not has to be stored again.
 func (s *Store) Heartbeat(ctx context.Context, id int64) (bool, error) {
-	query, args := s.own.heartbeat(id)
-	changed, err := s.keep.execute(ctx, "keep a receiver alive", query, args)
+	changed, err := s.keep.execute(ctx, "keep a receiver alive", s.own.heartbeat(id))
 	return changed > 0, err
 }
 
 // heartbeat writes a new update_time each time, so a row that matches always counts as changed.
-func (d dialect) heartbeat(id int64) (string, []any) {
-	return "UPDATE " + workerTable + " AS t" + d.byID + " SET expire_time = " + d.inMillis("t.ttl") +
-		", update_time = " + d.now + " WHERE t.id = ?", []any{id}
+func (d dialect) heartbeat(id int64) clause {
+	return clause{"UPDATE " + workerTable + " AS t" + d.byID + " SET expire_time = " + d.inMillis("t.ttl") +
+		", update_time = " + d.now + " WHERE t.id = ?", []any{id}}
 }
 
 // DeleteReceiver deletes a receiver and reports whether it was there.
 func (s *Store) DeleteReceiver(ctx context.Context, id int64) (bool, error) {
-	query, args := s.own.deleteReceiver(id)
-	deleted, err := s.keep.execute(ctx, "delete a receiver", query, args)
+	deleted, err := s.keep.execute(ctx, "delete a receiver", s.own.deleteReceiver(id))
 	return deleted > 0, err
 }
 
-func (d dialect) deleteReceiver(id int64) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id = ?", []any{id}
+func (d dialect) deleteReceiver(id int64) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id = ?", []any{id}}
 }
 
 // Receiver returns one receiver, expired or not, and reports whether it is there.
 func (s *Store) Receiver(ctx context.Context, id int64) (w row.Receiver, there bool, err error) {
-	query, args := s.dialect.receiverByID(id)
-	err = read(ctx, s.db, query, args, receivers, func(f *found[row.Receiver]) { w, there = f.row, true })
+	query := s.dialect.receiverByID(id)
+	err = read(ctx, s.db, query, receivers, func(f *found[row.Receiver]) { w, there = f.row, true })
 	return w, there, classify("read a receiver", err)
 }
 
@@ -122,22 +120,22 @@ func (s *Store) ReceiverAt(ctx context.Context, app, address string) (found row.
 	return found, found.ID != 0, err
 }
 
-func (d dialect) receiverByID(id int64) (string, []any) {
-	return "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
+func (d dialect) receiverByID(id int64) clause {
+	return clause{"SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}}
 }
 
 // Receivers returns the receivers that are alive, by id, and the database's time of the reading.
 func (s *Store) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
 	d := s.dialect
-	query := "SELECT c.*, " + receivers.list(d, "t.") + " FROM (SELECT " + d.reading() + ") c" +
-		" LEFT JOIN " + workerTable + " AS t ON t.expire_time > " + d.now + " ORDER BY t.id"
-	all, reading, err := readAll(ctx, s.db, query, nil, receivers)
+	query := clause{sql: "SELECT c.*, " + receivers.list(d, "t.") + " FROM (SELECT " + d.reading() + ") c" +
+		" LEFT JOIN " + workerTable + " AS t ON t.expire_time > " + d.now + " ORDER BY t.id"}
+	all, reading, err := readAll(ctx, s.db, query, receivers)
 	return all, reading, classify("read receivers", err)
 }
 
 // CountReceivers returns how many receivers are stored, those that have expired included.
 func (s *Store) CountReceivers(ctx context.Context) (n int, err error) {
-	err = scan(ctx, s.db, "SELECT COUNT(*) AS n FROM "+workerTable, nil, func() {}, &n)
+	err = scan(ctx, s.db, clause{sql: "SELECT COUNT(*) AS n FROM " + workerTable}, func() {}, &n)
 	return n, classify("count receivers", err)
 }
 
@@ -160,32 +158,30 @@ var receivers = newTable(workerTable,
 
 // readReceiver returns the receiver of the same application and address; without one the id is 0.
 func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (stored row.Receiver, err error) {
-	query, args := d.findReceiver(w)
-	err = read(ctx, q, query, args, receivers, func(f *found[row.Receiver]) { stored = f.row })
+	err = read(ctx, q, d.findReceiver(w), receivers, func(f *found[row.Receiver]) { stored = f.row })
 	return stored, err
 }
 
 // findReceiver is for connections of a lane. On others the application would be compared in their character set.
-func (d dialect) findReceiver(w row.Receiver) (string, []any) {
-	return "SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t" +
-			" WHERE t.app = " + d.bindText + " AND t.address_hash = UNHEX(?)",
-		[]any{w.App, addressHash(w)}
+func (d dialect) findReceiver(w row.Receiver) clause {
+	return clause{"SELECT " + receivers.list(d, "t.") + " FROM " + workerTable + " AS t" +
+		" WHERE t.app = " + d.bindText + " AND t.address_hash = UNHEX(?)",
+		[]any{w.App, addressHash(w)}}
 }
 
 // PurgeReceivers deletes receivers that expired over an hour ago by the database's clock, at most 500, and returns how
 // many.
 func (s *Store) PurgeReceivers(ctx context.Context) (int, error) {
-	query, args := s.dialect.oldReceivers()
-	return purgeOld(ctx, s, "purge receivers", query, args, s.own.purgeReceivers)
+	return purgeOld(ctx, s, "purge receivers", s.dialect.oldReceivers(), s.own.purgeReceivers)
 }
 
-func (d dialect) oldReceivers() (string, []any) {
-	return "SELECT t.id FROM " + workerTable + " AS t WHERE " + d.isOld("t.expire_time") + " ORDER BY t.id LIMIT ?",
-		[]any{-receiverLinger.Milliseconds(), purgedReceivers}
+func (d dialect) oldReceivers() clause {
+	return clause{"SELECT t.id FROM " + workerTable + " AS t WHERE " + d.isOld("t.expire_time") +
+		" ORDER BY t.id LIMIT ?", []any{-receiverLinger.Milliseconds(), purgedReceivers}}
 }
 
-func (d dialect) purgeReceivers(ids []int64) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id IN (" + idList(ids) + ")" +
-			" AND " + d.isOld("t.expire_time"),
-		[]any{-receiverLinger.Milliseconds()}
+func (d dialect) purgeReceivers(ids []int64) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id IN (" + idList(ids) + ")" +
+		" AND " + d.isOld("t.expire_time"),
+		[]any{-receiverLinger.Milliseconds()}}
 }

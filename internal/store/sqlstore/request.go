@@ -52,16 +52,15 @@ func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request,
 }
 
 func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (r row.Request, err error) {
-	query, args := d.findRequest(hash)
 	decodeErr := errRequestGone
-	err = read(ctx, q, query, args, requests, func(f *found[row.Request]) { r, decodeErr = f.row, f.err })
+	err = read(ctx, q, d.findRequest(hash), requests, func(f *found[row.Request]) { r, decodeErr = f.row, f.err })
 	r.Hash = hash
 	return r, cmp.Or(err, decodeErr)
 }
 
-func (d dialect) findRequest(hash [32]byte) (string, []any) {
-	return "SELECT " + requests.list(d, "", "content", "task_id", "saved", "duplicate") + " FROM " + requestTable +
-		" AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
+func (d dialect) findRequest(hash [32]byte) clause {
+	return clause{"SELECT " + requests.list(d, "", "content", "task_id", "saved", "duplicate") + " FROM " +
+		requestTable + " AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}}
 }
 
 var requests = newTable(requestTable,
@@ -87,14 +86,11 @@ const metAndRescheduled = 2
 // key. It does nothing for a request that was purged meanwhile.
 func (s *Store) SaveRequest(ctx context.Context, r row.Request) error {
 	const op = "note what became of a request"
-	query, args := s.own.saveRequest(r)
-	return repeat(ctx, func() error {
-		_, err := s.saveKeyed.execute(ctx, op, query, args)
-		return err
-	})
+	query := s.own.saveRequest(r)
+	return repeat(ctx, func() error { return s.saveKeyed.write(ctx, op, query) })
 }
 
-func (d dialect) saveRequest(r row.Request) (string, []any) {
+func (d dialect) saveRequest(r row.Request) clause {
 	met := 0
 	switch {
 	case r.Rescheduled:
@@ -102,37 +98,34 @@ func (d dialect) saveRequest(r row.Request) (string, []any) {
 	case r.Duplicate:
 		met = 1
 	}
-	return "UPDATE " + requestTable + " AS t" + d.byID +
-			" SET task_id = ?, saved = 1, duplicate = ? WHERE t.hash = UNHEX(?)",
-		[]any{r.TaskID, met, hexed(r.Hash)}
+	return clause{"UPDATE " + requestTable + " AS t" + d.byID +
+		" SET task_id = ?, saved = 1, duplicate = ? WHERE t.hash = UNHEX(?)",
+		[]any{r.TaskID, met, hexed(r.Hash)}}
 }
 
 // PurgeRequests deletes requests that came over 24 hours ago by the database's clock, the oldest first: at most limit,
 // and at most 2,000. It returns how many.
 func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
-	query, args := s.dialect.oldRequests(min(limit, maxInsert))
-	return purgeOld(ctx, s, "purge requests", query, args, s.own.purgeRequests)
+	return purgeOld(ctx, s, "purge requests", s.dialect.oldRequests(min(limit, maxInsert)), s.own.purgeRequests)
 }
 
 // purgeOld reads the keys of old rows, and deletes these rows, if they are still old. It returns how many.
-func purgeOld[K any](ctx context.Context, s *Store, op, query string, args []any,
-	purge func([]K) (string, []any)) (int, error) {
-	keys, err := firsts[K](ctx, s.db, query, args...)
+func purgeOld[K any](ctx context.Context, s *Store, op string, old clause, purge func([]K) clause) (int, error) {
+	keys, err := firsts[K](ctx, s.db, old)
 	if err != nil || len(keys) == 0 {
 		return 0, classify(op, err)
 	}
-	query, args = purge(keys)
-	return s.keep.execute(ctx, op, query, args)
+	return s.keep.execute(ctx, op, purge(keys))
 }
 
-func (d dialect) oldRequests(limit int) (string, []any) {
-	return "SELECT HEX(t.hash) AS hash FROM " + requestTable + " AS t WHERE " + d.isOld("t.create_time") +
-		" ORDER BY t.create_time LIMIT ?", []any{-requestLife.Milliseconds(), max(limit, 0)}
+func (d dialect) oldRequests(limit int) clause {
+	return clause{"SELECT HEX(t.hash) AS hash FROM " + requestTable + " AS t WHERE " + d.isOld("t.create_time") +
+		" ORDER BY t.create_time LIMIT ?", []any{-requestLife.Milliseconds(), max(limit, 0)}}
 }
 
 // purgeRequests sorts the hashes: all writers lock rows in the same order.
-func (d dialect) purgeRequests(hashes []string) (string, []any) {
+func (d dialect) purgeRequests(hashes []string) clause {
 	slices.Sort(hashes)
-	return fmt.Sprintf(d.deleteFrom, requestTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " +
-		d.isOld("t.create_time"), append(anys(hashes), -requestLife.Milliseconds())
+	where := " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " + d.isOld("t.create_time")
+	return clause{fmt.Sprintf(d.deleteFrom, requestTable) + where, append(anys(hashes), -requestLife.Milliseconds())}
 }

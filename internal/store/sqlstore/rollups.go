@@ -43,17 +43,15 @@ func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	query, args := s.own.putRollups(rows)
-	_, err := s.keep.execute(ctx, "write rollups", query, args)
-	return err
+	return s.keep.write(ctx, "write rollups", s.own.putRollups(rows))
 }
 
 // putRollups replaces whole rows, so it is the same whether a row is there or not.
-func (d dialect) putRollups(rows []row.Rollup) (string, []any) {
+func (d dialect) putRollups(rows []row.Rollup) clause {
 	var t text
 	t.grow(len(rows)*140, len(rows)*4)
 	insertAll(&t, "REPLACE", d, rollups, rows)
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
 // Rollups implements [store.Rollups].
@@ -62,8 +60,7 @@ func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string,
 	if from >= to || tags != nil && len(tags) == 0 {
 		return nil, nil
 	}
-	query, args := s.dialect.rollups(span, tags, from, to)
-	err = read(ctx, s.db, query, args, rollups, func(f *found[row.Rollup]) {
+	err = read(ctx, s.db, s.dialect.rollups(span, tags, from, to), rollups, func(f *found[row.Rollup]) {
 		f.row.Span = span
 		rows = append(rows, f.row) // what cannot be read is zero
 	})
@@ -80,7 +77,7 @@ const mostRollups = 200_000
 const mostPlaces = 2000
 
 // rollups names the buckets and tags where these are few. Otherwise it reads all tags, and leaves out the others.
-func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) (string, []any) {
+func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) clause {
 	where, args := []string{fmt.Sprint("t.span = ", int(span))}, []any{}
 	buckets := 0
 	if span != row.SpanMark {
@@ -103,9 +100,9 @@ func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) 
 		tags = row.Distinct(tags)
 		where, args = append(where, "t.tag IN ("+marks(len(tags), d.bindName)+")"), append(args, anys(tags)...)
 	}
-	return "SELECT " + selectList(d, "", rollups.columns[1:]) + " FROM " + rollupTable + " AS t" + d.byID + " WHERE " +
-		strings.Join(where, " AND ") + " ORDER BY t.span, t.bucket, t.tag, t.node" +
-		fmt.Sprintf(" LIMIT %d", mostRollups+1), args
+	return clause{"SELECT " + selectList(d, "", rollups.columns[1:]) + " FROM " + rollupTable + " AS t" + d.byID +
+		" WHERE " + strings.Join(where, " AND ") + " ORDER BY t.span, t.bucket, t.tag, t.node" +
+		fmt.Sprintf(" LIMIT %d", mostRollups+1), args}
 }
 
 // trimBuckets bounds the statements of a trim. A process that writes one bucket a minute can be behind for long.
@@ -120,8 +117,7 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 	}
 	err = s.keep.do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
 		var buckets []row.Time
-		query, args := s.own.oldRollups(span, before, limit)
-		err := read(ctx, conn, query, args, rollups, func(f *found[row.Rollup]) {
+		err := read(ctx, conn, s.own.oldRollups(span, before, limit), rollups, func(f *found[row.Rollup]) {
 			buckets = append(buckets, f.row.Begin)
 		})
 		buckets = slices.Compact(buckets)
@@ -130,8 +126,7 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 				break
 			}
 			var n int
-			query, args = s.own.deleteRollups(span, bucket)
-			n, err = execute(ctx, conn, query, args)
+			n, err = execute(ctx, conn, s.own.deleteRollups(span, bucket))
 			deleted += n
 		}
 		return err
@@ -139,13 +134,13 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 	return deleted, err
 }
 
-func (d dialect) oldRollups(span row.RollupSpan, before row.Time, limit int) (string, []any) {
-	return "SELECT " + d.time("bucket") + " FROM " + rollupTable + " AS t" + d.byID +
+func (d dialect) oldRollups(span row.RollupSpan, before row.Time, limit int) clause {
+	return clause{"SELECT " + d.time("bucket") + " FROM " + rollupTable + " AS t" + d.byID +
 		fmt.Sprintf(" WHERE t.span = %d AND t.bucket < ?", span) +
-		fmt.Sprintf(" ORDER BY t.span, t.bucket LIMIT %d", limit), []any{before}
+		fmt.Sprintf(" ORDER BY t.span, t.bucket LIMIT %d", limit), []any{before}}
 }
 
-func (d dialect) deleteRollups(span row.RollupSpan, bucket row.Time) (string, []any) {
+func (d dialect) deleteRollups(span row.RollupSpan, bucket row.Time) clause {
 	where := fmt.Sprintf(" WHERE t.span = %d AND t.bucket = ?", span)
-	return fmt.Sprintf(d.deleteFrom, rollupTable) + where, []any{bucket}
+	return clause{fmt.Sprintf(d.deleteFrom, rollupTable) + where, []any{bucket}}
 }

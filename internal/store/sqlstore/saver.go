@@ -27,21 +27,18 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
 		for some := range slices.Chunk(rows, maxInsert) {
-			query, args := s.dialect.insert(some)
-			if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+			query := s.dialect.insert(some)
+			if _, err := tx.ExecContext(ctx, query.sql, query.args...); err != nil {
 				return classify(op, err)
 			}
 		}
 		return nil
 	case len(rows) <= maxInsert:
-		query, args := s.own.insert(rows)
-		_, err := via.execute(ctx, op, query, args)
-		return err
+		return via.write(ctx, op, s.own.insert(rows))
 	default:
 		var steps []step
 		for some := range slices.Chunk(rows, maxInsert) {
-			query, args := s.own.insert(some)
-			steps = append(steps, step{query, args, anyRows})
+			steps = append(steps, step{s.own.insert(some), anyRows})
 		}
 		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			_, err := s.own.transact(ctx, conn, op, steps)
@@ -96,7 +93,7 @@ func every(rows []row.Row, is func(*row.Row) bool) bool {
 	return true
 }
 
-func (d dialect) insert(rows []row.Row) (string, []any) {
+func (d dialect) insert(rows []row.Row) clause {
 	each, once := d.insertColumns(rows)
 	var t text
 	t.grow((len(rows)+1)*insertBytes, len(rows)*insertArgs)
@@ -135,7 +132,7 @@ func (d dialect) insert(rows []row.Row) (string, []any) {
 	if len(once) > 0 {
 		t.write(")")
 	}
-	return t.sql.String(), t.args
+	return clause{t.sql.String(), t.args}
 }
 
 func put(t *text, c *column[row.Row], mark string, r *row.Row) {
@@ -172,7 +169,7 @@ func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, [
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
-	return readTasks(ctx, "read tasks", s.from(tx), s.dialect.rowsByID(s.dialect.taskList(true), ids), nil)
+	return readTasks(ctx, "read tasks", s.from(tx), s.dialect.rowsByID(s.dialect.taskList(true), ids))
 }
 
 // FindActive implements [store.Saver].
@@ -180,8 +177,7 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	query, args := s.dialect.findActive(keys)
-	rows, _, err := readTasks(ctx, "find tasks by key", s.from(tx), query, args)
+	rows, _, err := readTasks(ctx, "find tasks by key", s.from(tx), s.dialect.findActive(keys))
 	return rows, err
 }
 
@@ -189,33 +185,32 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 // deadlock of two transactions that have met it, so the id is read with the same lock, and its row is locked alone.
 func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
 	const op = "lock the task with a key"
-	query, args := s.dialect.lockActive(key)
-	ids, err := firsts[int64](ctx, tx, query, args...)
+	ids, err := firsts[int64](ctx, tx, s.dialect.lockActive(key))
 	if err != nil || len(ids) == 0 {
 		return nil, nil, classify(op, err)
 	}
-	query = s.dialect.rowsByID(s.dialect.taskList(true), ids)
+	query := s.dialect.rowsByID(s.dialect.taskList(true), ids)
 	if s.dialect.rowLocks {
-		query += " FOR UPDATE"
+		query.sql += " FOR UPDATE"
 	}
-	return readTasks(ctx, op, tx, query, nil)
+	return readTasks(ctx, op, tx, query)
 }
 
-func (d dialect) lockActive(key row.TagKey) (string, []any) {
+func (d dialect) lockActive(key row.TagKey) clause {
 	query := "SELECT id FROM " + table + d.byKey + " WHERE active_key = UNHEX(?)"
 	if d.rowLocks {
 		query += " LOCK IN SHARE MODE"
 	}
-	return query, []any{d.activeKey(key)}
+	return clause{query, []any{d.activeKey(key)}}
 }
 
-func (d dialect) findActive(keys []row.TagKey) (string, []any) {
+func (d dialect) findActive(keys []row.TagKey) clause {
 	args := make([]any, len(keys))
 	for i, k := range keys {
 		args[i] = d.activeKey(k)
 	}
-	return "SELECT " + d.taskList(true) + " FROM " + table + d.byKey +
-		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args
+	return clause{"SELECT " + d.taskList(true) + " FROM " + table + d.byKey +
+		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args}
 }
 
 // activeKey returns the column active_key, as the server computes it, in hexadecimal.

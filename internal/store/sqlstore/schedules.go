@@ -13,8 +13,7 @@ import (
 // LookAt implements [store.Schedules].
 func (s *Store) LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
 	[]row.Schedule, []row.Broken, error) {
-	query, args := s.dialect.lookAt(until, from, afterID, limit)
-	return s.readSchedules(ctx, "look at schedules", query, args)
+	return s.readSchedules(ctx, "look at schedules", s.dialect.lookAt(until, from, afterID, limit))
 }
 
 // Schedules implements [store.Schedules].
@@ -22,13 +21,12 @@ func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Sche
 	if f.Limit <= 0 || f.Names != nil && len(f.Names) == 0 {
 		return nil, nil, nil
 	}
-	query, args := s.dialect.schedules(f)
-	return s.readSchedules(ctx, "list schedules", query, args)
+	return s.readSchedules(ctx, "list schedules", s.dialect.schedules(f))
 }
 
-func (s *Store) readSchedules(ctx context.Context, op, query string, args []any) (
+func (s *Store) readSchedules(ctx context.Context, op string, query clause) (
 	sound []row.Schedule, broken []row.Broken, err error) {
-	err = read(ctx, s.db, query, args, schedules, func(f *found[row.Schedule]) {
+	err = read(ctx, s.db, query, schedules, func(f *found[row.Schedule]) {
 		if f.err != nil {
 			broken = append(broken, brokenSchedule(f.row, f.err))
 			return
@@ -38,20 +36,20 @@ func (s *Store) readSchedules(ctx context.Context, op, query string, args []any)
 	return sound, broken, classify(op, err)
 }
 
-func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) (string, []any) {
+func (d dialect) lookAt(until, from row.Time, afterID int64, limit int) clause {
 	where, args := "t.look_time <= ?", []any{until}
 	if !from.IsZero() {
 		where += " AND t.look_time >= ? AND (t.look_time > ? OR t.id > ?)"
 		args = append(args, from, from, afterID)
 	}
-	return "SELECT " + withBodies(d, schedules.columns, true) + " FROM " + scheduleTable + " AS t" +
+	return clause{"SELECT " + withBodies(d, schedules.columns, true) + " FROM " + scheduleTable + " AS t" +
 		fmt.Sprintf(d.by, lookKey) + " WHERE " + where +
-		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args
+		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), args}
 }
 
 // schedules enters by the index of names in every case. Equal names, that differ only in spaces at their ends, cannot
 // be stored, but can be asked for.
-func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
+func (d dialect) schedules(f row.ScheduleFilter) clause {
 	where, args := []string{"t.name > " + d.bindName}, []any{f.AfterName}
 	and := func(condition string, more ...any) {
 		where = append(where, condition)
@@ -73,9 +71,9 @@ func (d dialect) schedules(f row.ScheduleFilter) (string, []any) {
 	if f.Tag != "" {
 		and(fmt.Sprintf(d.sameText, "t.tag"), f.Tag)
 	}
-	return "SELECT " + withBodies(d, schedules.columns, !f.NoBodies) + " FROM " + scheduleTable + " AS t" +
+	return clause{"SELECT " + withBodies(d, schedules.columns, !f.NoBodies) + " FROM " + scheduleTable + " AS t" +
 		fmt.Sprintf(d.by, nameKey) + " WHERE " + strings.Join(where, " AND ") +
-		" ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args
+		" ORDER BY t.name LIMIT " + fmt.Sprint(f.Limit), args}
 }
 
 // afterPrefix returns the first text after all that begin with the prefix, or "". Code points and the bytes of UTF-8
@@ -100,35 +98,33 @@ func (s *Store) OpenRuns(ctx context.Context, schedules []int64, limit int) ([]r
 	if len(schedules) == 0 || limit <= 0 {
 		return nil, nil
 	}
-	query, args := s.dialect.openRuns(schedules, limit)
-	return s.readRuns(ctx, "read open runs of schedules", query, args)
+	return s.readRuns(ctx, "read open runs of schedules", s.dialect.openRuns(schedules, limit))
 }
 
 // Runs implements [store.Schedules].
 func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error) {
-	query, args := s.dialect.runs(schedule, before, limit)
-	return s.readRuns(ctx, "read runs of a schedule", query, args)
+	return s.readRuns(ctx, "read runs of a schedule", s.dialect.runs(schedule, before, limit))
 }
 
-func (s *Store) readRuns(ctx context.Context, op, query string, args []any) ([]row.ScheduleRun, error) {
-	runs, _, err := readAll(ctx, s.db, query, args, scheduleRuns)
+func (s *Store) readRuns(ctx context.Context, op string, query clause) ([]row.ScheduleRun, error) {
+	runs, _, err := readAll(ctx, s.db, query, scheduleRuns)
 	return runs, classify(op, err)
 }
 
-func (d dialect) openRuns(schedules []int64, limit int) (string, []any) {
+func (d dialect) openRuns(schedules []int64, limit int) clause {
 	ids := idList(row.Distinct(schedules))
-	return "SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
+	return clause{"SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + fmt.Sprintf(d.by, outcomeKey) +
 		fmt.Sprintf(" WHERE t.outcome = %d AND t.schedule_id IN (%s)", row.OutcomeOpen, ids) +
-		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}
+		" ORDER BY t.schedule_id, t.tick, t.cause LIMIT ?", []any{limit}}
 }
 
-func (d dialect) runs(schedule int64, before row.Time, limit int) (string, []any) {
+func (d dialect) runs(schedule int64, before row.Time, limit int) clause {
 	where, args := fmt.Sprintf("t.schedule_id = %d", schedule), []any{}
 	if !before.IsZero() {
 		where, args = where+" AND t.tick < ?", []any{before}
 	}
-	return "SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
-		" ORDER BY t.tick DESC, t.cause DESC LIMIT " + fmt.Sprint(max(limit, 0)), args
+	return clause{"SELECT " + scheduleRuns.list(d, "") + " FROM " + runTable + " AS t" + d.byID + " WHERE " + where +
+		" ORDER BY t.tick DESC, t.cause DESC LIMIT " + fmt.Sprint(max(limit, 0)), args}
 }
 
 // TrimRuns implements [store.Schedules]. Reads find what is to be deleted, so that the DELETE locks no other run.
@@ -137,46 +133,44 @@ func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (
 	if limit <= 0 {
 		return 0, nil
 	}
-	query, args := s.dialect.firstBeyond(schedule, keep)
-	bound, err := s.readRuns(ctx, op, query, args)
+	bound, err := s.readRuns(ctx, op, s.dialect.firstBeyond(schedule, keep))
 	if err != nil || len(bound) == 0 {
 		return 0, err
 	}
-	query, args = s.dialect.trimmable(bound[0], limit)
-	old, err := s.readRuns(ctx, op, query, args)
+	old, err := s.readRuns(ctx, op, s.dialect.trimmable(bound[0], limit))
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
-	query, args = s.own.trimRuns(old)
-	return s.keep.execute(ctx, op, query, args)
+	return s.keep.execute(ctx, op, s.own.trimRuns(old))
 }
 
 // firstBeyond finds the newest run that is not to be kept.
-func (d dialect) firstBeyond(schedule int64, keep int) (string, []any) {
-	query, _ := d.runs(schedule, 0, 1)
-	return query + fmt.Sprint(" OFFSET ", max(keep, 0)), nil
+func (d dialect) firstBeyond(schedule int64, keep int) clause {
+	query := d.runs(schedule, 0, 1)
+	query.sql += fmt.Sprint(" OFFSET ", max(keep, 0))
+	return query
 }
 
-func (d dialect) trimmable(from row.ScheduleRun, limit int) (string, []any) {
-	return fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d",
-			scheduleRuns.list(d, ""), runTable, d.byID, from.ScheduleID, row.OutcomeOpen) +
-			" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?) ORDER BY t.tick, t.cause LIMIT ?",
-		[]any{from.Tick, from.Tick, int64(from.Cause), limit}
+func (d dialect) trimmable(from row.ScheduleRun, limit int) clause {
+	return clause{fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d",
+		scheduleRuns.list(d, ""), runTable, d.byID, from.ScheduleID, row.OutcomeOpen) +
+		" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?) ORDER BY t.tick, t.cause LIMIT ?",
+		[]any{from.Tick, from.Tick, int64(from.Cause), limit}}
 }
 
-func (d dialect) trimRuns(old []row.ScheduleRun) (string, []any) {
+func (d dialect) trimRuns(old []row.ScheduleRun) clause {
 	each := make([]string, len(old))
 	for i, r := range old {
 		each[i] = isRun(r)
 	}
-	return fmt.Sprintf(d.deleteFrom, runTable) + fmt.Sprintf(" WHERE t.outcome <> %d AND (", row.OutcomeOpen) +
-		strings.Join(each, " OR ") + ")", nil
+	return clause{sql: fmt.Sprintf(d.deleteFrom+" WHERE t.outcome <> %d AND (%s)", runTable, row.OutcomeOpen,
+		strings.Join(each, " OR "))}
 }
 
 // Tags implements [store.Nodes].
 func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
 	var tag, paused, reason, stored *string // tag is NULL in the row of the schedules; paused is any number by hand
-	err = scan(ctx, s.db, s.dialect.tagsAndLook(), nil, func() {
+	err = scan(ctx, s.db, clause{sql: s.dialect.tagsAndLook()}, func() {
 		switch {
 		case tag != nil:
 			tags = append(tags, row.TagState{Tag: *tag, Paused: paused != nil && *paused != "0", Reason: *reason})

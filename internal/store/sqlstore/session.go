@@ -29,8 +29,8 @@ func (s *Store) CreateSession(ctx context.Context, r row.Session, life time.Dura
 // Sessions returns those that are stored under the hashes of their cookies, at most 2,000, also ones that are over, and
 // the database's time if there is any.
 func (s *Store) Sessions(ctx context.Context, hashes [][32]byte) (known []row.Session, now row.Reading, err error) {
-	query, args := s.dialect.findSessions(hashes[:min(len(hashes), maxInsert)])
-	err = read(ctx, s.db, query, args, sessions, func(f *found[row.Session]) {
+	query := s.dialect.findSessions(hashes[:min(len(hashes), maxInsert)])
+	err = read(ctx, s.db, query, sessions, func(f *found[row.Session]) {
 		now = f.reading
 		if f.err == nil && !f.row.Expires.IsZero() { // what cannot be read is no session
 			known = append(known, f.row)
@@ -50,42 +50,39 @@ var sessions = newTable(sessionTable,
 	moment("expire_time", func(r *row.Session) *row.Time { return &r.Expires }),
 )
 
-func (d dialect) findSessions(hashes [][32]byte) (string, []any) {
+func (d dialect) findSessions(hashes [][32]byte) clause {
 	texts := make([]any, len(hashes))
 	for i, hash := range hashes {
 		texts[i] = hexed(hash)
 	}
-	return "SELECT " + d.reading() + ", HEX(t.hash) AS hash, " + d.text("token") + ", HEX(token_hash) AS token_hash, " +
-		d.time("expire_time") + " FROM " + sessionTable + " AS t" +
-		" WHERE t.hash IN (" + marks(len(texts), "UNHEX(?)") + ")", texts
+	return clause{"SELECT " + d.reading() + ", HEX(t.hash) AS hash, " + d.text("token") + ", HEX(token_hash)" +
+		" AS token_hash, " + d.time("expire_time") + " FROM " + sessionTable + " AS t" +
+		" WHERE t.hash IN (" + marks(len(texts), "UNHEX(?)") + ")", texts}
 }
 
 // DeleteSession deletes a session, if there is one.
 func (s *Store) DeleteSession(ctx context.Context, hash [32]byte) error {
-	query, args := s.own.deleteSession(hash)
-	_, err := s.keep.execute(ctx, "delete a session", query, args)
-	return err
+	return s.keep.write(ctx, "delete a session", s.own.deleteSession(hash))
 }
 
-func (d dialect) deleteSession(hash [32]byte) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
+func (d dialect) deleteSession(hash [32]byte) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash = UNHEX(?)", []any{hexed(hash)}}
 }
 
 // PurgeSessions deletes sessions that are over, the oldest first: at most limit, and at most 2,000. It returns how
 // many.
 func (s *Store) PurgeSessions(ctx context.Context, limit int) (int, error) {
-	query, args := s.dialect.oldSessions(min(limit, maxInsert))
-	return purgeOld(ctx, s, "purge sessions", query, args, s.own.purgeSessions)
+	return purgeOld(ctx, s, "purge sessions", s.dialect.oldSessions(min(limit, maxInsert)), s.own.purgeSessions)
 }
 
-func (d dialect) oldSessions(limit int) (string, []any) {
-	return "SELECT HEX(t.hash) AS hash FROM " + sessionTable + " AS t WHERE t.expire_time < " + d.now +
-		" ORDER BY t.expire_time LIMIT ?", []any{max(limit, 0)}
+func (d dialect) oldSessions(limit int) clause {
+	return clause{"SELECT HEX(t.hash) AS hash FROM " + sessionTable + " AS t WHERE t.expire_time < " + d.now +
+		" ORDER BY t.expire_time LIMIT ?", []any{max(limit, 0)}}
 }
 
 // purgeSessions sorts the hashes: all writers lock rows in the same order.
-func (d dialect) purgeSessions(hashes []string) (string, []any) {
+func (d dialect) purgeSessions(hashes []string) clause {
 	slices.Sort(hashes)
-	return fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") +
-		") AND t.expire_time < " + d.now, anys(hashes)
+	return clause{fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") +
+		") AND t.expire_time < " + d.now, anys(hashes)}
 }

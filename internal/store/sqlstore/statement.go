@@ -31,8 +31,8 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, statementTimeout)
 }
 
-func execute(ctx context.Context, on execer, query string, args []any) (int, error) {
-	result, err := on.ExecContext(ctx, query, args...)
+func execute(ctx context.Context, on execer, c clause) (int, error) {
+	result, err := on.ExecContext(ctx, c.sql, c.args...)
 	if err != nil {
 		return 0, err
 	}
@@ -41,31 +41,31 @@ func execute(ctx context.Context, on execer, query string, args []any) (int, err
 }
 
 // scan runs a query, reads each row into the fields, which stand in the order of the columns, and calls each.
-func scan(ctx context.Context, q queryer, query string, args []any, each func(), fields ...any) error {
+func scan(ctx context.Context, q queryer, query clause, each func(), fields ...any) error {
 	bind := func([]string) ([]any, error) { return fields, nil }
-	return eachRow(ctx, q, query, args, bind, func() error {
+	return eachRow(ctx, q, query, bind, func() error {
 		each()
 		return nil
 	})
 }
 
 // firsts returns what the one column of a query holds.
-func firsts[T any](ctx context.Context, q queryer, query string, args ...any) (all []T, err error) {
+func firsts[T any](ctx context.Context, q queryer, query clause) (all []T, err error) {
 	var value T
-	err = scan(ctx, q, query, args, func() { all = append(all, value) }, &value)
+	err = scan(ctx, q, query, func() { all = append(all, value) }, &value)
 	return all, err
 }
 
 // eachRow runs a query, reads each row into what bind returns for its columns, and calls each. The settings of a pool
 // may put the table's name in front of each column's; bind gets the names without it.
-func eachRow(ctx context.Context, q queryer, query string, args []any, bind func(columns []string) ([]any, error),
+func eachRow(ctx context.Context, q queryer, query clause, bind func(columns []string) ([]any, error),
 	each func() error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	if pool, ok := q.(*sqlx.DB); ok {
-		return onPool(ctx, pool, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, args, bind, each) })
+		return onPool(ctx, pool, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, bind, each) })
 	}
-	rows, err := q.QueryContext(ctx, query, args...)
+	rows, err := q.QueryContext(ctx, query.sql, query.args...)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func readTexts(ctx context.Context, q queryer, query string, args ...any) (all [
 		}
 		return fields, nil
 	}
-	err = eachRow(ctx, q, query, args, bind, func() error {
+	err = eachRow(ctx, q, clause{query, args}, bind, func() error {
 		texts := make(map[string]string, len(names))
 		for i, name := range names {
 			texts[strings.ToLower(name)] = values[i].String

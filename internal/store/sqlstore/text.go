@@ -109,6 +109,7 @@ func anys[T any](items []T) []any {
 	return all
 }
 
+// clause is a statement, or a part of one, with what it binds.
 type clause struct {
 	sql  string
 	args []any

@@ -22,14 +22,13 @@ var (
 func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) (there bool, err error) {
 	op := "create the token " + t.Name
 	d := s.own
-	steps := []step{{
+	steps := []step{{clause{
 		"INSERT INTO " + tokenTable + " (name, hash, tags, verbs, create_time, expire_time)" +
 			" VALUES (" + d.bindText + ", UNHEX(?), " + d.bindText + ", " + d.bindText + ", " + d.now + ", ?)",
-		[]any{t.Name, hexed(t.Hash), bindList(t.Tags), bindList(t.Verbs), t.Expires}, anyRows,
-	}}
+		[]any{t.Name, hexed(t.Hash), bindList(t.Tags), bindList(t.Verbs), t.Expires},
+	}, anyRows}}
 	if t.Whole() {
-		query, args := d.endBootstrap()
-		steps = append(steps, step{query, args, anyRows})
+		steps = append(steps, step{d.endBootstrap(), anyRows})
 	}
 	err = repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
@@ -54,13 +53,11 @@ func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) (there bool,
 // has the name.
 func (s *Store) DeleteToken(ctx context.Context, name string) error {
 	op := "delete the token " + name
-	query, args := s.own.revokeBootstrap(name)
-	done, err := s.keep.execute(ctx, op, query, args)
+	done, err := s.keep.execute(ctx, op, s.own.revokeBootstrap(name))
 	if err != nil || done > 0 {
 		return err
 	}
-	query, args = s.own.deleteToken(name)
-	done, err = s.keep.execute(ctx, op, query, args)
+	done, err = s.keep.execute(ctx, op, s.own.deleteToken(name))
 	if err == nil && done == 0 {
 		return refusedTo(op, ErrNotFound)
 	}
@@ -69,29 +66,27 @@ func (s *Store) DeleteToken(ctx context.Context, name string) error {
 
 // EndBootstrap ends all bootstrap tokens.
 func (s *Store) EndBootstrap(ctx context.Context) error {
-	query, args := s.own.endBootstrap()
-	_, err := s.keep.execute(ctx, "end the bootstrap tokens", query, args)
-	return err
+	return s.keep.write(ctx, "end the bootstrap tokens", s.own.endBootstrap())
 }
 
-func (d dialect) deleteToken(name string) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, tokenTable) + " WHERE t.name = " + d.bindText, []any{name}
+func (d dialect) deleteToken(name string) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, tokenTable) + " WHERE t.name = " + d.bindText, []any{name}}
 }
 
 // endBootstrap enters by the beginning that the names of all bootstrap tokens have.
-func (d dialect) endBootstrap() (string, []any) {
+func (d dialect) endBootstrap() clause {
 	return d.endTokens("t.name >= "+d.bindText+" AND t.name < "+d.bindText+" AND t.expire_time IS NULL",
 		row.BootstrapPrefix, row.BootstrapPrefix[:len(row.BootstrapPrefix)-1]+".")
 }
 
-func (d dialect) revokeBootstrap(name string) (string, []any) {
+func (d dialect) revokeBootstrap(name string) clause {
 	return d.endTokens("t.name = "+d.bindText, name)
 }
 
 // endTokens ends those bootstrap tokens that the condition selects.
-func (d dialect) endTokens(condition string, args ...any) (string, []any) {
-	return "UPDATE " + tokenTable + " AS t" + d.byID + " SET expire_time = " + d.now + " WHERE " + condition +
-		" AND t.verbs = " + d.bindText, append(args, bindList([]string{row.BootstrapVerb}))
+func (d dialect) endTokens(condition string, args ...any) clause {
+	return clause{"UPDATE " + tokenTable + " AS t" + d.byID + " SET expire_time = " + d.now + " WHERE " + condition +
+		" AND t.verbs = " + d.bindText, append(args, bindList([]string{row.BootstrapVerb}))}
 }
 
 // AccessTokens returns all tokens by name, expired ones included, and the database's time of the reading.
@@ -120,7 +115,7 @@ var tokens = newTable(tokenTable,
 )
 
 func (d dialect) readTokens(ctx context.Context, q queryer) ([]row.AccessToken, row.Reading, error) {
-	query := "SELECT c.*, " + tokens.list(d, "") +
-		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"
-	return readAll(ctx, q, query, nil, tokens)
+	query := clause{sql: "SELECT c.*, " + tokens.list(d, "") + " FROM (SELECT " + d.reading() + ") c LEFT JOIN " +
+		tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"}
+	return readAll(ctx, q, query, tokens)
 }

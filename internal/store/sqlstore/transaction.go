@@ -8,9 +8,8 @@ import (
 
 // step is a statement of a transaction.
 type step struct {
-	query string
-	args  []any
-	rows  int // it must change so many, anyRows: no matter how many
+	clause
+	rows int // it must change so many, anyRows: no matter how many
 }
 
 const anyRows = -1
@@ -28,7 +27,7 @@ func (d dialect) transact(ctx context.Context, conn *sql.Conn, op string, steps 
 		return false, notSent(op, err)
 	}
 	for _, s := range steps {
-		n, err := execute(ctx, conn, s.query, s.args)
+		n, err := execute(ctx, conn, s.clause)
 		switch {
 		case err != nil:
 			return false, notSent(op, err)
