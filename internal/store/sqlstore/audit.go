@@ -30,11 +30,12 @@ var audits = newTable(auditTable,
 
 // BeginAudit implements [store.Auditor]. Of what may have been stored nothing is repeated: an act has one entry.
 func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error) {
+	const op = "begin an entry of the audit log"
 	d := s.own
 	query := "INSERT INTO " + auditTable + " (create_time, who, via, action, target, tag, detail) VALUES (" + d.now +
 		", " + marks(6, d.bindText) + ")"
 	for range repeats {
-		err = s.save.do(ctx, "begin an entry of the audit log", func(ctx context.Context, conn *sql.Conn) error {
+		err = s.lanes[saves].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			result, err := conn.ExecContext(ctx, query, e.Who, e.Via, e.Action, e.Target, e.Tag, e.Detail)
 			if err == nil {
 				id, err = result.LastInsertId()
@@ -51,7 +52,7 @@ func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err
 // EndAudit implements [store.Auditor].
 func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error {
 	query := s.own.endAudit(id, end)
-	return repeat(ctx, func() error { return s.save.write(ctx, "end an entry of the audit log", query) })
+	return repeat(ctx, func() error { return s.lanes[saves].write(ctx, "end an entry of the audit log", query) })
 }
 
 func (d dialect) endAudit(id int64, end row.AuditEnd) clause {
@@ -62,7 +63,7 @@ func (d dialect) endAudit(id int64, end row.AuditEnd) clause {
 
 // ReportAudit implements [store.Auditor].
 func (s *Store) ReportAudit(ctx context.Context, id, tasks int64, bulk string) (stop bool, err error) {
-	err = s.keep.do(ctx, "report a bulk change", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.lanes[chores].do(ctx, "report a bulk change", func(ctx context.Context, conn *sql.Conn) error {
 		if _, err := execute(ctx, conn, s.own.reportAudit(id, tasks, bulk)); err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (d dialect) stopAsked(id int64) clause {
 
 // StopAudit implements [store.Auditor].
 func (s *Store) StopAudit(ctx context.Context, id int64) error {
-	return repeat(ctx, func() error { return s.keep.write(ctx, "stop a bulk change", s.own.stopAudit(id)) })
+	return repeat(ctx, func() error { return s.lanes[chores].write(ctx, "stop a bulk change", s.own.stopAudit(id)) })
 }
 
 func (d dialect) stopAudit(id int64) clause {
@@ -117,7 +118,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (del
 	if limit <= 0 {
 		return 0, nil
 	}
-	err = s.keep.do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.lanes[chores].do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
 		var ids []int64
 		err := read(ctx, conn, s.own.oldestAudit(limit), audits, func(f *found[row.AuditEntry]) {
 			if f.row.ID > 0 && f.row.Begin < before {

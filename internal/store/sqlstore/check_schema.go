@@ -105,7 +105,7 @@ func (s *Store) tryWrites(ctx context.Context, table string) error {
 		"DELETE FROM " + table + " WHERE 1 = 0",
 		"INSERT INTO " + table + " (" + columns + ") SELECT " + columns + " FROM " + table + " WHERE 1 = 0",
 	} {
-		if err := s.keep.write(ctx, "check the database", clause{sql: statement}); err != nil {
+		if err := s.lanes[chores].write(ctx, "check the database", clause{sql: statement}); err != nil {
 			return err
 		}
 	}

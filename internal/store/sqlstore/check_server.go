@@ -24,7 +24,7 @@ const besideBody = 64 << 10
 
 func (s *Store) checkServer(bodyLimit int) check {
 	return func(ctx context.Context) ([]Warning, error) {
-		variables, err := s.show(ctx, SessionVariables, judged) // as a connection of the pool sees them
+		variables, err := Inspect(s).Show(ctx, SessionVariables, judged...) // as a connection of the pool sees them
 		if err != nil {
 			return nil, err
 		}

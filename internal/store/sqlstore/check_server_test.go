@@ -78,7 +78,7 @@ func TestWhatAServerDoesNotSayIsNotJudged(t *testing.T) {
 func TestServersTellEveryVariableThatIsJudged(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
-		variables, err := New(db, kind).show(t.Context(), SessionVariables, judged)
+		variables, err := Inspect(New(db, kind)).Show(t.Context(), SessionVariables, judged...)
 		must(t, err)
 		mariaDB := strings.Contains(variables["version"], "MariaDB")
 		for name := range safe {

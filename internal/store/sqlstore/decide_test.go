@@ -93,7 +93,7 @@ func TestDecisionThatFailsLeavesNothing(t *testing.T) {
 		steps := s.own.decide(decisionsOfAllKinds())
 		f := func(ctx context.Context, last string, want row.Class, steps ...step) {
 			t.Helper()
-			err := s.decide.do(t.Context(), "test", func(_ context.Context, conn *sql.Conn) error {
+			err := s.lanes[scheduling].do(t.Context(), "test", func(_ context.Context, conn *sql.Conn) error {
 				applied, err := s.own.transact(ctx, conn, "test", append(steps, step{clause{sql: last}, anyRows}))
 				if applied {
 					t.Errorf("%s: it applied", last)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"regexp"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"github.com/go-sql-driver/mysql"
@@ -56,23 +55,18 @@ func collided(err error) bool {
 	if !ok {
 		return false
 	}
-	return slices.Contains(collisions, e.Number) || e.Number == duringCommit && engineError(e.Message) == engineDeadlock
+	engine := firstNumber.FindString(e.Message) // the number of the storage engine, or none
+	return slices.Contains(collisions, e.Number) || e.Number == duringCommit && engine == engineDeadlock
 }
 
 // A member of a replication group rolls a transaction back in favour of another member's with an error during COMMIT.
 // Only the engine's number in its text distinguishes it from an error of unknown outcome.
 const (
 	duringCommit   = 1180
-	engineDeadlock = 149
+	engineDeadlock = "149"
 )
 
 var firstNumber = regexp.MustCompile(`\d+`)
-
-// engineError returns the storage engine's number of an error, or 0.
-func engineError(message string) int {
-	n, _ := strconv.Atoi(firstNumber.FindString(message)) // digits, or none
-	return n
-}
 
 func dialHint(err *net.OpError) string {
 	_, unresolved := errors.AsType[*net.DNSError](err)

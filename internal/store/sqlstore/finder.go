@@ -120,16 +120,16 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	}
 	ids = row.Distinct(ids)
 	var locked []int64
-	err := s.lockCheck.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
+	err := s.lanes[lockChecks].do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
 		v, err := s.serverVersion(ctx, conn)
 		if err != nil {
 			return err
 		}
+		look := s.own.lockedByHalving
 		if v.skipsLocked() {
-			locked, err = s.own.lockedBySkipping(ctx, conn, ids)
-		} else {
-			locked, err = s.own.lockedByHalving(ctx, conn, ids)
+			look = s.own.lockedBySkipping
 		}
+		locked, err = look(ctx, conn, ids)
 		return err
 	})
 	if err != nil {

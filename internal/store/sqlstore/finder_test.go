@@ -61,7 +61,7 @@ func TestLockedAsksForTheVersionOnce(t *testing.T) {
 // selects counts the reads of the connection for lock checks.
 func selects(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	err := s.lockCheck.do(t.Context(), "count reads", func(ctx context.Context, conn *sql.Conn) error {
+	err := s.lanes[lockChecks].do(t.Context(), "count reads", func(ctx context.Context, conn *sql.Conn) error {
 		var name string
 		return conn.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Com_select'").Scan(&name, &n)
 	})

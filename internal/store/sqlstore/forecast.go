@@ -83,9 +83,7 @@ func sqliteCountDue(d dialect, g row.DueGrid, most int, _ time.Duration) clause 
 		" AND due_time < cells.column3 LIMIT %d)) AS n", row.Pending, most+1))
 	t.write(" FROM (VALUES " + marks(len(g.Tags), "("+d.bindText+")") + ") AS asked, (VALUES ")
 	for i, c := range g.Cells() {
-		if i > 0 {
-			t.write(", ")
-		}
+		t.comma(i)
 		t.write("(")
 		t.number(int64(c.Cell))
 		t.write(", ")

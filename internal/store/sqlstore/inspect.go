@@ -29,12 +29,8 @@ const (
 // Show returns variables or counters of a server by their names in lower case. It leaves out those that the server does
 // not know.
 func (i Inspector) Show(ctx context.Context, what string, names ...string) (map[string]string, error) {
-	return i.s.show(ctx, what, names)
-}
-
-func (s *Store) show(ctx context.Context, what string, names []string) (map[string]string, error) {
 	query := "SHOW " + what + " WHERE Variable_name IN (" + quoted(names) + ")"
-	rows, err := readTexts(ctx, s.db, query)
+	rows, err := readTexts(ctx, i.s.db, query)
 	values := make(map[string]string, len(rows))
 	for _, r := range rows {
 		values[strings.ToLower(r["variable_name"])] = r["value"]

@@ -70,7 +70,7 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	if err != nil || len(ids) == 0 {
 		return 0, classify(op, err)
 	}
-	return s.keep.execute(ctx, op, s.dialect.purge(status, before, ids))
+	return s.lanes[chores].execute(ctx, op, s.dialect.purge(status, before, ids))
 }
 
 func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) ([]int64, error) {
@@ -114,7 +114,7 @@ func (s *Store) Renumber(
 	if err != nil || len(ids) == 0 {
 		return 0, "", classify(op, err)
 	}
-	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+	err = s.lanes[chores].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 		for _, id := range ids {
 			n, err := execute(ctx, conn, s.own.renumber(id, next()))
 			if err != nil {

@@ -122,7 +122,7 @@ func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
 		s := New(db, kind)
 		begin, end := make(chan struct{}), make(chan struct{})
 		go func() {
-			_ = s.keep.do(t.Context(), "test", func(context.Context, *sql.Conn) error {
+			_ = s.lanes[chores].do(t.Context(), "test", func(context.Context, *sql.Conn) error {
 				close(begin)
 				<-end
 				return nil
@@ -130,10 +130,9 @@ func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
 		}()
 		<-begin
 		var came []int
-		lanes := []*lane{s.save, s.save, s.save, s.save, s.claim, s.settle, s.saveKeyed, s.renew}
-		for i, l := range lanes {
+		for i, u := range []use{saves, saves, saves, saves, claims, results, keyedSaves, renewals} {
 			go func() {
-				_ = l.do(t.Context(), "test", func(context.Context, *sql.Conn) error {
+				_ = s.lanes[u].do(t.Context(), "test", func(context.Context, *sql.Conn) error {
 					came = append(came, i) // by itself, as the race detector sees
 					return nil
 				})
@@ -142,7 +141,7 @@ func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
 		}
 		late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		err = s.lockCheck.do(late, "test", func(context.Context, *sql.Conn) error { return nil })
+		err = s.lanes[lockChecks].do(late, "test", func(context.Context, *sql.Conn) error { return nil })
 		if row.ClassOf(err) != row.ClassNotApplied {
 			t.Errorf("a write that waits too long for others ends with %v, want not applied", err)
 		}
@@ -167,7 +166,7 @@ func TestReadHoldsUpNoWriteToASQLiteFile(t *testing.T) {
 	if !rows.Next() {
 		t.Fatal(rows.Err())
 	}
-	if err := New(db, kind).save.do(t.Context(), "test", run("INSERT INTO written VALUES (3)")); err != nil {
+	if err := New(db, kind).lanes[saves].do(t.Context(), "test", run("INSERT INTO written VALUES (3)")); err != nil {
 		t.Errorf("a write beside a read that goes on: %v", err)
 	}
 }
@@ -247,7 +246,7 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 		}
 	}
 	sizes := map[use]int{
-		saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, decisions: 1, chores: 1,
+		saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, scheduling: 1, chores: 1,
 	}
 	for kind, l := range share(len(turns), open) {
 		if want := sizes[use(kind)]; cap(l.slots) != want {

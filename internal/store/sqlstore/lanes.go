@@ -11,21 +11,21 @@ const (
 	renewals   // short leases cannot wait while the statement of longer ones waits for a lock
 	beats      // a node whose heartbeat waits behind a lease drops out of its own cluster state
 	lockChecks // look for locked rows while other writes wait for them
-	decisions  // of schedules: a transaction that waits for its schedules must hold up no save, and no save it
+	scheduling // decisions: a transaction that waits for its schedules must hold up no save, and no save it
 	chores     // purge and rare writes
 	uses
 )
 
 // turns lists which kind gets the next connection. In the end single saves have two connections and bulk saves three.
 var turns = [...]use{
-	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, decisions, claims, results, renewals,
+	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, scheduling, claims, results, renewals,
 	saves, keyedSaves, saves, claims, keyedSaves, saves, keyedSaves, saves,
 }
 
 // hosts names the kind whose connections another kind uses while it has none. A chore or a result waits for locks no
 // longer than its host does. Kinds that wait for no lock share with renewals.
 var hosts = map[use]use{
-	beats: renewals, lockChecks: renewals, results: claims, decisions: claims, chores: keyedSaves,
+	beats: renewals, lockChecks: renewals, results: claims, scheduling: claims, chores: keyedSaves,
 }
 
 const (

@@ -67,7 +67,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	binds, args := d.nodeValues(n)
 	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeNames, ", ") + ")" +
 		" VALUES (?, " + strings.Join(binds, ", ") + ")"
-	err = s.beat.write(ctx, "join as a node", clause{insert, append([]any{n.Number}, args...)})
+	err = s.lanes[beats].write(ctx, "join as a node", clause{insert, append([]any{n.Number}, args...)})
 	if isDuplicate(err) {
 		return false, nil
 	}
@@ -89,7 +89,7 @@ func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard stri
 	}
 	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") +
 		" WHERE number = ? AND " + guard
-	written, err := s.beat.execute(ctx, op, clause{query, append(append(args, n.Number), guardArgs...)})
+	written, err := s.lanes[beats].execute(ctx, op, clause{query, append(append(args, n.Number), guardArgs...)})
 	return written > 0, err
 }
 
@@ -105,7 +105,7 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return classify(op, err)
 	}
 	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + where + " AND number IN (" + idList(numbers) + ")"
-	return s.beat.write(ctx, op, clause{query, anys(tokens)})
+	return s.lanes[beats].write(ctx, op, clause{query, anys(tokens)})
 }
 
 // SetTag implements [store.Nodes].
@@ -113,5 +113,6 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	d := s.dialect
 	query := "INSERT INTO " + tagTable + " (tag, paused, reason, update_time) VALUES (" + d.bindText + ", ?, " +
 		d.bindText + ", " + d.now + ")" + d.upsert + "paused = ?, reason = " + d.bindText + ", update_time = " + d.now
-	return s.keep.write(ctx, "store a tag", clause{query, []any{t.Tag, t.Paused, t.Reason, t.Paused, t.Reason}})
+	args := []any{t.Tag, t.Paused, t.Reason, t.Paused, t.Reason}
+	return s.lanes[chores].write(ctx, "store a tag", clause{query, args})
 }

@@ -26,18 +26,7 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 		}
 		return newLane(db, d, 1, turn)
 	})
-	return &Store{
-		db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency,
-		save:      lanes[saves],
-		saveKeyed: lanes[keyedSaves],
-		claim:     lanes[claims],
-		settle:    lanes[results],
-		renew:     lanes[renewals],
-		beat:      lanes[beats],
-		lockCheck: lanes[lockChecks],
-		decide:    lanes[decisions],
-		keep:      lanes[chores],
-	}
+	return &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, lanes: lanes}
 }
 
 func dialectOf(kind Kind) dialect {

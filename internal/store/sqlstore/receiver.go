@@ -31,7 +31,7 @@ func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver,
 	insert := d.insertReceiver(w, tags)
 	var stored row.Receiver
 	err := repeat(ctx, func() error {
-		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		return s.lanes[chores].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			there, err := d.readReceiver(ctx, conn, w)
 			if err != nil {
 				return err
@@ -84,7 +84,7 @@ func secretOrNull(w row.Receiver) any {
 // Heartbeat lets a receiver live for its TTL from now by the database's clock. It reports whether the receiver is
 // there. One that is not has to be stored again.
 func (s *Store) Heartbeat(ctx context.Context, id int64) (bool, error) {
-	changed, err := s.keep.execute(ctx, "keep a receiver alive", s.own.heartbeat(id))
+	changed, err := s.lanes[chores].execute(ctx, "keep a receiver alive", s.own.heartbeat(id))
 	return changed > 0, err
 }
 
@@ -96,7 +96,7 @@ func (d dialect) heartbeat(id int64) clause {
 
 // DeleteReceiver deletes a receiver and reports whether it was there.
 func (s *Store) DeleteReceiver(ctx context.Context, id int64) (bool, error) {
-	deleted, err := s.keep.execute(ctx, "delete a receiver", s.own.deleteReceiver(id))
+	deleted, err := s.lanes[chores].execute(ctx, "delete a receiver", s.own.deleteReceiver(id))
 	return deleted > 0, err
 }
 
@@ -113,7 +113,7 @@ func (s *Store) Receiver(ctx context.Context, id int64) (w row.Receiver, there b
 
 // ReceiverAt returns the receiver of an application and address, expired or not, and reports whether it is there.
 func (s *Store) ReceiverAt(ctx context.Context, app, address string) (found row.Receiver, there bool, err error) {
-	err = s.keep.do(ctx, "find a receiver", func(ctx context.Context, conn *sql.Conn) (err error) {
+	err = s.lanes[chores].do(ctx, "find a receiver", func(ctx context.Context, conn *sql.Conn) (err error) {
 		found, err = s.own.readReceiver(ctx, conn, row.Receiver{App: app, Address: address})
 		return err
 	})

@@ -29,7 +29,7 @@ func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request,
 		" VALUES (UNHEX(?), UNHEX(?), ?, " + s.own.now + ")"
 	var there row.Request
 	err := repeat(ctx, func() error {
-		return s.saveKeyed.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		return s.lanes[keyedSaves].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			_, err := conn.ExecContext(ctx, query, hexed(r.Hash), hexed(r.Content), r.TaskID)
 			if err == nil {
 				there = r
@@ -87,7 +87,7 @@ const metAndRescheduled = 2
 func (s *Store) SaveRequest(ctx context.Context, r row.Request) error {
 	const op = "note what became of a request"
 	query := s.own.saveRequest(r)
-	return repeat(ctx, func() error { return s.saveKeyed.write(ctx, op, query) })
+	return repeat(ctx, func() error { return s.lanes[keyedSaves].write(ctx, op, query) })
 }
 
 func (d dialect) saveRequest(r row.Request) clause {
@@ -115,7 +115,7 @@ func purgeOld[K any](ctx context.Context, s *Store, op string, old clause, purge
 	if err != nil || len(keys) == 0 {
 		return 0, classify(op, err)
 	}
-	return s.keep.execute(ctx, op, purge(keys))
+	return s.lanes[chores].execute(ctx, op, purge(keys))
 }
 
 func (d dialect) oldRequests(limit int) clause {

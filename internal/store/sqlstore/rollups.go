@@ -43,7 +43,7 @@ func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return s.keep.write(ctx, "write rollups", s.own.putRollups(rows))
+	return s.lanes[chores].write(ctx, "write rollups", s.own.putRollups(rows))
 }
 
 // putRollups replaces whole rows, so it is the same whether a row is there or not.
@@ -115,7 +115,7 @@ func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row
 	if limit <= 0 {
 		return 0, nil
 	}
-	err = s.keep.do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.lanes[chores].do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
 		var buckets []row.Time
 		err := read(ctx, conn, s.own.oldRollups(span, before, limit), rollups, func(f *found[row.Rollup]) {
 			buckets = append(buckets, f.row.Begin)

@@ -51,9 +51,9 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 // lane of package save with keys has rows with ids of callers as well: these may be refused, but wait for no lock.
 func (s *Store) saveLane(rows []row.Row) *lane {
 	if slices.ContainsFunc(rows, func(r row.Row) bool { return r.Key != "" }) {
-		return s.saveKeyed
+		return s.lanes[keyedSaves]
 	}
-	return s.save
+	return s.lanes[saves]
 }
 
 // insertColumns leaves out columns that no row sets. Where the dialect selects from the values, once has what serves

@@ -141,7 +141,7 @@ func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
-	return s.keep.execute(ctx, op, s.own.trimRuns(old))
+	return s.lanes[chores].execute(ctx, op, s.own.trimRuns(old))
 }
 
 // firstBeyond finds the newest run that is not to be kept.

@@ -16,7 +16,7 @@ func (s *Store) CreateSession(ctx context.Context, r row.Session, life time.Dura
 	query := "INSERT INTO " + sessionTable + " (hash, token, token_hash, create_time, expire_time)" +
 		" VALUES (UNHEX(?), " + d.bindText + ", UNHEX(?), " + d.now + ", " + d.inMillis("?") + ")"
 	return repeat(ctx, func() error {
-		return s.keep.do(ctx, "store a session", func(ctx context.Context, conn *sql.Conn) error {
+		return s.lanes[chores].do(ctx, "store a session", func(ctx context.Context, conn *sql.Conn) error {
 			_, err := conn.ExecContext(ctx, query, hexed(r.Hash), r.Token, hexed(r.TokenHash), life.Milliseconds())
 			if isDuplicate(err) { // an insert whose reply was lost: the hash is of random bytes
 				return nil
@@ -62,7 +62,7 @@ func (d dialect) findSessions(hashes [][32]byte) clause {
 
 // DeleteSession deletes a session, if there is one.
 func (s *Store) DeleteSession(ctx context.Context, hash [32]byte) error {
-	return s.keep.write(ctx, "delete a session", s.own.deleteSession(hash))
+	return s.lanes[chores].write(ctx, "delete a session", s.own.deleteSession(hash))
 }
 
 func (d dialect) deleteSession(hash [32]byte) clause {

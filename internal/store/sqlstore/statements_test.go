@@ -127,7 +127,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Adopt", func() error { return s.Adopt(ctx, refs) }},
 		{"Locked", func() error { return one(s.Locked(ctx, []int64{1, 2})) }},
 		{"Locked", func() error { // as on a server that skips no locked rows
-			return s.lockCheck.do(ctx, "test", func(ctx context.Context, conn *sql.Conn) error {
+			return s.lanes[lockChecks].do(ctx, "test", func(ctx context.Context, conn *sql.Conn) error {
 				return one(mysqlDialect.lockedByHalving(ctx, conn, []int64{1, 2}))
 			})
 		}},

@@ -24,18 +24,16 @@ type Store struct {
 	own         dialect // on the connections of the lanes
 	concurrency int     // tasks that run at once: the smallest pool for processors depends on it
 
-	save, saveKeyed, claim, settle, renew, beat, lockCheck, decide, keep *lane
-
+	lanes       [uses]*lane
 	fileVersion fileVersion
-
-	version atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
+	version     atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
 
 // Close discards the reserved connections. It waits for those in use until ctx ends: they are discarded when their
 // statement is done. The pool stays open.
 func (s *Store) Close(ctx context.Context) error {
 	var errs []error
-	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.lockCheck, s.decide, s.keep} {
+	for _, l := range s.lanes {
 		errs = append(errs, l.close(ctx))
 	}
 	return errors.Join(append(errs, s.fileVersion.close())...)

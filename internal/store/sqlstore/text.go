@@ -146,12 +146,10 @@ func marks(n int, mark string) string {
 
 // idList writes ids for an IN list. Numbers need not be bound, which makes the text of a batch half as long.
 func idList(ids []int64) string {
-	var list strings.Builder
+	var list text
 	for i, id := range ids {
-		if i > 0 {
-			list.WriteString(", ")
-		}
-		list.WriteString(strconv.FormatInt(id, 10))
+		list.comma(i)
+		list.number(id)
 	}
-	return list.String()
+	return list.sql.String()
 }

@@ -31,7 +31,7 @@ func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) (there bool,
 		steps = append(steps, step{d.endBootstrap(), anyRows})
 	}
 	err = repeat(ctx, func() error {
-		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		return s.lanes[chores].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			_, err := d.transact(ctx, conn, op, steps)
 			if !isDuplicate(err) {
 				return err
@@ -53,11 +53,11 @@ func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) (there bool,
 // has the name.
 func (s *Store) DeleteToken(ctx context.Context, name string) error {
 	op := "delete the token " + name
-	done, err := s.keep.execute(ctx, op, s.own.revokeBootstrap(name))
+	done, err := s.lanes[chores].execute(ctx, op, s.own.revokeBootstrap(name))
 	if err != nil || done > 0 {
 		return err
 	}
-	done, err = s.keep.execute(ctx, op, s.own.deleteToken(name))
+	done, err = s.lanes[chores].execute(ctx, op, s.own.deleteToken(name))
 	if err == nil && done == 0 {
 		return refusedTo(op, ErrNotFound)
 	}
@@ -66,7 +66,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string) error {
 
 // EndBootstrap ends all bootstrap tokens.
 func (s *Store) EndBootstrap(ctx context.Context) error {
-	return s.keep.write(ctx, "end the bootstrap tokens", s.own.endBootstrap())
+	return s.lanes[chores].write(ctx, "end the bootstrap tokens", s.own.endBootstrap())
 }
 
 func (d dialect) deleteToken(name string) clause {
