@@ -14,16 +14,14 @@ type audit struct {
 }
 
 // BeginAudit implements [store.Auditor].
-func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err error) {
-	if err := s.enter(ctx, "begin an entry of the audit log"); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	s.audit.last++
-	e.ID, e.Begin, e.AuditEnd = s.audit.last, s.now(), row.AuditEnd{}
-	e.Bulk, e.Seen, e.Stop = "", 0, 0
-	s.audit.entries = append(s.audit.entries, e)
-	return e.ID, nil
+func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (int64, error) {
+	return under(ctx, s, "begin an entry of the audit log", func() int64 {
+		s.audit.last++
+		e.ID, e.Begin, e.AuditEnd = s.audit.last, s.now(), row.AuditEnd{}
+		e.Bulk, e.Seen, e.Stop = "", 0, 0
+		s.audit.entries = append(s.audit.entries, e)
+		return e.ID
+	})
 }
 
 // EndAudit implements [store.Auditor].
@@ -37,18 +35,16 @@ func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error 
 
 // underWay changes the entry, if it has no end, and returns it.
 func (s *Store) underWay(ctx context.Context, op string, id int64, change func(*row.AuditEntry)) (
-	is row.AuditEntry, err error) {
-	if err := s.enter(ctx, op); err != nil {
-		return is, err
-	}
-	defer s.mu.Unlock()
-	for i := range s.audit.entries {
-		if e := &s.audit.entries[i]; e.ID == id && e.Outcome == "" {
-			change(e)
-			is = *e
+	row.AuditEntry, error) {
+	return under(ctx, s, op, func() (is row.AuditEntry) {
+		for i := range s.audit.entries {
+			if e := &s.audit.entries[i]; e.ID == id && e.Outcome == "" {
+				change(e)
+				is = *e
+			}
 		}
-	}
-	return is, nil
+		return is
+	})
 }
 
 // ReportAudit implements [store.Auditor].
@@ -66,29 +62,24 @@ func (s *Store) StopAudit(ctx context.Context, id int64) error {
 }
 
 // AuditEntries implements [store.Auditor].
-func (s *Store) AuditEntries(ctx context.Context, action string, below int64, limit int) (
-	found []row.AuditEntry, err error) {
-	if err := s.enter(ctx, "read the audit log"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	for _, e := range slices.Backward(s.audit.entries) {
-		if e.ID < below && len(found) < limit && (action == "" || e.Action == action) {
-			found = append(found, e)
+func (s *Store) AuditEntries(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
+	return under(ctx, s, "read the audit log", func() (found []row.AuditEntry) {
+		for _, e := range slices.Backward(s.audit.entries) {
+			if e.ID < below && len(found) < limit && (action == "" || e.Action == action) {
+				found = append(found, e)
+			}
 		}
-	}
-	return found, nil
+		return found
+	})
 }
 
 // PurgeAudit implements [store.Auditor].
-func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error) {
-	if err := s.enter(ctx, "purge the audit log"); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	all := s.audit.entries
-	looked := all[:min(limit, len(all))]
-	kept := slices.DeleteFunc(slices.Clone(looked), func(e row.AuditEntry) bool { return e.Begin < before })
-	s.audit.entries = slices.Concat(kept, all[len(looked):])
-	return len(looked) - len(kept), nil
+func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (int, error) {
+	return under(ctx, s, "purge the audit log", func() int {
+		all := s.audit.entries
+		looked := all[:min(limit, len(all))]
+		kept := slices.DeleteFunc(slices.Clone(looked), func(e row.AuditEntry) bool { return e.Begin < before })
+		s.audit.entries = slices.Concat(kept, all[len(looked):])
+		return len(looked) - len(kept)
+	})
 }

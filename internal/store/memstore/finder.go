@@ -12,64 +12,51 @@ import (
 
 // Due implements [store.Finder].
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
-	if err := s.enter(ctx, "find due tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var found []entry
-	for _, tag := range row.Distinct(w.Tags) {
-		q := s.tasks.queue(row.Pending, tag)
-		found = append(found, q.between(entry{w.From, w.AfterID}, w.To, w.Limit)...)
-	}
-	found = firstOf(found, w.Limit)
-	due := make([]row.Due, len(found))
-	for i, e := range found {
-		r := s.tasks.rows[e.id]
-		due[i] = r.Sighting()
-	}
-	return due, nil
+	return under(ctx, s, "find due tasks", func() (due []row.Due) {
+		var found []entry
+		for _, tag := range row.Distinct(w.Tags) {
+			q := s.tasks.queue(row.Pending, tag)
+			found = append(found, q.between(entry{w.From, w.AfterID}, w.To, w.Limit)...)
+		}
+		for _, e := range firstOf(found, w.Limit) {
+			r := s.tasks.rows[e.id]
+			due = append(due, r.Sighting())
+		}
+		return due
+	})
 }
 
 // Expired implements [store.Finder].
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	if err := s.enter(ctx, "find ended leases"); err != nil {
-		return nil, nil, err
-	}
-	defer s.mu.Unlock()
 	var page page
-	for _, e := range s.tasks.dueBefore(row.Executing, s.now(), limit) {
-		page.add(s.tasks.rows[e.id], false)
-	}
-	return page.rows, page.broken, nil
+	err := s.do(ctx, "find ended leases", func() {
+		for _, e := range s.tasks.dueBefore(row.Executing, s.now(), limit) {
+			page.add(s.tasks.rows[e.id], false)
+		}
+	})
+	return page.rows, page.broken, err
 }
 
 // Orphans implements [store.Finder].
 func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	if err := s.enter(ctx, "find executing tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var found []row.State
-	for _, q := range s.tasks.queues[row.Executing] {
-		for e := range q.after(entry{}) {
-			if len(found) == limit {
-				return found, nil
-			}
-			if r := s.tasks.rows[e.id]; strings.HasPrefix(r.Executor, executorPrefix) {
-				found = append(found, r.State())
+	return under(ctx, s, "find executing tasks", func() (found []row.State) {
+		for _, q := range s.tasks.queues[row.Executing] {
+			for e := range q.after(entry{}) {
+				if len(found) == limit {
+					return found
+				}
+				if r := s.tasks.rows[e.id]; strings.HasPrefix(r.Executor, executorPrefix) {
+					found = append(found, r.State())
+				}
 			}
 		}
-	}
-	return found, nil
+		return found
+	})
 }
 
 // States implements [store.Finder].
 func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
-	if err := s.enter(ctx, "read the states of tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	return s.states(ids), nil
+	return under(ctx, s, "read the states of tasks", func() []row.State { return s.states(ids) })
 }
 
 func (s *Store) states(ids []int64) []row.State {
@@ -108,6 +95,13 @@ func (p *page) add(r row.Row, body bool) {
 	}
 	r.TTR = max(r.TTR, row.MinTTR)
 	p.rows = append(p.rows, clone(r))
+}
+
+func (t *table) page(ids []int64, bodies bool) (found page) {
+	for _, r := range t.of(ids) {
+		found.add(r, bodies)
+	}
+	return found
 }
 
 func decodable(r row.Row) error {

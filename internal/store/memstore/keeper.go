@@ -15,15 +15,13 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	if !status.Final() {
 		return 0, refusedTo(op, errNotFinal)
 	}
-	if err := s.enter(ctx, op); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	old := s.tasks.dueBefore(status, before, limit)
-	for _, e := range old {
-		s.tasks.delete(e.id)
-	}
-	return len(old), nil
+	return under(ctx, s, op, func() int {
+		old := s.tasks.dueBefore(status, before, limit)
+		for _, e := range old {
+			s.tasks.delete(e.id)
+		}
+		return len(old)
+	})
 }
 
 // Renumber implements [store.Keeper]. Every row in memory has an id of a process.
@@ -33,42 +31,36 @@ func (s *Store) Renumber(context.Context, int64, func() int64, int) (int, string
 
 // Oldest implements [store.Keeper].
 func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
-	if err := s.enter(ctx, "read the oldest task of each tag"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var oldest []row.TagCount
-	for tag, q := range s.tasks.queues[status] {
-		if q.len() == 0 {
-			continue
+	return under(ctx, s, "read the oldest task of each tag", func() (oldest []row.TagCount) {
+		for tag, q := range s.tasks.queues[status] {
+			if q.len() == 0 {
+				continue
+			}
+			of := row.TagCount{Tag: tag, Status: status}
+			for _, e := range q.between(entry{due: 1}, row.MaxTime+1, 1) {
+				of.Oldest = e.due
+			}
+			oldest = append(oldest, of)
 		}
-		of := row.TagCount{Tag: tag, Status: status}
-		for _, e := range q.between(entry{due: 1}, row.MaxTime+1, 1) {
-			of.Oldest = e.due
-		}
-		oldest = append(oldest, of)
-	}
-	return oldest, nil
+		return oldest
+	})
 }
 
 // Lateness implements [store.Keeper].
 func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
-	if err := s.enter(ctx, "read lateness"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var found []row.Lateness
-	for _, tag := range tags {
-		n := 0
-		for e := range s.tasks.queue(row.Completed, tag).backward() {
-			if n == perTag || e.due < since {
-				break
-			}
-			if r := s.tasks.rows[e.id]; !r.Execution.IsZero() && !r.Expected.IsZero() {
-				found = append(found, row.Lateness{Tag: tag, Late: r.Execution.Sub(r.Expected)})
-				n++
+	return under(ctx, s, "read lateness", func() (found []row.Lateness) {
+		for _, tag := range tags {
+			n := 0
+			for e := range s.tasks.queue(row.Completed, tag).backward() {
+				if n == perTag || e.due < since {
+					break
+				}
+				if r := s.tasks.rows[e.id]; !r.Execution.IsZero() && !r.Expected.IsZero() {
+					found = append(found, row.Lateness{Tag: tag, Late: r.Execution.Sub(r.Expected)})
+					n++
+				}
 			}
 		}
-	}
-	return found, nil
+		return found
+	})
 }

@@ -21,26 +21,24 @@ func (s *Store) All() []row.Row {
 
 // Places implements [store.Lister].
 func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
-	if err := s.enter(ctx, "list tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	found := make([][]row.Place, len(spans))
-	for i, span := range spans {
-		entries := s.tasks.queue(span.Status, span.Tag).after(entry{})
-		if span.Down {
-			entries = s.tasks.queue(span.Status, span.Tag).backward()
-		}
-		for e := range entries {
-			if len(found[i]) >= limit {
-				break
+	return under(ctx, s, "list tasks", func() [][]row.Place {
+		found := make([][]row.Place, len(spans))
+		for i, span := range spans {
+			entries := s.tasks.queue(span.Status, span.Tag).after(entry{})
+			if span.Down {
+				entries = s.tasks.queue(span.Status, span.Tag).backward()
 			}
-			if at := (row.Place{Due: e.due, ID: e.id}); contains(span, at) {
-				found[i] = append(found[i], at)
+			for e := range entries {
+				if len(found[i]) >= limit {
+					break
+				}
+				if at := (row.Place{Due: e.due, ID: e.id}); contains(span, at) {
+					found[i] = append(found[i], at)
+				}
 			}
 		}
-	}
-	return found, nil
+		return found
+	})
 }
 
 func contains(s row.Span, at row.Place) bool {
@@ -56,38 +54,32 @@ func within(due, from, to row.Time) bool {
 
 // Newest implements [store.Lister].
 func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
-	if err := s.enter(ctx, "list the newest tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var ids []int64
-	for e := range s.tasks.ids.backward() {
-		if len(ids) >= limit {
-			break
+	return under(ctx, s, "list the newest tasks", func() (ids []int64) {
+		for e := range s.tasks.ids.backward() {
+			if len(ids) >= limit {
+				break
+			}
+			if e.id < below {
+				ids = append(ids, e.id)
+			}
 		}
-		if e.id < below {
-			ids = append(ids, e.id)
-		}
-	}
-	return ids, nil
+		return ids
+	})
 }
 
 // Match implements [store.Lister].
 func (s *Store) Match(ctx context.Context, ids []int64, m row.Match, bodies bool) ([]row.Sized, error) {
-	if err := s.enter(ctx, "filter tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var found []row.Sized
-	for _, r := range s.tasks.of(ids) {
-		if s.matches(r, m) {
-			if !bodies {
-				r.Body = nil
+	return under(ctx, s, "filter tasks", func() (found []row.Sized) {
+		for _, r := range s.tasks.of(ids) {
+			if s.matches(r, m) {
+				if !bodies {
+					r.Body = nil
+				}
+				found = append(found, row.Sized{ID: r.ID, Bytes: r.Size()})
 			}
-			found = append(found, row.Sized{ID: r.ID, Bytes: r.Size()})
 		}
-	}
-	return found, nil
+		return found
+	})
 }
 
 func (s *Store) matches(r row.Row, m row.Match) bool {
@@ -116,40 +108,28 @@ func (t *table) of(ids []int64) (rows []row.Row) {
 
 // Rows implements [store.Lister].
 func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, []row.Broken, error) {
-	if err := s.enter(ctx, "read tasks"); err != nil {
-		return nil, nil, err
-	}
-	defer s.mu.Unlock()
-	var found page
-	for _, r := range s.tasks.of(ids) {
-		found.add(r, bodies)
-	}
-	return found.rows, found.broken, nil
+	found, err := under(ctx, s, "read tasks", func() page { return s.tasks.page(ids, bodies) })
+	return found.rows, found.broken, err
 }
 
 // Failures implements [store.Lister].
 func (s *Store) Failures(ctx context.Context, ids []int64) ([]row.Failure, error) {
-	if err := s.enter(ctx, "read errors"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var found []row.Failure
-	for _, r := range s.tasks.of(ids) {
-		text := r.ErrorStack[:min(row.FailureSize, len(r.ErrorStack))]
-		found = append(found, row.Failure{ID: r.ID, Tag: r.Tag, At: r.Due, Error: text})
-	}
-	return found, nil
+	return under(ctx, s, "read errors", func() (found []row.Failure) {
+		for _, r := range s.tasks.of(ids) {
+			text := r.ErrorStack[:min(row.FailureSize, len(r.ErrorStack))]
+			found = append(found, row.Failure{ID: r.ID, Tag: r.Tag, At: r.Due, Error: text})
+		}
+		return found
+	})
 }
 
 // Count implements [store.Lister].
 func (s *Store) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
-	if err := s.enter(ctx, "count tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	counts := make([]int64, len(pairs))
-	for i, p := range pairs {
-		counts[i] = int64(min(s.tasks.queue(p.Status, p.Tag).len(), most))
-	}
-	return counts, nil
+	return under(ctx, s, "count tasks", func() []int64 {
+		counts := make([]int64, len(pairs))
+		for i, p := range pairs {
+			counts[i] = int64(min(s.tasks.queue(p.Status, p.Tag).len(), most))
+		}
+		return counts
+	})
 }

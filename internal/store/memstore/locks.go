@@ -41,11 +41,9 @@ func (s *Store) unlock(ids []int64) {
 
 // Locked implements [store.Finder].
 func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
-	if err := s.enter(ctx, "find locked tasks"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(row.Distinct(ids), func(id int64) bool { return !s.isLocked(id) }), nil
+	return under(ctx, s, "find locked tasks", func() []int64 {
+		return slices.DeleteFunc(row.Distinct(ids), func(id int64) bool { return !s.isLocked(id) })
+	})
 }
 
 func (s *Store) isLocked(id int64) bool { return s.locked[id] > 0 }

@@ -82,11 +82,7 @@ func (s *Store) SetServer(name string) {
 
 // Now implements [store.Clock].
 func (s *Store) Now(ctx context.Context) (row.Reading, error) {
-	if err := s.enter(ctx, "read the clock"); err != nil {
-		return row.Reading{}, err
-	}
-	defer s.mu.Unlock()
-	return s.reading(), nil
+	return under(ctx, s, "read the clock", func() row.Reading { return s.reading() })
 }
 
 func (s *Store) reading() row.Reading { return row.Reading{Time: s.now(), Server: s.server} }
@@ -109,6 +105,22 @@ func (s *Store) enter(ctx context.Context, op string) error {
 	}
 	s.mu.Lock()
 	return nil
+}
+
+// do runs f under the mutex, unless the caller's context has ended.
+func (s *Store) do(ctx context.Context, op string, f func()) error {
+	if err := s.enter(ctx, op); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	f()
+	return nil
+}
+
+// under is do for an f with a result.
+func under[T any](ctx context.Context, s *Store, op string, f func() T) (result T, err error) {
+	err = s.do(ctx, op, func() { result = f() })
+	return result, err
 }
 
 var errTx = errors.New("the in-memory store cannot take part in a transaction")

@@ -12,61 +12,48 @@ import (
 
 // Tags implements [store.Nodes].
 func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
-	if err := s.enter(ctx, "read tags"); err != nil {
-		return nil, 0, err
-	}
-	defer s.mu.Unlock()
-	tags = slices.SortedFunc(maps.Values(s.tags), func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) })
-	return tags, s.planned.firstLook(), nil
+	err = s.do(ctx, "read tags", func() {
+		byTag := func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) }
+		tags, look = slices.SortedFunc(maps.Values(s.tags), byTag), s.planned.firstLook()
+	})
+	return tags, look, err
 }
 
 // SetTag implements [store.Nodes].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
-	if err := s.enter(ctx, "store a tag"); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	s.tags[t.Tag] = t
-	return nil
+	return s.do(ctx, "store a tag", func() { s.tags[t.Tag] = t })
 }
 
 // Nodes implements [store.Nodes].
-func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
-	if err := s.enter(ctx, "read nodes"); err != nil {
-		return nil, row.Reading{}, err
-	}
-	defer s.mu.Unlock()
-	return slices.Clone(s.nodes), s.reading(), nil
+func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading, err error) {
+	err = s.do(ctx, "read nodes", func() { all, reading = slices.Clone(s.nodes), s.reading() })
+	return all, reading, err
 }
 
 // Join implements [store.Nodes].
 func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
-	if err := s.enter(ctx, "join as a node"); err != nil {
-		return false, err
-	}
-	defer s.mu.Unlock()
-	at, held := s.findNode(n.Number)
-	if !held {
-		s.nodes = slices.Insert(s.nodes, at, row.Node{})
-	} else if holder := s.nodes[at]; holder.Token != n.Token && s.now().Sub(holder.Heartbeat) <= staleAfter {
-		return false, nil
-	}
-	s.storeNode(at, n)
-	return true, nil
+	return under(ctx, s, "join as a node", func() bool {
+		at, held := s.findNode(n.Number)
+		if !held {
+			s.nodes = slices.Insert(s.nodes, at, row.Node{})
+		} else if holder := s.nodes[at]; holder.Token != n.Token && s.now().Sub(holder.Heartbeat) <= staleAfter {
+			return false
+		}
+		s.storeNode(at, n)
+		return true
+	})
 }
 
 // Beat implements [store.Nodes].
 func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
-	if err := s.enter(ctx, "keep the node alive"); err != nil {
-		return false, err
-	}
-	defer s.mu.Unlock()
-	at, held := s.findNode(n.Number)
-	if !held || s.nodes[at].Token != n.Token {
-		return false, nil
-	}
-	s.storeNode(at, n)
-	return true, nil
+	return under(ctx, s, "keep the node alive", func() bool {
+		at, held := s.findNode(n.Number)
+		if !held || s.nodes[at].Token != n.Token {
+			return false
+		}
+		s.storeNode(at, n)
+		return true
+	})
 }
 
 func (s *Store) findNode(number int) (at int, found bool) {
@@ -83,10 +70,7 @@ func (s *Store) storeNode(at int, n row.Node) {
 
 // Leave implements [store.Nodes].
 func (s *Store) Leave(ctx context.Context, tokens []string) error {
-	if err := s.enter(ctx, "leave as a node"); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	s.nodes = slices.DeleteFunc(s.nodes, func(n row.Node) bool { return slices.Contains(tokens, n.Token) })
-	return nil
+	return s.do(ctx, "leave as a node", func() {
+		s.nodes = slices.DeleteFunc(s.nodes, func(n row.Node) bool { return slices.Contains(tokens, n.Token) })
+	})
 }

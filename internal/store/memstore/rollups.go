@@ -15,50 +15,42 @@ func compareRollups(a, b row.Rollup) int {
 
 // PutRollups implements [store.Rollups].
 func (s *Store) PutRollups(ctx context.Context, rows []row.Rollup) error {
-	if err := s.enter(ctx, "write rollups"); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	for _, r := range rows {
-		at, there := slices.BinarySearchFunc(s.rollups, r, compareRollups)
-		if !there {
-			s.rollups = slices.Insert(s.rollups, at, r)
+	return s.do(ctx, "write rollups", func() {
+		for _, r := range rows {
+			at, there := slices.BinarySearchFunc(s.rollups, r, compareRollups)
+			if !there {
+				s.rollups = slices.Insert(s.rollups, at, r)
+			}
+			r.Late = slices.Clone(r.Late)
+			s.rollups[at] = r
 		}
-		r.Late = slices.Clone(r.Late)
-		s.rollups[at] = r
-	}
-	return nil
+	})
 }
 
 // Rollups implements [store.Rollups].
 func (s *Store) Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) (
-	found []row.Rollup, err error) {
-	if err := s.enter(ctx, "read rollups"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	for _, r := range s.rollups {
-		if r.Span == span && r.Begin >= from && r.Begin < to && (tags == nil || slices.Contains(tags, r.Tag)) {
-			r.Late = slices.Clone(r.Late)
-			found = append(found, r)
+	[]row.Rollup, error) {
+	return under(ctx, s, "read rollups", func() (found []row.Rollup) {
+		for _, r := range s.rollups {
+			if r.Span == span && r.Begin >= from && r.Begin < to && (tags == nil || slices.Contains(tags, r.Tag)) {
+				r.Late = slices.Clone(r.Late)
+				found = append(found, r)
+			}
 		}
-	}
-	return found, nil
+		return found
+	})
 }
 
 // TrimRollups implements [store.Rollups].
-func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (
-	deleted int, err error) {
-	if err := s.enter(ctx, "delete old rollups"); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	s.rollups = slices.DeleteFunc(s.rollups, func(r row.Rollup) bool {
-		old := r.Span == span && r.Begin < before && deleted < limit
-		if old {
-			deleted++
-		}
-		return old
+func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (int, error) {
+	return under(ctx, s, "delete old rollups", func() (deleted int) {
+		s.rollups = slices.DeleteFunc(s.rollups, func(r row.Rollup) bool {
+			old := r.Span == span && r.Begin < before && deleted < limit
+			if old {
+				deleted++
+			}
+			return old
+		})
+		return deleted
 	})
-	return deleted, nil
 }

@@ -63,10 +63,7 @@ func (s *Store) Get(ctx context.Context, tx delaytask.Tx, ids []int64) ([]row.Ro
 		return nil, nil, err
 	}
 	defer s.mu.Unlock()
-	var page page
-	for _, r := range s.tasks.of(ids) {
-		page.add(r, true)
-	}
+	page := s.tasks.page(ids, true)
 	return page.rows, page.broken, nil
 }
 
@@ -82,11 +79,7 @@ func (s *Store) FindActive(ctx context.Context, tx delaytask.Tx, keys []row.TagK
 			ids = append(ids, id)
 		}
 	}
-	var page page
-	for _, r := range s.tasks.of(ids) {
-		page.add(r, true)
-	}
-	return page.rows, nil
+	return s.tasks.page(ids, true).rows, nil
 }
 
 // LockActive implements [store.Saver]. The store has no transactions whose locks a row could keep.

@@ -39,9 +39,8 @@ func cloneSchedule(s row.Schedule) row.Schedule {
 }
 
 // selected returns the first schedules of those that are wanted, in order.
-func (p *schedules) selected(
-	limit int, wanted func(row.Schedule) bool, order func(a, b row.Schedule) int,
-) (found []row.Schedule) {
+func (p *schedules) selected(limit int, order func(a, b row.Schedule) int, wanted func(row.Schedule) bool) (
+	found []row.Schedule) {
 	for _, s := range p.rows {
 		if wanted(s) {
 			found = append(found, s)
@@ -55,6 +54,10 @@ func (p *schedules) selected(
 	return found
 }
 
+func byLook(a, b row.Schedule) int {
+	return cmp.Or(cmp.Compare(a.Look, b.Look), cmp.Compare(a.ID, b.ID))
+}
+
 // findRun returns where the run is or belongs.
 func findRun(runs []row.ScheduleRun, r row.ScheduleRun) (at int, there bool) {
 	return slices.BinarySearchFunc(runs, r, func(a, b row.ScheduleRun) int {
@@ -65,86 +68,71 @@ func findRun(runs []row.ScheduleRun, r row.ScheduleRun) (at int, there bool) {
 // LookAt implements [store.Schedules].
 func (s *Store) LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
 	[]row.Schedule, []row.Broken, error) {
-	if err := s.enter(ctx, "look at schedules"); err != nil {
-		return nil, nil, err
-	}
-	defer s.mu.Unlock()
-	wanted := func(r row.Schedule) bool {
-		return !r.Look.IsZero() && r.Look <= until && (r.Look > from || r.Look == from && r.ID > afterID)
-	}
-	return s.planned.selected(limit, wanted, func(a, b row.Schedule) int {
-		return cmp.Or(cmp.Compare(a.Look, b.Look), cmp.Compare(a.ID, b.ID))
-	}), nil, nil
+	found, err := under(ctx, s, "look at schedules", func() []row.Schedule {
+		return s.planned.selected(limit, byLook, func(r row.Schedule) bool {
+			return !r.Look.IsZero() && r.Look <= until && (r.Look > from || r.Look == from && r.ID > afterID)
+		})
+	})
+	return found, nil, err
 }
 
 // Schedules implements [store.Schedules].
 func (s *Store) Schedules(ctx context.Context, f row.ScheduleFilter) ([]row.Schedule, []row.Broken, error) {
-	if err := s.enter(ctx, "list schedules"); err != nil {
-		return nil, nil, err
-	}
-	defer s.mu.Unlock()
-	wanted := func(r row.Schedule) bool {
-		return (f.Names == nil || slices.Contains(f.Names, r.Name)) && (f.Owner == "" || r.Owner == f.Owner) &&
-			(f.Tag == "" || r.Tag == f.Tag) && strings.HasPrefix(r.Name, f.Prefix) && r.Name > f.AfterName
-	}
-	found := s.planned.selected(f.Limit, wanted, func(a, b row.Schedule) int {
-		return strings.Compare(a.Name, b.Name)
+	byName := func(a, b row.Schedule) int { return strings.Compare(a.Name, b.Name) }
+	found, err := under(ctx, s, "list schedules", func() []row.Schedule {
+		return s.planned.selected(f.Limit, byName, func(r row.Schedule) bool {
+			return (f.Names == nil || slices.Contains(f.Names, r.Name)) && (f.Owner == "" || r.Owner == f.Owner) &&
+				(f.Tag == "" || r.Tag == f.Tag) && strings.HasPrefix(r.Name, f.Prefix) && r.Name > f.AfterName
+		})
 	})
 	for i := range found {
 		if f.NoBodies {
 			found[i].Body = nil
 		}
 	}
-	return found, nil, nil
+	return found, nil, err
 }
 
 // OpenRuns implements [store.Schedules].
-func (s *Store) OpenRuns(ctx context.Context, schedules []int64, limit int) (open []row.ScheduleRun, err error) {
-	if err := s.enter(ctx, "read open runs of schedules"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	for _, id := range row.Distinct(schedules) {
-		for _, r := range s.planned.runs[id] {
-			if r.Outcome == row.OutcomeOpen && len(open) < limit {
-				open = append(open, r)
+func (s *Store) OpenRuns(ctx context.Context, schedules []int64, limit int) ([]row.ScheduleRun, error) {
+	return under(ctx, s, "read open runs of schedules", func() (open []row.ScheduleRun) {
+		for _, id := range row.Distinct(schedules) {
+			for _, r := range s.planned.runs[id] {
+				if r.Outcome == row.OutcomeOpen && len(open) < limit {
+					open = append(open, r)
+				}
 			}
 		}
-	}
-	return open, nil
+		return open
+	})
 }
 
 // Runs implements [store.Schedules].
 func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error) {
-	if err := s.enter(ctx, "read runs of a schedule"); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var found []row.ScheduleRun
-	for _, r := range slices.Backward(s.planned.runs[schedule]) {
-		if len(found) < limit && (before.IsZero() || r.Tick < before) {
-			found = append(found, r)
+	return under(ctx, s, "read runs of a schedule", func() (found []row.ScheduleRun) {
+		for _, r := range slices.Backward(s.planned.runs[schedule]) {
+			if len(found) < limit && (before.IsZero() || r.Tick < before) {
+				found = append(found, r)
+			}
 		}
-	}
-	return found, nil
+		return found
+	})
 }
 
 // TrimRuns implements [store.Schedules].
-func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (deleted int, err error) {
-	if err := s.enter(ctx, "trim the runs of a schedule"); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	runs := s.planned.runs[schedule]
-	beyond := len(runs) - max(keep, 0)
-	var kept []row.ScheduleRun
-	for i, r := range runs {
-		if i < beyond && deleted < limit && r.Outcome != row.OutcomeOpen {
-			deleted++
-			continue
+func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (int, error) {
+	return under(ctx, s, "trim the runs of a schedule", func() (deleted int) {
+		runs := s.planned.runs[schedule]
+		beyond := len(runs) - max(keep, 0)
+		var kept []row.ScheduleRun
+		for i, r := range runs {
+			if i < beyond && deleted < limit && r.Outcome != row.OutcomeOpen {
+				deleted++
+				continue
+			}
+			kept = append(kept, r)
 		}
-		kept = append(kept, r)
-	}
-	s.planned.runs[schedule] = kept
-	return deleted, nil
+		s.planned.runs[schedule] = kept
+		return deleted
+	})
 }
