@@ -13,13 +13,13 @@ import (
 // Due implements [store.Finder].
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return under(ctx, s, "find due tasks", func() (due []row.Due) {
-		var found []entry
+		var found []row.Place
 		for _, tag := range row.Distinct(w.Tags) {
 			q := s.tasks.queue(row.Pending, tag)
-			found = append(found, q.between(entry{w.From, w.AfterID}, w.To, w.Limit)...)
+			found = append(found, q.between(row.Place{Due: w.From, ID: w.AfterID}, w.To, w.Limit)...)
 		}
 		for _, e := range firstOf(found, w.Limit) {
-			r := s.tasks.rows[e.id]
+			r := s.tasks.rows[e.ID]
 			due = append(due, r.Sighting())
 		}
 		return due
@@ -31,7 +31,7 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 	var page page
 	err := s.do(ctx, "find ended leases", func() {
 		for _, e := range s.tasks.dueBefore(row.Executing, s.now(), limit) {
-			page.add(s.tasks.rows[e.id], false)
+			page.add(s.tasks.rows[e.ID], false)
 		}
 	})
 	return page.rows, page.broken, err
@@ -41,11 +41,11 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
 	return under(ctx, s, "find executing tasks", func() (found []row.State) {
 		for _, q := range s.tasks.queues[row.Executing] {
-			for e := range q.after(entry{}) {
+			for e := range q.after(row.Place{}) {
 				if len(found) == limit {
 					return found
 				}
-				if r := s.tasks.rows[e.id]; strings.HasPrefix(r.Executor, executorPrefix) {
+				if r := s.tasks.rows[e.ID]; strings.HasPrefix(r.Executor, executorPrefix) {
 					found = append(found, r.State())
 				}
 			}

@@ -13,7 +13,7 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, _ time.Du
 	counts, err := under(ctx, s, "count due tasks", func() (counts []row.DueCount) {
 		for _, tag := range g.Tags {
 			for _, c := range g.Cells() {
-				before := entry{due: c.From - 1, id: math.MaxInt64}
+				before := row.Place{Due: c.From - 1, ID: math.MaxInt64}
 				if n := len(s.tasks.queue(row.Pending, tag).between(before, c.To, most+1)); n > 0 {
 					counts = append(counts, row.DueCount{Tag: tag, Cell: c.Cell, Rows: int64(n), More: n > most})
 				}

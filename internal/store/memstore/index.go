@@ -1,46 +1,36 @@
 package memstore
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// entry orders rows by (due, id). A due time that is not set comes first, as NULL does in an index.
-type entry struct {
-	due row.Time
-	id  int64
-}
-
-func (e entry) compare(other entry) int {
-	return cmp.Or(cmp.Compare(e.due, other.due), cmp.Compare(e.id, other.id))
-}
-
 // blockSize bounds the cost of an insertion, which moves half a block on average.
 const blockSize = 512
 
-// index is a sorted list cut into blocks, none of them empty. The zero value is an empty index.
+// index is a sorted list of rows, cut into blocks, none of them empty. The zero value is an empty index.
 type index struct {
-	blocks [][]entry
+	blocks [][]row.Place
 }
 
 // find returns the block and the place in it where e is or belongs, and whether it is there.
-func (x *index) find(e entry) (block, place int, found bool) {
-	block, _ = slices.BinarySearchFunc(x.blocks, e, func(b []entry, e entry) int { return b[len(b)-1].compare(e) })
+func (x *index) find(e row.Place) (block, place int, found bool) {
+	byLast := func(b []row.Place, e row.Place) int { return b[len(b)-1].Compare(e) }
+	block, _ = slices.BinarySearchFunc(x.blocks, e, byLast)
 	if block == len(x.blocks) {
 		return block, 0, false
 	}
-	place, found = slices.BinarySearchFunc(x.blocks[block], e, entry.compare)
+	place, found = slices.BinarySearchFunc(x.blocks[block], e, row.Place.Compare)
 	return block, place, found
 }
 
-func (x *index) insert(e entry) {
+func (x *index) insert(e row.Place) {
 	block, place, _ := x.find(e)
 	if block == len(x.blocks) {
 		if block == 0 {
-			x.blocks = [][]entry{{e}}
+			x.blocks = [][]row.Place{{e}}
 			return
 		}
 		block--
@@ -55,7 +45,7 @@ func (x *index) insert(e entry) {
 	}
 }
 
-func (x *index) remove(e entry) {
+func (x *index) remove(e row.Place) {
 	block, place, found := x.find(e)
 	if !found {
 		return
@@ -76,8 +66,8 @@ func (x *index) len() int {
 }
 
 // after yields the entries after e, in order.
-func (x *index) after(e entry) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
+func (x *index) after(e row.Place) iter.Seq[row.Place] {
+	return func(yield func(row.Place) bool) {
 		block, place, found := x.find(e)
 		if found {
 			place++
@@ -94,10 +84,10 @@ func (x *index) after(e entry) iter.Seq[entry] {
 }
 
 // between returns up to limit entries after the given one that are due before the bound.
-func (x *index) between(after entry, bound row.Time, limit int) []entry {
-	var found []entry
+func (x *index) between(after row.Place, bound row.Time, limit int) []row.Place {
+	var found []row.Place
 	for e := range x.after(after) {
-		if len(found) >= limit || e.due >= bound {
+		if len(found) >= limit || e.Due >= bound {
 			break
 		}
 		found = append(found, e)
@@ -106,8 +96,8 @@ func (x *index) between(after entry, bound row.Time, limit int) []entry {
 }
 
 // backward yields all entries, the last one first.
-func (x *index) backward() iter.Seq[entry] {
-	return func(yield func(entry) bool) {
+func (x *index) backward() iter.Seq[row.Place] {
+	return func(yield func(row.Place) bool) {
 		for _, b := range slices.Backward(x.blocks) {
 			for _, e := range slices.Backward(b) {
 				if !yield(e) {

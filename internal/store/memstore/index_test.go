@@ -10,27 +10,28 @@ import (
 )
 
 func TestIndexAgreesWithASortedSlice(t *testing.T) {
-	entries := rapid.Custom(func(t *rapid.T) entry {
-		return entry{row.Time(rapid.IntRange(0, 50).Draw(t, "due")), rapid.Int64Range(1, 50).Draw(t, "id")}
+	entries := rapid.Custom(func(t *rapid.T) row.Place {
+		due := rapid.IntRange(0, 50).Draw(t, "due")
+		return row.Place{Due: row.Time(due), ID: rapid.Int64Range(1, 50).Draw(t, "id")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		var x index
-		var want []entry
-		for _, e := range rapid.SliceOfNDistinct(entries, 0, 3*blockSize, rapid.ID[entry]).Draw(t, "inserted") {
+		var want []row.Place
+		for _, e := range rapid.SliceOfNDistinct(entries, 0, 3*blockSize, rapid.ID[row.Place]).Draw(t, "inserted") {
 			x.insert(e)
 			want = append(want, e)
 		}
 		for _, e := range rapid.SliceOfN(entries, 0, 3*blockSize).Draw(t, "removed") {
 			x.remove(e)
-			want = slices.DeleteFunc(want, func(w entry) bool { return w == e })
+			want = slices.DeleteFunc(want, func(w row.Place) bool { return w == e })
 		}
-		slices.SortFunc(want, entry.compare)
+		slices.SortFunc(want, row.Place.Compare)
 
-		if got := slices.Collect(x.after(entry{})); !slices.Equal(got, want) || x.len() != len(want) {
+		if got := slices.Collect(x.after(row.Place{})); !slices.Equal(got, want) || x.len() != len(want) {
 			t.Fatalf("got %d entries %v, want %d: %v", x.len(), got, len(want), want)
 		}
 		bound := entries.Draw(t, "bound")
-		later := slices.DeleteFunc(slices.Clone(want), func(e entry) bool { return e.compare(bound) <= 0 })
+		later := slices.DeleteFunc(slices.Clone(want), func(e row.Place) bool { return e.Compare(bound) <= 0 })
 		if got := slices.Collect(x.after(bound)); !slices.Equal(got, later) {
 			t.Fatalf("after %v: got %v, want %v", bound, got, later)
 		}
@@ -45,19 +46,19 @@ func TestIndexCrossesItsBlocks(t *testing.T) {
 	var x index
 	const n = 20 * blockSize
 	for i := range int64(n) {
-		x.insert(entry{id: (i*7919)%n + 1})
+		x.insert(row.Place{ID: (i*7919)%n + 1})
 	}
 	want := int64(0)
-	for e := range x.after(entry{}) {
-		if want++; e.id != want {
-			t.Fatalf("got id %d, want %d", e.id, want)
+	for e := range x.after(row.Place{}) {
+		if want++; e.ID != want {
+			t.Fatalf("got id %d, want %d", e.ID, want)
 		}
 	}
 	if want != n || len(x.blocks) < 20 {
 		t.Fatalf("walked %d entries of %d in %d blocks", want, n, len(x.blocks))
 	}
 	for i := range int64(n) {
-		x.remove(entry{id: (i*104729)%n + 1})
+		x.remove(row.Place{ID: (i*104729)%n + 1})
 	}
 	if len(x.blocks) != 0 {
 		t.Fatalf("%d blocks are left of an empty index", len(x.blocks))

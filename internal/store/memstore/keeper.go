@@ -18,7 +18,7 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	return under(ctx, s, op, func() int {
 		old := s.tasks.dueBefore(status, before, limit)
 		for _, e := range old {
-			s.tasks.delete(e.id)
+			s.tasks.delete(e.ID)
 		}
 		return len(old)
 	})
@@ -37,8 +37,8 @@ func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, 
 				continue
 			}
 			of := row.TagCount{Tag: tag, Status: status}
-			for _, e := range q.between(entry{due: 1}, row.MaxTime+1, 1) {
-				of.Oldest = e.due
+			for _, e := range q.between(row.Place{Due: 1}, row.MaxTime+1, 1) {
+				of.Oldest = e.Due
 			}
 			oldest = append(oldest, of)
 		}
@@ -52,10 +52,10 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 		for _, tag := range tags {
 			n := 0
 			for e := range s.tasks.queue(row.Completed, tag).backward() {
-				if n == perTag || e.due < since {
+				if n == perTag || e.Due < since {
 					break
 				}
-				if r := s.tasks.rows[e.id]; !r.Execution.IsZero() && !r.Expected.IsZero() {
+				if r := s.tasks.rows[e.ID]; !r.Execution.IsZero() && !r.Expected.IsZero() {
 					found = append(found, row.Lateness{Tag: tag, Late: r.Execution.Sub(r.Expected)})
 					n++
 				}

@@ -13,8 +13,8 @@ func (s *Store) All() []row.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]row.Row, 0, len(s.tasks.rows))
-	for e := range s.tasks.ids.after(entry{}) {
-		all = append(all, clone(s.tasks.rows[e.id]))
+	for e := range s.tasks.ids.after(row.Place{}) {
+		all = append(all, clone(s.tasks.rows[e.ID]))
 	}
 	return all
 }
@@ -24,15 +24,15 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	return under(ctx, s, "list tasks", func() [][]row.Place {
 		found := make([][]row.Place, len(spans))
 		for i, span := range spans {
-			entries := s.tasks.queue(span.Status, span.Tag).after(entry{})
+			places := s.tasks.queue(span.Status, span.Tag).after(row.Place{})
 			if span.Down {
-				entries = s.tasks.queue(span.Status, span.Tag).backward()
+				places = s.tasks.queue(span.Status, span.Tag).backward()
 			}
-			for e := range entries {
+			for at := range places {
 				if len(found[i]) >= limit {
 					break
 				}
-				if at := (row.Place{Due: e.due, ID: e.id}); contains(span, at) {
+				if contains(span, at) {
 					found[i] = append(found[i], at)
 				}
 			}
@@ -59,8 +59,8 @@ func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, er
 			if len(ids) >= limit {
 				break
 			}
-			if e.id < below {
-				ids = append(ids, e.id)
+			if e.ID < below {
+				ids = append(ids, e.ID)
 			}
 		}
 		return ids

@@ -43,8 +43,8 @@ func (t *table) put(r row.Row) bool {
 		t.active[key] = r.ID
 	}
 	t.rows[r.ID] = r
-	t.ids.insert(entry{id: r.ID})
-	t.queue(r.Status, r.Tag).insert(entry{r.Due, r.ID})
+	t.ids.insert(row.Place{ID: r.ID})
+	t.queue(r.Status, r.Tag).insert(row.Place{Due: r.Due, ID: r.ID})
 	return true
 }
 
@@ -57,8 +57,8 @@ func (t *table) delete(id int64) {
 		delete(t.active, activeKey(r.Tag, r.Key))
 	}
 	delete(t.rows, id)
-	t.ids.remove(entry{id: id})
-	t.queue(r.Status, r.Tag).remove(entry{r.Due, id})
+	t.ids.remove(row.Place{ID: id})
+	t.queue(r.Status, r.Tag).remove(row.Place{Due: r.Due, ID: id})
 }
 
 func (t *table) queue(status row.Status, tag string) *index {
@@ -76,16 +76,16 @@ func (t *table) queue(status row.Status, tag string) *index {
 }
 
 // dueBefore returns up to limit entries of a status, of all tags, that have a due time before the bound, in order.
-func (t *table) dueBefore(status row.Status, bound row.Time, limit int) []entry {
-	var found []entry
+func (t *table) dueBefore(status row.Status, bound row.Time, limit int) []row.Place {
+	var found []row.Place
 	for _, q := range t.queues[status] {
-		found = append(found, q.between(entry{due: 1}, bound, limit)...)
+		found = append(found, q.between(row.Place{Due: 1}, bound, limit)...)
 	}
 	return firstOf(found, limit)
 }
 
-func firstOf(found []entry, limit int) []entry {
-	slices.SortFunc(found, entry.compare)
+func firstOf(found []row.Place, limit int) []row.Place {
+	slices.SortFunc(found, row.Place.Compare)
 	return found[:min(limit, len(found))]
 }
 
