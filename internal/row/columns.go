@@ -51,8 +51,7 @@ func AppendAttempt(existing []byte, a Attempt) []byte {
 		attempts = nil
 	}
 	attempts = append(attempts, encode(a))
-	attempts = attempts[max(0, len(attempts)-maxAttempts):]
-	return encode(attempts)
+	return encode(attempts[max(0, len(attempts)-maxAttempts):])
 }
 
 // encode writes JSON to be read in a database client: <, > and & stay as they are.

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"fmt"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -122,16 +123,11 @@ func (h Histogram) Quantile(share float64, most time.Duration) time.Duration {
 
 // Column returns the histogram as it is stored: pairs of class and number. No value at all is "".
 func (h Histogram) Column() string {
-	var text []byte
+	pairs := make([]string, len(h))
 	for i, c := range h {
-		if i > 0 {
-			text = append(text, ' ')
-		}
-		text = strconv.AppendInt(text, int64(c.Class), 10)
-		text = append(text, ':')
-		text = strconv.AppendInt(text, c.N, 10)
+		pairs[i] = fmt.Sprintf("%d:%d", c.Class, c.N)
 	}
-	return string(text)
+	return strings.Join(pairs, " ")
 }
 
 // ReadHistogram reads what Column returns. What cannot be read of it is left out.

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -32,11 +33,7 @@ func (d *decoder) notNull(column string, raw []byte) []byte {
 }
 
 func (d *decoder) int(column string, raw []byte, least, most int64) int64 {
-	if raw == nil {
-		d.fail(column, errNull)
-		return 0
-	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
+	n, err := strconv.ParseInt(string(d.notNull(column, raw)), 10, 64)
 	if err == nil && (n < least || n > most) {
 		err = fmt.Errorf("%d is out of range", n)
 	}
@@ -73,14 +70,12 @@ func (d *decoder) millis(column string, raw []byte) time.Duration {
 	return time.Duration(d.int(column, raw, 0, maxMillis)) * time.Millisecond
 }
 
-func (d *decoder) time(column string, raw []byte) row.Time {
+func (d *decoder) time(column string, raw []byte) (t row.Time) {
 	if raw == nil {
 		return 0
 	}
-	var t row.Time
-	if err := t.Scan([]byte(raw)); err != nil {
+	if err := t.Scan(raw); err != nil {
 		d.fail(column, err)
-		return 0
 	}
 	return t
 }
@@ -90,12 +85,8 @@ func (d *decoder) json(column string, raw []byte, shape any) []byte {
 	if raw == nil {
 		return nil
 	}
-	if err := json.Unmarshal(raw, shape); err != nil {
-		d.fail(column, err)
-		return nil
-	}
 	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil {
+	if err := cmp.Or(json.Unmarshal(raw, shape), json.Compact(&out, raw)); err != nil {
 		d.fail(column, err)
 		return nil
 	}
@@ -123,11 +114,8 @@ func (d *decoder) hash(column, text string) (hash [32]byte) {
 
 // unhexed reads hexadecimal. It returns nil for NULL, which SQLite writes as an empty text.
 func unhexed(text []byte) []byte {
-	if len(text) == 0 {
-		return nil
-	}
 	b, err := hex.DecodeString(string(text))
-	if err != nil {
+	if err != nil || len(b) == 0 {
 		return nil
 	}
 	return b
