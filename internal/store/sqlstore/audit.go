@@ -140,6 +140,5 @@ func (d dialect) oldestAudit(limit int) clause {
 }
 
 func (d dialect) purgeAudit(ids []int64, before row.Time) clause {
-	return clause{fmt.Sprintf(d.deleteFrom, auditTable) + " WHERE t.id IN (" + idList(ids) + ") AND t.create_time < ?",
-		[]any{before}}
+	return d.deleteRows(auditTable, "t.id IN ("+idList(ids)+") AND t.create_time < ?", before)
 }

@@ -125,7 +125,7 @@ func (d dialect) updateSchedule(write row.ScheduleWrite, s *row.Schedule) clause
 }
 
 func (d dialect) deleteSchedule(s *row.Schedule) clause {
-	return clause{sql: fmt.Sprintf(d.deleteFrom, scheduleTable) + " WHERE " + isAt(s)}
+	return d.deleteRows(scheduleTable, isAt(s))
 }
 
 func isAt(s *row.Schedule) string {
@@ -151,12 +151,11 @@ func (d dialect) endRun(r row.ScheduleRun) clause {
 }
 
 func (d dialect) undoRun(r row.ScheduleRun) clause {
-	return clause{sql: fmt.Sprintf(d.deleteFrom+" WHERE %s AND t.outcome = %d", runTable, isRun(r), row.OutcomeOpen)}
+	return d.deleteRows(runTable, fmt.Sprintf("%s AND t.outcome = %d", isRun(r), row.OutcomeOpen))
 }
 
 func (d dialect) forgetRuns(schedule int64, from row.Time) clause {
-	const where = " WHERE t.schedule_id = %d AND t.tick >= '%s'"
-	return clause{sql: fmt.Sprintf(d.deleteFrom+where, runTable, schedule, from)}
+	return d.deleteRows(runTable, fmt.Sprintf("t.schedule_id = %d AND t.tick >= '%s'", schedule, from))
 }
 
 func isRun(r row.ScheduleRun) string {
@@ -164,5 +163,5 @@ func isRun(r row.ScheduleRun) string {
 }
 
 func (d dialect) deleteRuns(schedule int64) clause {
-	return clause{sql: fmt.Sprintf(d.deleteFrom+" WHERE t.schedule_id = %d", runTable, schedule)}
+	return d.deleteRows(runTable, fmt.Sprintf("t.schedule_id = %d", schedule))
 }

@@ -142,3 +142,7 @@ func (d dialect) inMillis(ms string) string { return fmt.Sprintf(d.add, d.now, m
 
 // isOld takes one parameter, the age in milliseconds as a negative number.
 func (d dialect) isOld(column string) string { return column + " < " + d.inMillis("?") }
+
+func (d dialect) deleteRows(from, where string, args ...any) clause {
+	return clause{fmt.Sprintf(d.deleteFrom, from) + " WHERE " + where, args}
+}

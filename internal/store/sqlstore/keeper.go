@@ -101,8 +101,7 @@ func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit
 }
 
 func (d dialect) purge(status row.Status, before row.Time, ids []int64) clause {
-	return clause{fmt.Sprintf(d.deleteFrom, table) + " WHERE t.id IN (" + idList(ids) + ")" +
-		" AND status = ? AND due_time < ?", []any{int64(status), before}}
+	return d.deleteRows(table, "t.id IN ("+idList(ids)+") AND status = ? AND due_time < ?", int64(status), before)
 }
 
 // Renumber implements [store.Keeper]. An id that AUTO_INCREMENT made beyond the last one may exceed an int64.

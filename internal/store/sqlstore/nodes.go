@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -99,13 +98,14 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 	if len(tokens) == 0 {
 		return nil
 	}
-	where := " WHERE token IN (" + marks(len(tokens), "?") + ")"
-	numbers, err := firsts[int64](ctx, s.db, clause{"SELECT number AS id FROM " + nodeTable + where, anys(tokens)})
+	where := "token IN (" + marks(len(tokens), "?") + ")"
+	query := clause{"SELECT number AS id FROM " + nodeTable + " WHERE " + where, anys(tokens)}
+	numbers, err := firsts[int64](ctx, s.db, query)
 	if err != nil || len(numbers) == 0 {
 		return classify(op, err)
 	}
-	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + where + " AND number IN (" + idList(numbers) + ")"
-	return s.lanes[beats].write(ctx, op, clause{query, anys(tokens)})
+	where += " AND number IN (" + idList(numbers) + ")"
+	return s.lanes[beats].write(ctx, op, s.dialect.deleteRows(nodeTable, where, anys(tokens)...))
 }
 
 // SetTag implements [store.Nodes].

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -101,7 +100,7 @@ func (s *Store) DeleteReceiver(ctx context.Context, id int64) (bool, error) {
 }
 
 func (d dialect) deleteReceiver(id int64) clause {
-	return clause{fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id = ?", []any{id}}
+	return d.deleteRows(workerTable, "t.id = ?", id)
 }
 
 // Receiver returns one receiver, expired or not, and reports whether it is there.
@@ -181,7 +180,6 @@ func (d dialect) oldReceivers() clause {
 }
 
 func (d dialect) purgeReceivers(ids []int64) clause {
-	return clause{fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id IN (" + idList(ids) + ")" +
-		" AND " + d.isOld("t.expire_time"),
-		[]any{-receiverLinger.Milliseconds()}}
+	return d.deleteRows(workerTable, "t.id IN ("+idList(ids)+") AND "+d.isOld("t.expire_time"),
+		-receiverLinger.Milliseconds())
 }

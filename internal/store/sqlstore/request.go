@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -126,6 +125,6 @@ func (d dialect) oldRequests(limit int) clause {
 // purgeRequests sorts the hashes: all writers lock rows in the same order.
 func (d dialect) purgeRequests(hashes []string) clause {
 	slices.Sort(hashes)
-	where := " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " + d.isOld("t.create_time")
-	return clause{fmt.Sprintf(d.deleteFrom, requestTable) + where, append(anys(hashes), -requestLife.Milliseconds())}
+	where := "t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " + d.isOld("t.create_time")
+	return d.deleteRows(requestTable, where, append(anys(hashes), -requestLife.Milliseconds())...)
 }

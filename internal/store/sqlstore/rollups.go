@@ -141,6 +141,5 @@ func (d dialect) oldRollups(span row.RollupSpan, before row.Time, limit int) cla
 }
 
 func (d dialect) deleteRollups(span row.RollupSpan, bucket row.Time) clause {
-	where := fmt.Sprintf(" WHERE t.span = %d AND t.bucket = ?", span)
-	return clause{fmt.Sprintf(d.deleteFrom, rollupTable) + where, []any{bucket}}
+	return d.deleteRows(rollupTable, fmt.Sprintf("t.span = %d AND t.bucket = ?", span), bucket)
 }

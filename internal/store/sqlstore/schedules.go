@@ -163,8 +163,8 @@ func (d dialect) trimRuns(old []row.ScheduleRun) clause {
 	for i, r := range old {
 		each[i] = isRun(r)
 	}
-	return clause{sql: fmt.Sprintf(d.deleteFrom+" WHERE t.outcome <> %d AND (%s)", runTable, row.OutcomeOpen,
-		strings.Join(each, " OR "))}
+	where := fmt.Sprintf("t.outcome <> %d AND (%s)", row.OutcomeOpen, strings.Join(each, " OR "))
+	return d.deleteRows(runTable, where)
 }
 
 // Tags implements [store.Nodes].

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
@@ -66,7 +65,7 @@ func (s *Store) DeleteSession(ctx context.Context, hash [32]byte) error {
 }
 
 func (d dialect) deleteSession(hash [32]byte) clause {
-	return clause{fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash = UNHEX(?)", []any{hexed(hash)}}
+	return d.deleteRows(sessionTable, "t.hash = UNHEX(?)", hexed(hash))
 }
 
 // PurgeSessions deletes sessions that are over, the oldest first: at most limit, and at most 2,000. It returns how
@@ -83,6 +82,6 @@ func (d dialect) oldSessions(limit int) clause {
 // purgeSessions sorts the hashes: all writers lock rows in the same order.
 func (d dialect) purgeSessions(hashes []string) clause {
 	slices.Sort(hashes)
-	return clause{fmt.Sprintf(d.deleteFrom, sessionTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") +
-		") AND t.expire_time < " + d.now, anys(hashes)}
+	where := "t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND t.expire_time < " + d.now
+	return d.deleteRows(sessionTable, where, anys(hashes)...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -70,7 +69,7 @@ func (s *Store) EndBootstrap(ctx context.Context) error {
 }
 
 func (d dialect) deleteToken(name string) clause {
-	return clause{fmt.Sprintf(d.deleteFrom, tokenTable) + " WHERE t.name = " + d.bindText, []any{name}}
+	return d.deleteRows(tokenTable, "t.name = "+d.bindText, name)
 }
 
 // endBootstrap enters by the beginning that the names of all bootstrap tokens have.
