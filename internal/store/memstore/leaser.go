@@ -12,24 +12,22 @@ import (
 
 // Claim implements [store.Leaser].
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
-	if err := s.enterRows(ctx, "claim tasks", row.IDsOf(c.Rows, refID)); err != nil {
-		return row.Claimed{}, err
-	}
-	defer s.mu.Unlock()
-	var won page
-	now := s.now()
-	for _, ref := range sortedByID(c.Rows) {
-		r, ok := s.at(ref, row.Pending)
-		if ok {
-			s.take(&r, c, now)
+	return under(ctx, s, "claim tasks", func() row.Claimed {
+		var won page
+		now := s.now()
+		for _, ref := range sortedByID(c.Rows) {
+			r, ok := s.at(ref, row.Pending)
+			if ok {
+				s.take(&r, c, now)
+			}
+			// The winner is read from the row, as in a database: a claim that is sent twice returns what the first did.
+			if r.Status == row.Executing && r.Executor == c.Executor {
+				r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
+				won.add(r, true)
+			}
 		}
-		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first one did.
-		if r.Status == row.Executing && r.Executor == c.Executor {
-			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
-			won.add(r, true)
-		}
-	}
-	return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}, nil
+		return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}
+	}, row.IDsOf(c.Rows, refID)...)
 }
 
 func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
@@ -41,75 +39,67 @@ func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
 	begin := max(now, r.Due)
 	r.Execution = cmp.Or(r.Execution, begin)
 	r.Due = begin.Add(max(r.TTR, row.MinTTR))
+	s.store(*r, now)
+}
+
+// store replaces a row, which has its key already.
+func (s *Store) store(r row.Row, now row.Time) {
 	r.Updated = now
-	s.tasks.put(*r)
+	s.tasks.put(r)
 	s.notify(r.ID)
 }
 
 // Renew implements [store.Leaser].
 func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 	ids := row.IDsOf(leases, func(l row.Lease) int64 { return l.ID })
-	if err := s.enterRows(ctx, "renew leases", ids); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	now := s.now()
-	for _, l := range leases {
-		if r, ok := s.at(l.Ref, row.Executing); ok {
-			until := now.Add(max(l.TTR, row.MinTTR))
-			if l.Least {
-				until = max(until, r.Due)
+	return under(ctx, s, "renew leases", func() []row.State {
+		now := s.now()
+		for _, l := range leases {
+			if r, ok := s.at(l.Ref, row.Executing); ok {
+				until := now.Add(max(l.TTR, row.MinTTR))
+				if l.Least {
+					until = max(until, r.Due)
+				}
+				r.Due = until
+				r.Executor = cmp.Or(l.Executor, r.Executor)
+				r.Execution = cmp.Or(l.Execution, r.Execution)
+				r.Late = cmp.Or(l.Late, r.Late)
+				s.store(r, now)
 			}
-			r.Due = until
-			r.Updated = now
-			r.Executor = cmp.Or(l.Executor, r.Executor)
-			r.Execution = cmp.Or(l.Execution, r.Execution)
-			r.Late = cmp.Or(l.Late, r.Late)
-			s.tasks.put(r)
-			s.notify(r.ID)
 		}
-	}
-	return s.states(ids), nil
+		return s.states(ids)
+	}, ids...)
 }
 
 // Adopt implements [store.Leaser].
 func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
-	if err := s.enterRows(ctx, "adopt tasks", row.IDsOf(rows, refID)); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	now := s.now()
-	for _, ref := range rows {
-		if r, ok := s.at(ref, row.Pending); ok && r.Due.IsZero() {
-			r.Due = cmp.Or(r.Expected, now)
-			r.Updated = now
-			s.tasks.put(r)
-			s.notify(r.ID)
+	return s.do(ctx, "adopt tasks", func() {
+		now := s.now()
+		for _, ref := range rows {
+			if r, ok := s.at(ref, row.Pending); ok && r.Due.IsZero() {
+				r.Due = cmp.Or(r.Expected, now)
+				s.store(r, now)
+			}
 		}
-	}
-	return nil
+	}, row.IDsOf(rows, refID)...)
 }
 
 // Discard implements [store.Leaser].
-func (s *Store) Discard(ctx context.Context, broken []row.Broken) (discarded int, err error) {
-	ids := row.IDsOf(broken, func(b row.Broken) int64 { return b.ID })
-	if err := s.enterRows(ctx, "discard tasks", ids); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	now := s.now()
-	for _, b := range broken {
-		if r, ok := s.at(b.Ref, b.Status); ok {
-			r.Status = row.Failed
-			r.Version++
-			r.ErrorStack = b.Reason
-			r.Due, r.Finish, r.Updated = now, now, now
-			s.tasks.put(r)
-			s.notify(r.ID)
-			discarded++
+func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
+	return under(ctx, s, "discard tasks", func() (discarded int) {
+		now := s.now()
+		for _, b := range broken {
+			if r, ok := s.at(b.Ref, b.Status); ok {
+				r.Status = row.Failed
+				r.Version++
+				r.ErrorStack = b.Reason
+				r.Due, r.Finish = now, now
+				s.store(r, now)
+				discarded++
+			}
 		}
-	}
-	return discarded, nil
+		return discarded
+	}, row.IDsOf(broken, func(b row.Broken) int64 { return b.ID })...)
 }
 
 // Update implements [store.Leaser].

@@ -107,9 +107,9 @@ func (s *Store) enter(ctx context.Context, op string) error {
 	return nil
 }
 
-// do runs f under the mutex, unless the caller's context has ended.
-func (s *Store) do(ctx context.Context, op string, f func()) error {
-	if err := s.enter(ctx, op); err != nil {
+// do runs f under the mutex when none of the rows is locked, unless the caller's context has ended.
+func (s *Store) do(ctx context.Context, op string, f func(), rows ...int64) error {
+	if err := s.enterRows(ctx, op, rows); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (s *Store) do(ctx context.Context, op string, f func()) error {
 }
 
 // under is do for an f with a result.
-func under[T any](ctx context.Context, s *Store, op string, f func() T) (result T, err error) {
-	err = s.do(ctx, op, func() { result = f() })
+func under[T any](ctx context.Context, s *Store, op string, f func() T, rows ...int64) (result T, err error) {
+	err = s.do(ctx, op, func() { result = f() }, rows...)
 	return result, err
 }
 
