@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
@@ -29,9 +30,10 @@ type Events struct {
 	Counts *rollup.Counts // of what has become of tasks, and how late they started
 	Rollup *rollup.Writer // writes the counts, and marks beside them
 
-	hooks hooks
-	watch watch
-	runs  ScheduleWatch
+	hooks    hooks
+	watch    watch
+	runs     ScheduleWatch
+	putBacks *batch.Coalescer[*putBackCall]
 }
 
 // ScheduleWatch is told of schedules and their runs. The planner is.
@@ -54,6 +56,9 @@ type Config struct {
 func New(t *table.Table, cfg Config) *Events {
 	e := &Events{Table: t, Counts: rollup.NewCounts()}
 	e.hooks.failed, e.hooks.rescued = cfg.OnFailed, cfg.OnRescued
+	e.putBacks = batch.New(batch.Config[*putBackCall]{
+		Flush: e.putBackAll, Panicked: e.putBackPanicked, MaxItems: putBackPage, Count: (*putBackCall).rows,
+	})
 	e.watch.waits = waits{tasks: map[int64]*awaited{}, kick: make(chan struct{}, 1)}
 	e.Rollup = rollup.NewWriter(rollup.Config{
 		Counts: e.Counts, Store: t.Store, Life: t.Lifecycle, Now: t.Bounds.AtLeast, Node: cfg.Node,

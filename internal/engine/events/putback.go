@@ -3,6 +3,8 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/engine/table"
@@ -20,26 +22,70 @@ type putBack struct {
 
 func (p putBack) id() int64 { return p.change.ID }
 
+// putBackCall is a page of rows that a caller puts back.
+type putBackCall struct {
+	seen []row.State
+	done []putBack
+	err  error
+	end  chan struct{}
+}
+
+func (c *putBackCall) rows() int { return len(c.seen) }
+
 // PutBack puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
 // It returns the rows as they are afterwards. Rows of a statement that fails stay as they are: who asked finds them
-// again.
+// again. Callers at the same time share statements: rows that come back one by one would be claimed so again.
 func (e *Events) PutBack(seen []row.State, why string) (released []row.Row) {
 	for page := range slices.Chunk(seen, putBackPage) {
-		done, err := e.putBackPage(page)
-		for i := range done {
-			r, change := &done[i].row, &done[i].change
+		c := &putBackCall{seen: page, end: make(chan struct{})}
+		if e.putBacks.Add(c) != nil { // the engine has ended; a rescue finds the rows
+			break
+		}
+		<-c.end
+		for i := range c.done {
+			r, change := &c.done[i].row, &c.done[i].change
 			e.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
 			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
 			released = append(released, *r)
 		}
-		if err != nil {
-			e.Failed("releasing", err)
+		if c.err != nil {
+			e.Failed("releasing", c.err)
 		}
-		if table.Fault(err) != nil {
+		if table.Fault(c.err) != nil {
 			break
 		}
 	}
 	return released
+}
+
+// putBackAll answers calls that share a statement.
+func (e *Events) putBackAll(calls []*putBackCall) {
+	var seen []row.State
+	by := map[int64]*putBackCall{}
+	for _, c := range calls {
+		for _, s := range c.seen {
+			by[s.ID] = c
+		}
+		seen = append(seen, c.seen...)
+	}
+	done, err := e.putBackPage(seen)
+	for _, back := range done {
+		c := by[back.id()]
+		c.done = append(c.done, back)
+	}
+	for _, c := range calls {
+		if len(c.done) < len(c.seen) {
+			c.err = err
+		}
+		close(c.end)
+	}
+}
+
+func (e *Events) putBackPanicked(calls []*putBackCall, value any) {
+	for _, c := range calls {
+		c.err = fmt.Errorf("a release panicked: %v\n\n%s", value, debug.Stack())
+		close(c.end)
+	}
 }
 
 func (e *Events) putBackPage(seen []row.State) (done []putBack, err error) {
