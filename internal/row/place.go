@@ -17,7 +17,7 @@ func (p Place) Compare(other Place) int {
 	return cmp.Or(cmp.Compare(p.Due, other.Due), cmp.Compare(p.ID, other.ID))
 }
 
-// Span is a part of the index (status, tag, due_time), in one direction.
+// Span is a part of the index (tag, status, due_time), in one direction.
 type Span struct {
 	Status Status
 	Tag    string

@@ -61,7 +61,7 @@ type Saver interface {
 	LockActive(ctx context.Context, tx Tx, key row.TagKey) (rows []row.Row, broken []row.Broken, err error)
 }
 
-// Finder finds rows that need attention. Its reads are plain, take no lock, and use the index (status, tag, due_time).
+// Finder finds rows that need attention. Its reads are plain, take no lock, and use the index (tag, status, due_time).
 type Finder interface {
 	// Due returns pending rows of the window, ordered by (due, id), at most Limit. Rows whose due time is not set come
 	// first when the window has no lower end.
@@ -198,7 +198,7 @@ type Schedules interface {
 	TrimRuns(ctx context.Context, schedule int64, keep, limit int) (deleted int, err error)
 }
 
-// Forecaster tells how many pending rows fall due when. Its reads take no lock and use the index (status, tag,
+// Forecaster tells how many pending rows fall due when. Its reads take no lock and use the index (tag, status,
 // due_time).
 type Forecaster interface {
 	// CountDue counts the rows of the cells, and leaves out cells without rows. Where the database can it counts up to

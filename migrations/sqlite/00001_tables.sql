@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
   tick_context TEXT NULL                       -- JSON object: the ticks around, the last success, and how many were missed
 );
 
-CREATE INDEX IF NOT EXISTS delay_task_message_due ON delay_task_message (status, tag, due_time);
+CREATE INDEX IF NOT EXISTS delay_task_message_due ON delay_task_message (tag, status, due_time);
 
 CREATE INDEX IF NOT EXISTS delay_task_message_expected ON delay_task_message (expected_time);
 

@@ -55,7 +55,7 @@ CREATE TABLE `delay_task_message` (
   `tick_context` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin COMMENT 'JSON object: the ticks before and after, the tick of the last success, and how many were missed',
   PRIMARY KEY (`id`),
   UNIQUE KEY `delay_task_message_active_key` (`active_key` DESC),
-  KEY `delay_task_message_due` (`status`,`tag`,`due_time`),
+  KEY `delay_task_message_due` (`tag`,`status`,`due_time`),
   KEY `delay_task_message_expected` (`expected_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin COMMENT='delaytask: one row per delayed task; the table is the queue'
 

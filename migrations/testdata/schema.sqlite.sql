@@ -55,7 +55,7 @@ CREATE TABLE delay_task_message(
   retry_before TEXT,
   tick_context TEXT)
 
-CREATE INDEX delay_task_message_due ON delay_task_message(status,tag,due_time)
+CREATE INDEX delay_task_message_due ON delay_task_message(tag,status,due_time)
 
 CREATE INDEX delay_task_message_expected ON delay_task_message(expected_time)
 

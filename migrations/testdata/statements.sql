@@ -123,7 +123,7 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
   -- Descending, so that rows without a key are added at the end: an INSERT that waits for the holder of a key locks the gap
   -- before that key, and they must not fall into it.
   UNIQUE KEY delay_task_message_active_key (active_key DESC),
-  KEY delay_task_message_due (status, tag, due_time),
+  KEY delay_task_message_due (tag, status, due_time),
   KEY delay_task_message_expected (expected_time)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: one row per delayed task; the table is the queue';

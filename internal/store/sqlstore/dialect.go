@@ -76,7 +76,7 @@ type dialect struct {
 	hasPlace string // condition: rules out rows written by hand whose due time has no place in the order of moments
 
 	byID  string // hint: enter by primary key
-	byDue string // hint: enter by the index (status, tag, due_time)
+	byDue string // hint: enter by the index (tag, status, due_time)
 	byKey string // hint: enter by active_key
 	by    string // hint: enter by the index %s
 
@@ -90,6 +90,9 @@ type dialect struct {
 	updateListed                  string // the same without derived table: %[1]s assignments, %[2]s ids and guards
 	deleteFrom                    string // up to the WHERE, table %s
 	upsert                        string // after an INSERT into a table with the key tag, before the assignments
+
+	// Reads the tags that have rows, as each_tag, at a cost per tag and not per row, and joins the table that follows.
+	eachTag string
 
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 

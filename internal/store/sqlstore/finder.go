@@ -87,9 +87,13 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 }
 
 func (d dialect) expired(limit int) clause {
-	return clause{sql: "SELECT " + d.taskList(false) + " FROM " + table + d.byDue +
-		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND (due_time IS NULL OR due_time < " + d.now + ")" +
-		" ORDER BY " + byDueTime + " LIMIT " + fmt.Sprint(limit)}
+	return clause{sql: "SELECT " + d.taskList(false) + d.executing() +
+		" AND (due_time IS NULL OR due_time < " + d.now + ") ORDER BY " + byDueTime + " LIMIT " + fmt.Sprint(limit)}
+}
+
+// executing begins to read the executing rows of all tags.
+func (d dialect) executing() string {
+	return " FROM " + d.eachTag + table + d.byDue + fmt.Sprintf(" WHERE tag = each_tag AND status = %d", row.Executing)
 }
 
 // Orphans implements [store.Finder].
@@ -99,9 +103,9 @@ func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) (
 }
 
 func (d dialect) orphans(prefix string, limit int) clause {
-	return clause{"SELECT " + selectList(d, "", stateColumns) + " FROM " + table + d.byDue +
-		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)") +
-		" ORDER BY id LIMIT " + fmt.Sprint(limit), []any{utf8.RuneCountInString(prefix), prefix}}
+	return clause{"SELECT " + selectList(d, "", stateColumns) + d.executing() + " AND " +
+		fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)") + " ORDER BY id LIMIT " + fmt.Sprint(limit),
+		[]any{utf8.RuneCountInString(prefix), prefix}}
 }
 
 // States implements [store.Finder].

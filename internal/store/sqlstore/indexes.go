@@ -32,7 +32,7 @@ type Index struct {
 // schemaIndexes lists the indexes of both kinds of database, serverIndexes the indexes that only servers have.
 var (
 	schemaIndexes = []Index{
-		{Name: dueKey, Table: table, Columns: "status, tag, due_time"},
+		{Name: dueKey, Table: table, Columns: "tag, status, due_time"},
 		{Name: "delay_task_message_expected", Table: table, Columns: "expected_time"},
 		{Name: "delay_task_request_created", Table: requestTable, Columns: "create_time"},
 		{Name: "delay_task_session_expires", Table: sessionTable, Columns: "expire_time"},

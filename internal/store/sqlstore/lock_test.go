@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -205,4 +206,66 @@ func claimAgainst(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, first int64) (
 	must(t, tx.Rollback())
 	<-done.Done()
 	return claimed, err
+}
+
+// InnoDB locks the ranges that a transaction searches at REPEATABLE READ, its default: nothing can be inserted there.
+// The index is led by the tag, so such a range ends at rows of its own tag, or at the edge of one other.
+func TestALockedRangeOfATagHoldsUpAtMostOneOther(t *testing.T) {
+	const locked = "m"
+	tags := []string{"a", "l", locked, "n", "z"}
+	all := []row.Status{row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled}
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		for search, statuses := range map[string][]row.Status{
+			"status = 0": all, "status = 0 AND due_time < UTC_TIMESTAMP(6)": all, "status = 1": all, "status = 2": all,
+			"status = 3": all, "task_key = 'none' AND status IN (0, 3)": all,
+			"status = 0 AND priority = 0": {row.Pending, row.Completed, row.Executing},
+			"status = 3 AND priority = 0": {row.Pending, row.Completed, row.Executing},
+		} {
+			t.Run(search, func(t *testing.T) {
+				exec(t, pool.DB, "DELETE FROM delay_task_message")
+				for i, tag := range tags {
+					for _, status := range statuses {
+						exec(t, pool.DB, "INSERT INTO delay_task_message (id, tag, status) VALUES (?, ?, ?), (?, ?, ?)",
+							100*i+10*int(status)+1, tag, status, 100*i+10*int(status)+2, tag, status)
+					}
+				}
+				// On a table of this size the server would read, and lock, all rows.
+				tx := begin(t, pool, "UPDATE delay_task_message FORCE INDEX (delay_task_message_due) SET priority = 1"+
+					" WHERE tag = '"+locked+"' AND message_body = 'none' AND "+search)
+				defer tx.Rollback()
+				covered := map[string]bool{}
+				for i, tag := range tags {
+					if tag == locked {
+						continue
+					}
+					at := func(status row.Status) int64 { return int64(100*i + 10*int(status) + 1) }
+					later := row.At(time.Now().Add(time.Hour))
+					saved := task(int64(100*i+99), "")
+					saved.Tag, saved.Due = tag, later
+					settled := row.Change{ID: at(row.Executing), From: row.Executing, To: row.Completed, Due: later}
+					retried := row.Change{ID: at(row.Executing) + 1, From: row.Executing, To: row.Pending, Due: later}
+					for _, err := range []error{
+						s.Insert(t.Context(), nil, []row.Row{saved}),
+						one(s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: at(row.Pending)}}, Executor: "e"})),
+						one(s.Update(t.Context(), nil, []row.Change{settled})),
+						one(s.Update(t.Context(), nil, []row.Change{retried})),
+					} {
+						if err != nil && row.ClassOf(err) != row.ClassLocked {
+							t.Fatal(err)
+						}
+						covered[tag] = covered[tag] || err != nil
+					}
+				}
+				most := 0
+				if len(statuses) < len(all) {
+					most = 1
+				}
+				maps.DeleteFunc(covered, func(_ string, waits bool) bool { return !waits })
+				if len(covered) > most {
+					t.Errorf("tasks of other tags wait: %v, want at most %d of them", covered, most)
+				}
+			})
+		}
+	})
 }

@@ -48,9 +48,9 @@ var mysqlDialect = dialect{
 		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 	timeType: "DATETIME(6)",
 
-	// Grouped by both columns and without a hint: otherwise the servers do not skip from tag to tag.
-	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table +
-		" WHERE status = ? GROUP BY status, tag",
+	eachTag: "(SELECT DISTINCT tag AS each_tag FROM " + table + " FORCE INDEX (" + dueKey + ")) AS tags STRAIGHT_JOIN ",
+	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " FORCE INDEX (" + dueKey + ")" +
+		" WHERE status = ? GROUP BY tag",
 
 	countDue:  mysqlCountDue,
 	limits:    true,

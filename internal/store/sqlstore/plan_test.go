@@ -287,8 +287,8 @@ func rowsRead(t *testing.T, conn *sqlx.Conn) (rows int) {
 	return rows
 }
 
-// Every process asks for it every few seconds, also when a tag has a long backlog.
-func TestOldestOfEachTagIsReadInStepsOfTags(t *testing.T) {
+// Every process asks for them every few seconds, also when a tag has a long backlog.
+func TestWhatNamesNoTagIsReadInStepsOfTags(t *testing.T) {
 	const tags = 50
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := withNumbers(t, d)
@@ -297,11 +297,20 @@ func TestOldestOfEachTagIsReadInStepsOfTags(t *testing.T) {
 		conn, err := db.Connx(t.Context())
 		must(t, err)
 		defer conn.Close()
-		before, count := rowsRead(t, conn), 0
-		each := func(*found[row.Row]) { count++ }
-		must(t, read(t.Context(), conn, clause{mysqlDialect.oldest, []any{int64(row.Pending)}}, tasks, each))
-		if n := rowsRead(t, conn) - before; count != tags || n > 10*tags {
-			t.Errorf("found %d tags of 29,000 rows and read %d, want %d and a few each", count, n, tags)
+		for _, of := range []struct {
+			query clause
+			want  int
+		}{
+			{clause{mysqlDialect.oldest, []any{int64(row.Pending)}}, tags},
+			{mysqlDialect.expired(10), 0},
+			{mysqlDialect.orphans("e", 10), 0},
+		} {
+			before, count := rowsRead(t, conn), 0
+			must(t, read(t.Context(), conn, of.query, tasks, func(*found[row.Row]) { count++ }))
+			if n := rowsRead(t, conn) - before; count != of.want || n > 10*tags {
+				t.Errorf("%s\nfound %d rows in 29,000 of %d tags and read %d, want %d and a few a tag",
+					of.query.sql, count, tags, n, of.want)
+			}
 		}
 	})
 }
@@ -329,7 +338,7 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 		db, _ := migrated(t, dbtest.New(t, dbtest.SQLite))
 		query := sqliteDialect.lateness([]string{"a"}, row.MaxTime, 10_000)
 		steps := sqlitePlan(t, db, query.sql, query.args)
-		if len(steps) != 1 || !strings.Contains(steps[0], "(status=? AND tag=? AND due_time>?)") {
+		if len(steps) != 1 || !strings.Contains(steps[0], "(tag=? AND status=? AND due_time>?)") {
 			t.Errorf("the plan is %q", steps)
 		}
 	})

@@ -45,12 +45,10 @@ var sqliteDialect = dialect{
 	deleteFrom:   "DELETE FROM %s AS t NOT INDEXED",
 	upsert:       " ON CONFLICT (tag) DO UPDATE SET ",
 
-	oldest: "WITH RECURSIVE s(status, tag) AS (" +
-		" SELECT status, MIN(tag) FROM " + table + " WHERE status = ? UNION ALL" +
-		" SELECT status, (SELECT MIN(m.tag) FROM " + table + " m WHERE m.status = s.status AND m.tag > s.tag)" +
-		" FROM s WHERE tag IS NOT NULL" +
-		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m" +
-		" WHERE m.status = s.status AND m.tag = s.tag) AS due_time FROM s WHERE tag IS NOT NULL",
+	eachTag: sqliteTags + " AS tags CROSS JOIN ",
+	oldest: "SELECT each_tag AS tag, (SELECT MIN(m.due_time) FROM " + table + " m" +
+		" WHERE m.tag = each_tag AND m.status = ?1) AS due_time FROM " + sqliteTags +
+		" WHERE EXISTS (SELECT 1 FROM " + table + " m WHERE m.tag = each_tag AND m.status = ?1)",
 
 	countDue:  sqliteCountDue,
 	capsCells: true,
@@ -70,6 +68,12 @@ var sqliteDialect = dialect{
 	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
 	timeType: "TEXT",
 }
+
+// sqliteTags skips from tag to tag. SQLite does so for a DISTINCT only where it has statistics.
+const sqliteTags = "(WITH RECURSIVE s(each_tag) AS (" +
+	" SELECT MIN(tag) FROM " + table + " UNION ALL" +
+	" SELECT (SELECT MIN(m.tag) FROM " + table + " m WHERE m.tag > s.each_tag) FROM s WHERE each_tag IS NOT NULL" +
+	") SELECT each_tag FROM s WHERE each_tag IS NOT NULL)"
 
 // sqliteInTransaction uses a setting that SQLite refuses inside of a transaction, and that has no effect on the
 // database of temporary tables. A savepoint would begin a transaction.
