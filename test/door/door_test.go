@@ -112,9 +112,7 @@ func (c *container) copy(t *testing.T, line []string, owned bool) {
 	to := filepath.Join(c.root, line[4])
 	switch line[3] {
 	case "/out/delaytask":
-		program, err := os.ReadFile(servertest.Build(t, "./cmd/delaytask"))
-		servertest.OK(t, err)
-		servertest.OK(t, os.WriteFile(to, program, 0o755))
+		install(t, "./cmd/delaytask", to)
 	case "/out/data":
 		servertest.OK(t, os.Mkdir(to, 0o755))
 		if uid, err := strconv.Atoi(line[1]); err == nil && owned {
@@ -123,6 +121,17 @@ func (c *container) copy(t *testing.T, line []string, owned bool) {
 			servertest.OK(t, os.Chown(to, uid, gid))
 		}
 	}
+}
+
+// install builds a program and puts it at a path. A process that another test starts meanwhile would inherit the open
+// file, and to run the program would fail with "text file busy": https://github.com/golang/go/issues/22315.
+func install(t *testing.T, pkg, path string) {
+	t.Helper()
+	program, err := os.ReadFile(servertest.Build(t, pkg))
+	servertest.OK(t, err)
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	servertest.OK(t, os.WriteFile(path, program, 0o755))
 }
 
 // mount puts files into a folder that cannot be written to.

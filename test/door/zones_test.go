@@ -3,12 +3,9 @@
 package door
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestTheCommandBringsItsZones(t *testing.T) {
@@ -33,9 +30,7 @@ func TestTheCommandBringsItsZones(t *testing.T) {
 func TestAProgramWithoutZoneDataIsToldWhereItIs(t *testing.T) {
 	t.Parallel()
 	c := image(t, true)
-	program, err := os.ReadFile(servertest.Build(t, "./test/door/testdata/zoned"))
-	servertest.OK(t, err)
-	servertest.OK(t, os.WriteFile(filepath.Join(c.root, "zoned"), program, 0o755))
+	install(t, "./test/door/testdata/zoned", filepath.Join(c.root, "zoned"))
 	p := c.start(t, "/zoned")
 	code := p.End()
 	if said := p.Out.String() + p.Err.String(); code == 0 || !strings.Contains(said, `import _ "time/tzdata"`) ||
