@@ -96,6 +96,10 @@ peers-size: ## what the least program with delaytask and with River links: modul
 			"$$(stat -c %s ../bin/size-$$peer) bytes"; \
 	done
 
+.PHONY: house
+house: ## measure packages, circles of files, walks and lines; fail where a bound is exceeded
+	go run ./test/lab house
+
 .PHONY: rules
 rules: ## check and test the alert rules; promtool is in Debian's package prometheus
 	promtool check rules deploy/prometheus/delaytask.rules.yml

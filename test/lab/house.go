@@ -21,20 +21,42 @@ import (
 	"strings"
 )
 
+// Bounds of what house measures. They may only shrink.
+const (
+	mostFolders = 20 // of internal
+	mostCircle  = 7  // files of a package that all lead to each other
+	mostSave    = 29 // files that a save passes
+	mostRun     = 19 // files of engine and run queue that a run passes
+)
+
 // house says how the code hangs together: for each package its files, the largest circle among them, the names that it
-// exports, and how many names of other packages it uses. Then come the walks, lines of Go, and words of the pages.
+// exports, and how many names of other packages it uses. Then come the walks, lines of Go, and words of the pages. It
+// returns an error for what exceeds its bound.
 func house(ctx context.Context, out io.Writer) error {
 	built, own, err := buildAll(ctx)
 	if err != nil {
 		return err
 	}
+	var over []error
+	within := func(what string, n, most int) {
+		if n > most {
+			over = append(over, fmt.Errorf("%s: %d, want at most %d", what, n, most))
+		}
+	}
+	folders := map[string]bool{}
 	for _, p := range own {
 		s, err := p.survey(built)
 		if err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintln(out, s)
+		within("files in a circle of "+s.folder, len(s.circle), mostCircle)
+		if folder, inside := strings.CutPrefix(s.folder, "internal/"); inside {
+			folder, _, _ = strings.Cut(folder, "/")
+			folders[folder] = true
+		}
 	}
+	within("folders of internal", len(folders), mostFolders)
 	all, err := walks(ctx)
 	if err != nil {
 		return err
@@ -42,6 +64,8 @@ func house(ctx context.Context, out io.Writer) error {
 	for _, w := range all {
 		_, _ = fmt.Fprintln(out, w.head())
 	}
+	within("files that a save passes", len(all[0].files), mostSave)
+	within("files of engine and run queue that a run passes", all[1].inside(), mostRun)
 	text, err := exec.CommandContext(ctx, "git", "ls-files", "*.go", "README.md", "docs/*.md").Output()
 	if err != nil {
 		return fmt.Errorf("list the files: %w", err)
@@ -50,7 +74,7 @@ func house(ctx context.Context, out io.Writer) error {
 	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
 		_, _ = fmt.Fprintf(out, "%s: %d\n", kind, sizes[kind])
 	}
-	return err
+	return errors.Join(append(over, err)...)
 }
 
 // count returns how many lines or words there are of each kind.

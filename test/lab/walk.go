@@ -26,15 +26,19 @@ type walked struct {
 	files []string
 }
 
-// head says how many they are.
-func (w walked) head() string {
-	inside := 0
+// inside counts the files of the engine and the run queue.
+func (w walked) inside() (n int) {
 	for _, file := range w.files {
 		if strings.HasPrefix(file, "internal/engine/") || strings.HasPrefix(file, "internal/runqueue/") {
-			inside++
+			n++
 		}
 	}
-	return fmt.Sprintf("%s: %d files, %d of engine and runqueue", w.name, len(w.files), inside)
+	return n
+}
+
+// head says how many they are.
+func (w walked) head() string {
+	return fmt.Sprintf("%s: %d files, %d of engine and runqueue", w.name, len(w.files), w.inside())
 }
 
 // walk shows the files of both walks.
