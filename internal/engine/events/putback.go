@@ -64,9 +64,11 @@ func (e *Events) putBackAll(calls []*putBackCall) {
 	by := map[int64]*putBackCall{}
 	for _, c := range calls {
 		for _, s := range c.seen {
-			by[s.ID] = c
+			if by[s.ID] == nil { // else another caller has seen the row as well, and hears of it
+				by[s.ID] = c
+				seen = append(seen, s)
+			}
 		}
-		seen = append(seen, c.seen...)
 	}
 	done, err := e.putBackPage(seen)
 	for _, back := range done {
