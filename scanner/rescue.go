@@ -15,6 +15,9 @@ import (
 // refusedFor is how long a rescue leaves out a row that the database refuses to change.
 const refusedFor = 10 * time.Second
 
+// rangeFor is how long it leaves out rows of a tag of which another transaction has locked a range.
+const rangeFor = 5 * time.Second
+
 // Leases is what a rescue needs of a store.
 type Leases interface {
 	// Expired returns executing rows whose lease is over on the server's clock, the oldest lease first.
@@ -93,6 +96,9 @@ func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, 
 		if err != nil {
 			return 0, err
 		}
+		if len(locked) == 0 {
+			return r.applyByTag(ctx, rows, now)
+		}
 		r.leaveOut(locked)
 		return r.update(ctx, r.without(rows), now)
 	case row.ClassCaller, row.ClassDuplicate:
@@ -107,6 +113,30 @@ func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, 
 	default:
 		return rescued, err
 	}
+}
+
+// applyByTag ends the leases tag by tag, because another transaction has locked a range of one tag's rows. It leaves
+// the rows of a tag that waits out of the next passes.
+func (r *Rescue) applyByTag(ctx context.Context, rows []row.Row, now row.Time) (int, error) {
+	rescued, failed := 0, []error(nil)
+	byTag := map[string][]row.Row{}
+	for _, of := range rows {
+		byTag[of.Tag] = append(byTag[of.Tag], of)
+	}
+	for _, rows := range byTag {
+		n, err := r.update(ctx, rows, now)
+		rescued += n
+		if err != nil && row.ClassOf(err) != row.ClassLocked {
+			failed = append(failed, err)
+		} else if err != nil {
+			for _, of := range rows {
+				r.refused[of.ID] = now.Add(rangeFor)
+			}
+			r.Log.Warn("leases that are over cannot be ended now: another transaction has locked a range of the tag",
+				"tag", rows[0].Tag, "tasks", len(rows))
+		}
+	}
+	return rescued, errors.Join(failed...)
 }
 
 // update ends the leases in one statement and reports the rows that it changed.

@@ -1,11 +1,10 @@
 package save
 
 import (
+	"context"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -83,18 +82,30 @@ func (s *Saver) store(requests []*request) {
 			answerAll(requests, delaytask.ErrClosed)
 			return
 		}
-		if requests = s.holdBackLocked(requests); len(requests) == 0 {
-			return
-		}
-		now, later := splitDuplicates(requests)
 		before := countRemaining(requests)
-		again := append(s.insert(now), later...)
+		again := s.apart.Send(requests)
 		if countRemaining(again) == before {
 			lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestBackoff)))
 			n++
 		}
 		requests = again
 	}
+}
+
+// write sends the requests once and returns those that have to be sent again. locked takes them when the statement has
+// met a lock.
+func (s *Saver) write(
+	ctx context.Context, requests []*request, locked func([]*request) (again []*request),
+) (again []*request) {
+	if s.Life.Err() != nil {
+		answerAll(requests, delaytask.ErrClosed)
+		return nil
+	}
+	now, later := splitDuplicates(stillWanted(requests))
+	if len(now) == 0 {
+		return later
+	}
+	return append(s.insert(ctx, now, locked), later...)
 }
 
 // longestBackoff is 320 ms, as [lifecycle.Backoff] counts. Callers wait for it, and should not wait long for a database
@@ -160,10 +171,10 @@ func splitDuplicates(requests []*request) (now, later []*request) {
 	return now, later
 }
 
-// insert tries to store the requests in one statement and returns those that have to be sent again.
-func (s *Saver) insert(requests []*request) (again []*request) {
-	ctx, cancel := s.Call()
-	defer cancel()
+// insert is write for requests that one statement can carry.
+func (s *Saver) insert(
+	ctx context.Context, requests []*request, locked func([]*request) (again []*request),
+) (again []*request) {
 	rows := make([]row.Row, 0, countRows(requests))
 	for _, r := range requests {
 		for n := range r.remaining() {
@@ -171,9 +182,6 @@ func (s *Saver) insert(requests []*request) (again []*request) {
 		}
 	}
 	err := s.Store.Insert(ctx, nil, rows)
-	if requests[0].alone && row.ClassOf(err) != row.ClassLocked {
-		s.locked.remove(requests[0])
-	}
 	if err != nil || s.failed.Load() {
 		s.failed.Store(err != nil)
 		s.Ended(err)
@@ -192,9 +200,9 @@ func (s *Saver) insert(requests []*request) (again []*request) {
 	case row.ClassNotApplied:
 		return stillWanted(requests)
 	case row.ClassLocked:
-		return s.sendAlone(requests)
+		return locked(requests)
 	case row.ClassCaller:
-		return s.halve(requests, err)
+		return s.halve(ctx, requests, locked, err)
 	case row.ClassOperator:
 		answerAll(requests, err)
 		return nil
@@ -232,17 +240,11 @@ func stillWanted(requests []*request) (rest []*request) {
 	return rest
 }
 
-// maxAlone bounds how many requests are sent by themselves at a time, each on a connection of its own.
+// maxAlone bounds how many requests are sent by themselves at a time.
 const maxAlone = 4
 
-// sendAlone sends each request by itself, so that only the one that another transaction locks waits. The lane goes on
-// meanwhile. A request that meets the lock again waits among the slow retries.
+// sendAlone sends each request by itself, so that what a statement meets is about one. The lane goes on meanwhile.
 func (s *Saver) sendAlone(requests []*request) (again []*request) {
-	if requests[0].alone {
-		requests[0].locked = true
-		s.locked.add(requests[0])
-		return stillWanted(requests)
-	}
 	places := make(chan struct{}, maxAlone)
 	requests = slices.Clone(requests)
 	s.Go(func() {
@@ -250,49 +252,12 @@ func (s *Saver) sendAlone(requests []*request) (again []*request) {
 			places <- struct{}{}
 			r.alone = true
 			s.Go(func() {
-				left := []*request{r}
-				for n := 0; len(left) > 0 && !r.locked && !s.locked.has(r) && s.Life.Err() == nil; n++ {
-					if n > 0 {
-						lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestBackoff)))
-					}
-					left = s.insert(left)
-				}
-				<-places
-				s.retrySlowly(left)
+				defer func() { <-places }()
+				s.store([]*request{r})
 			})
 		}
 	})
 	return nil
-}
-
-// slowRetries is how many requests are sent again at a time that wait for a lock. It leaves half of the connections for
-// rows with keys to the lane and to first tries.
-const slowRetries = 2
-
-// retrySlowly sends a request until it has its answer, with few others at a time: each try may wait a second for a
-// lock.
-func (s *Saver) retrySlowly(requests []*request) {
-	for n := 0; len(requests) > 0; n++ {
-		lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestBackoff)))
-		s.slow <- struct{}{}
-		if s.Life.Err() != nil {
-			answerAll(requests, delaytask.ErrClosed)
-			requests = nil
-		} else if requests = stillWanted(requests); len(requests) > 0 {
-			requests = s.insert(requests)
-		}
-		<-s.slow
-	}
-}
-
-// holdBackLocked takes out requests with a key that another process's transaction held when it was last tried.
-func (s *Saver) holdBackLocked(requests []*request) (rest []*request) {
-	locked, rest := batch.Split(requests, s.locked.has)
-	if len(locked) == 0 || locked[0].alone {
-		return requests
-	}
-	s.sendAlone(locked)
-	return rest
 }
 
 // maxUnknowns is how often the outcome of a batch may be unknown before the database is asked whether that is due to
@@ -312,53 +277,6 @@ func (s *Saver) isolate(requests []*request) (again []*request) {
 		return wanted
 	}
 	return s.sendAlone(wanted)
-}
-
-// lockedFor is how long a key counts as locked after its lock was last met. Requests that wait for it try about every
-// second.
-const lockedFor = 5 * time.Second
-
-// lockedKeys remembers the keys that another process's transaction holds.
-type lockedKeys struct {
-	mu    sync.Mutex // no other lock is taken under it
-	until map[row.TagKey]time.Time
-}
-
-func (l *lockedKeys) add(r *request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.until == nil {
-		l.until = map[row.TagKey]time.Time{}
-	}
-	now := time.Now()
-	maps.DeleteFunc(l.until, func(_ row.TagKey, until time.Time) bool { return now.After(until) })
-	for n := range r.remaining() {
-		if n.row.Key != "" {
-			l.until[n.key()] = now.Add(lockedFor)
-		}
-	}
-}
-
-func (l *lockedKeys) remove(r *request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for n := range r.remaining() {
-		delete(l.until, n.key())
-	}
-}
-
-func (l *lockedKeys) has(r *request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.until) == 0 {
-		return false
-	}
-	for n := range r.remaining() {
-		if until, met := l.until[n.key()]; met && time.Now().Before(until) {
-			return true
-		}
-	}
-	return false
 }
 
 // wouldRefuse asks the database about some of the rows without storing any: a statement that holds one id twice cannot

@@ -1,6 +1,7 @@
 package save
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -9,14 +10,16 @@ import (
 )
 
 // halve finds the request that the database refuses.
-func (s *Saver) halve(requests []*request, err error) []*request {
+func (s *Saver) halve(
+	ctx context.Context, requests []*request, locked func([]*request) []*request, err error,
+) []*request {
 	if len(requests) == 1 {
 		s.refused(requests[0], err)
 		return nil
 	}
 	half := len(requests) / 2
 	// Not appended: the halves share an array, and sendAlone reads it.
-	return slices.Concat(s.insert(requests[:half]), s.insert(requests[half:]))
+	return slices.Concat(s.insert(ctx, requests[:half], locked), s.insert(ctx, requests[half:], locked))
 }
 
 // refused answers a request that the database refuses for its content, and names the row if it can be found.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -17,13 +18,12 @@ import (
 type request struct {
 	rows   []newRow
 	first  int  // place of its first row in a bulk save
-	alone  bool // it has met a lock and is sent by itself, outside of its lane
+	alone  bool // it is sent by itself, outside of its lane
 	unsure bool // a statement that carried it ended with an unknown outcome
 	done   chan struct{}
 
-	locked   bool // it met a lock when it was sent by itself
-	unknowns int  // how often its outcome was unknown
-	refusals int  // how often it was refused although nothing was found in its way
+	unknowns int // how often its outcome was unknown
+	refusals int // how often it was refused although nothing was found in its way
 
 	mu    sync.Mutex // guards state, the row's ids and answers; no other lock is taken under it
 	state requestState
@@ -80,6 +80,22 @@ func (r *request) canCollide() bool {
 		}
 	}
 	return false
+}
+
+// groups returns what the request may wait for when another transaction has locked keys, or ranges: its keys, and then
+// its tags.
+func (r *request) groups() (groups []string) {
+	for n := range r.remaining() {
+		if n.row.Key != "" {
+			groups = append(groups, table.KeyGroup(n.key()))
+		}
+	}
+	for n := range r.remaining() {
+		if !slices.Contains(groups, n.row.Tag) {
+			groups = append(groups, n.row.Tag)
+		}
+	}
+	return groups
 }
 
 // remaining yields the rows that are still to be inserted.

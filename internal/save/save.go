@@ -26,27 +26,15 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
-	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Store is what a save needs of the store.
-type Store interface {
-	Now(ctx context.Context) (row.Reading, error)
-	InTransaction(ctx context.Context, tx delaytask.Tx) (bool, error)
-	Insert(ctx context.Context, tx delaytask.Tx, rows []row.Row) error
-	Get(ctx context.Context, tx delaytask.Tx, ids []int64) (rows []row.Row, broken []row.Broken, err error)
-	FindActive(ctx context.Context, tx delaytask.Tx, keys []row.TagKey) ([]row.Row, error)
-}
-
 // Config is what a [Saver] works with. Every field is set.
 type Config struct {
-	Store    Store
-	Clock    *clock.Clock
 	NextID   func() int64
 	Registry *processor.Registry
 
@@ -62,7 +50,7 @@ type Config struct {
 // Saver stores new tasks. Each caller is answered for itself: a duplicate, a refused row or a context that ends changes
 // the answer of that caller alone.
 type Saver struct {
-	*lifecycle.Lifecycle
+	*table.Table
 	Config
 
 	// The lanes. Each sends its requests in statements of their own.
@@ -70,8 +58,7 @@ type Saver struct {
 	keyed *batch.Coalescer[*request] // rows with a unique key or an id of the caller's, which other rows may have
 	bulk  *batch.Coalescer[*request] // plain rows that came many at a time, so that single saves do not wait for them
 
-	locked   lockedKeys
-	slow     chan struct{}             // one for each slow retry
+	apart    *table.Apart[*request]    // what may wait for a lock of another transaction
 	collided atomic.Pointer[time.Time] // when a save last met a key that is taken
 	failed   atomic.Bool               // the last statement did
 }
@@ -85,8 +72,13 @@ const (
 )
 
 // New returns a saver, which works until [Saver.Close] or the end of the life.
-func New(life *lifecycle.Lifecycle, c Config) *Saver {
-	s := &Saver{Lifecycle: life, Config: c, slow: make(chan struct{}, slowRetries)}
+func New(t *table.Table, c Config) *Saver {
+	s := &Saver{Table: t, Config: c}
+	s.apart = table.NewApart(t, table.ApartConfig[*request]{
+		Groups: (*request).groups, Write: s.write,
+		LeaveOut: func(_ context.Context, all []*request) []*request { return all }, // no new row can be locked
+		Size:     func(r **request) int { return (*r).size() }, MaxRows: MaxRows, MaxBytes: MaxBytes,
+	})
 	lane := func(flushers int) *batch.Coalescer[*request] {
 		return batch.New(batch.Config[*request]{
 			Flush: s.flush, Panicked: s.panicked, Flushers: flushers,
@@ -268,7 +260,7 @@ func (s *Saver) setDefaults(r *row.Row, unlimited bool) {
 // AtMost returns a moment that the database's clock has not passed yet. It waits while that clock is not known. It
 // returns the cause of ctx, or [delaytask.ErrClosed] when the life ends.
 func (s *Saver) AtMost(ctx context.Context) (row.Time, error) {
-	return s.Clock.Await(ctx, s.Life, s.Clock.AtMost)
+	return s.Bounds.Await(ctx, s.Life, s.Bounds.AtMost)
 }
 
 // RoundUp rounds a delay up to whole milliseconds, the unit of its column. The longest [time.Duration] of 292 years,

@@ -79,8 +79,11 @@ func (e *Control) changeTag(
 		if err != nil {
 			return done, err
 		}
-		n, err := e.changePage(ctx, page.Rows, change)
-		done += n
+		err = table.WhileLocked(ctx, bulkTries, func() error {
+			n, err := e.changePage(ctx, page.Rows, change)
+			done += n
+			return err
+		})
 		if err != nil {
 			return done, err
 		}
@@ -112,11 +115,16 @@ func (e *Control) changePage(
 	if applied > 0 && changes[0].To == row.Pending {
 		e.running.Wake(tagsOf(rows)) // all nodes share what is due now
 	}
-	switch taken := err != nil && row.ClassOf(err) == row.ClassDuplicate; {
+	taken := err != nil && row.ClassOf(err) == row.ClassDuplicate
+	switch {
 	case taken && len(rows) == 1:
 		return 0, nil
 	case err == nil, len(rows) == 1, !taken && !table.IsLocked(err):
 		return applied, err
+	}
+	id := func(r row.Row) int64 { return r.ID }
+	if held, _, asked := table.SplitLocked(ctx, e.Table, rows, id); !taken && asked == nil && len(held) == 0 {
+		return applied, err // a range is locked: each row would wait
 	}
 	for i := range rows {
 		err := table.WhileLocked(ctx, bulkTries, func() error {

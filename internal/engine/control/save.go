@@ -51,9 +51,9 @@ type Config struct {
 // New makes what saves and changes tasks, and tells running of it.
 func New(ev *events.Events, running Running, cfg Config) *Control {
 	c := &Control{Events: ev, running: running, nextID: cfg.NextID, turns: turns{of: map[int64]*turn{}}}
-	c.saver = save.New(ev.Lifecycle, save.Config{
-		Store: ev.Store, Clock: ev.Bounds, NextID: cfg.NextID, Registry: cfg.Registry,
-		TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts, Committed: running.Written, InTx: running.Committing,
+	c.saver = save.New(ev.Table, save.Config{
+		NextID: cfg.NextID, Registry: cfg.Registry, TTR: cfg.TTR, MaxAttempts: cfg.MaxAttempts,
+		Committed: running.Written, InTx: running.Committing,
 		Stored: ev.Saved, Ended: ev.Health.Saved,
 	})
 	return c

@@ -22,6 +22,8 @@ type putBack struct {
 
 func (p putBack) id() int64 { return p.change.ID }
 
+func (p putBack) tag() string { return p.row.Tag }
+
 // putBackCall is a page of rows that a caller puts back.
 type putBackCall struct {
 	seen []row.State
@@ -141,14 +143,25 @@ func (e *Events) writeBack(ctx context.Context, back []putBack) (done []putBack,
 		return nil, err
 	case table.IsLocked(err):
 		held, free, asked := table.SplitLocked(ctx, e.Table, back, putBack.id)
-		if asked != nil || len(held) == 0 {
+		if asked != nil {
 			return nil, err
 		}
-		return e.writeBack(ctx, free)
+		if len(held) > 0 {
+			return e.writeBack(ctx, free)
+		}
+		tags := table.ByTag(back, putBack.tag)
+		if len(tags) == 1 {
+			return nil, err
+		}
+		return e.writeParts(ctx, tags)
 	}
+	return e.writeParts(ctx, table.Halves(back))
+}
+
+func (e *Events) writeParts(ctx context.Context, parts [][]putBack) (done []putBack, err error) {
 	var failed []error
-	for _, half := range table.Halves(back) {
-		more, err := e.writeBack(ctx, half)
+	for _, part := range parts {
+		more, err := e.writeBack(ctx, part)
 		done, failed = append(done, more...), append(failed, err)
 	}
 	return done, errors.Join(failed...)

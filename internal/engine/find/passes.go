@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -64,7 +65,12 @@ func newPasses(c *deps) *passes {
 		Leases: expiredLeases{p.stores[passRescue], c.Events}, Now: c.Bounds.AtLeast,
 		Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
-			return p.stores[passRescue].Update(ctx, nil, changes)
+			if p.Locks.Lately() {
+				ctx = store.Apart(ctx)
+			}
+			n, err := p.stores[passRescue].Update(ctx, nil, changes)
+			p.Locks.NoteIn(err)
+			return n, err
 		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}

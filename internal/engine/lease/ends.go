@@ -60,7 +60,7 @@ func (q *Ends) endBatch(calls []*endCall) {
 	q.Metrics.Batch("end", len(all))
 	ctx, cancel := q.Call()
 	defer cancel()
-	for _, e := range q.tryEnd(ctx, all) {
+	for _, e := range q.tryEnd(ctx, all, len(calls) > 1) {
 		e.again = true
 	}
 	for _, c := range calls {
@@ -112,7 +112,7 @@ func (q *Ends) endPage(ctx context.Context, page []*ending) []error {
 // retryEnds tries again until every ending has its answer in err, or ctx has ended.
 func (q *Ends) retryEnds(ctx context.Context, open []*ending) {
 	for n := 1; len(open) > 0 && n < table.ChangeTries && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
-		open = q.tryEnd(ctx, open)
+		open = q.tryEnd(ctx, open, false)
 	}
 	for _, e := range open {
 		switch cause := context.Cause(ctx); {

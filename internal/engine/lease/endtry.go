@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -12,8 +13,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// tryEnd sends the ends in one statement, answers what is known then, and returns the rest.
-func (q *Ends) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
+// tryEnd sends the ends in one statement, answers what is known then, and returns the rest. Of several callers it sends
+// none that may wait for a locked range: each tries those alone.
+func (q *Ends) tryEnd(ctx context.Context, asked []*ending, ofSeveral bool) (again []*ending) {
 	open, again := q.gather(ctx, asked)
 	if len(open) == 0 {
 		return again
@@ -29,8 +31,22 @@ func (q *Ends) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 		reg, _ := q.cfg.Registry.Lookup(e.row.Tag)
 		e.result = e.decide(q.attemptOfRow(e.row), &reg, now)
 	}
+	apart, open := table.SplitApart(q.Table, open, (*ending).tag)
+	for _, ends := range apart {
+		if ofSeveral {
+			again = append(again, unanswered(ends, errRange)...)
+		} else {
+			again = append(q.sendPages(ctx, ends), again...)
+		}
+	}
+	return append(q.sendPages(ctx, open), again...)
+}
+
+var errRange = errors.New("another transaction has locked a range of the tag's rows")
+
+func (q *Ends) sendPages(ctx context.Context, open []*ending) (again []*ending) {
 	size := func(e **ending) int { return (*e).result.Size() }
-	for _, page := range batch.Pages(open, len(open), run.SettleBytes, size) {
+	for _, page := range batch.Pages(open, max(len(open), 1), run.SettleBytes, size) {
 		again = append(q.sendEnds(ctx, page), again...)
 	}
 	return again
@@ -93,12 +109,12 @@ func unanswered(open []*ending, err error) []*ending {
 	return open
 }
 
-// leaveLocked sends the rows that no other transaction holds.
+// leaveLocked sends the rows that no other transaction holds. Where it holds none, it may have locked a range.
 func (q *Ends) leaveLocked(ctx context.Context, open []*ending) (again []*ending) {
-	if len(open) == 1 {
-		return open
-	}
 	held, free, _ := table.SplitLocked(ctx, q.Table, open, (*ending).rowID)
+	if len(held) == 0 {
+		table.MayWait(q.Table, open, (*ending).tag)
+	}
 	if len(held) == 0 || len(free) == 0 {
 		return open
 	}
@@ -106,6 +122,8 @@ func (q *Ends) leaveLocked(ctx context.Context, open []*ending) (again []*ending
 }
 
 func (e *ending) rowID() int64 { return e.id }
+
+func (e *ending) tag() string { return e.row.Tag }
 
 // readEnds finds out which of the rows the statement has ended.
 func (q *Ends) readEnds(ctx context.Context, open []*ending) (again []*ending) {

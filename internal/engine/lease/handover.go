@@ -21,6 +21,7 @@ type handover struct {
 	*deps
 	holders *holders
 	queue   *batch.Coalescer[*transfer]
+	apart   *table.Apart[*transfer]
 }
 
 // transfer is a task on its way from a processor to the holder of its lease token.
@@ -32,6 +33,11 @@ type transfer struct {
 
 func newHandover(c *deps, holders *holders) *handover {
 	h := &handover{deps: c, holders: holders}
+	h.apart = table.NewApart(c.Table, table.ApartConfig[*transfer]{
+		Groups: func(p *transfer) []string { return []string{p.attempt.Row.Tag} },
+		Write:  h.write, LeaveOut: h.leaveLocked,
+		Size: func(**transfer) int { return 0 }, MaxRows: run.SettleRows, MaxBytes: run.SettleBytes,
+	})
 	h.queue = batch.New(batch.Config[*transfer]{Flush: h.flush, Panicked: h.panicked, MaxItems: run.SettleRows})
 	return h
 }
@@ -62,23 +68,24 @@ func (h *handover) flush(all []*transfer) {
 		if n > 0 {
 			lifecycle.Sleep(h.Life, lifecycle.Backoff(n-1))
 		}
-		all = h.write(all)
+		all = h.apart.Send(all)
 	}
 }
 
-// write sends the rows once and returns those that have to be sent again.
-func (h *handover) write(all []*transfer) (again []*transfer) {
+// write sends the rows once and returns those that have to be sent again. locked takes them when the statement has met
+// a lock.
+func (h *handover) write(
+	ctx context.Context, all []*transfer, locked func([]*transfer) []*transfer,
+) (again []*transfer) {
 	leases := make([]row.Lease, len(all))
 	for i, p := range all {
 		leases[i] = p.lease
 	}
-	ctx, cancel := h.Call()
-	defer cancel()
 	states, err := h.Store.Renew(ctx, leases)
 	if err != nil {
 		h.Failed("handing tasks over", err)
 		return table.Policy[*transfer]{
-			Locked: func(all []*transfer) []*transfer { return h.leaveLocked(ctx, all) },
+			Locked: locked,
 			Refused: func(all []*transfer) []*transfer {
 				h.leave(all, "err", err)
 				return nil

@@ -80,6 +80,14 @@ func (o *holders) expire(ids []int64) {
 		o.againAll(over, 0)
 		return
 	}
+	apart, over := table.SplitApart(o.Table, over, (*handed).tag)
+	for _, over := range apart {
+		o.Go(func() {
+			ctx, cancel := o.Call()
+			defer cancel()
+			o.endLeases(ctx, over, now, true)
+		})
+	}
 	o.endLeases(ctx, over, now, true)
 }
 
@@ -150,6 +158,9 @@ func (o *holders) endFree(ctx context.Context, over []*handed, now row.Time, ask
 		locked, free, _ = table.SplitLocked(ctx, o.Table, over, (*handed).id)
 	}
 	if len(locked) == 0 {
+		if len(over) > 1 {
+			table.MayWait(o.Table, over, (*handed).tag)
+		}
 		locked, free = over, nil
 	}
 	for _, h := range locked {
@@ -184,6 +195,8 @@ func (o *holders) expired(h *handed, c row.Change) {
 }
 
 func (h *handed) id() int64 { return h.attempt.Row.ID }
+
+func (h *handed) tag() string { return h.attempt.Row.Tag }
 
 // held returns which of the tasks are handed to callers, none when the pops have ended.
 func (o *holders) held(ids []int64) (held []*handed) {

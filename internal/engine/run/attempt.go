@@ -94,6 +94,8 @@ func stillToCome(r *row.Row, met row.Time) row.Time {
 
 func (a *Attempt) id() int64 { return a.Row.ID }
 
+func (a *Attempt) tag() string { return a.Row.Tag }
+
 // call notes that the processor is called. The context that end ends is ended at once when the lease is over.
 func (a *Attempt) call(end context.CancelCauseFunc, quietAt time.Time, started row.Time) {
 	a.mu.Lock()

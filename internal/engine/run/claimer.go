@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 const (
@@ -33,6 +34,7 @@ type claimer struct {
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize
 	lockChecks  lockChecks
+	apart       *table.Turns
 	notTaken    notTaken
 	unclaimable unclaimable
 }
@@ -41,6 +43,7 @@ func newClaimer(c *deps, start func(*Attempt)) *claimer {
 	return &claimer{
 		deps: c, start: start,
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
+		apart: table.NewTurns(runqueue.MaxClaim),
 	}
 }
 
@@ -87,12 +90,22 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		<-inFlight
 		return false
 	}
-	leave := sync.OnceFunc(func() {
+	c.fly(&flight{parts: parts(c.sendApart(items))}, func() {
 		<-inFlight
 		c.runqueue.ClaimWake.Set()
 	})
+	return true
+}
+
+// parts parts rows for slots from those for pops.
+func parts(items []*runqueue.Item) []part {
 	forPops, forSlots := batch.Split(items, func(it *runqueue.Item) bool { return it.ForPop })
-	f := &flight{parts: []part{{forSlots, ""}, {forPops, row.PopMark}}}
+	return []part{{forSlots, ""}, {forPops, row.PopMark}}
+}
+
+// fly claims all parts of a flight, one after the other. It calls leave once, at the end or after [longClaim].
+func (c *claimer) fly(f *flight, leave func()) {
+	leave = sync.OnceFunc(leave)
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run and need their slots
 			c.runqueue.Yield(it, runqueue.Slot)
@@ -107,8 +120,10 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		}
 		long.Stop()
 		leave()
+		if f.apart != "" {
+			c.apart.End(f.apart)
+		}
 	})
-	return true
 }
 
 // claim claims the rows of one part, which are owned and have slots, and starts those that it wins. It returns the
@@ -124,6 +139,9 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	}
 	ctx, cancel := c.Call()
 	defer cancel()
+	if f.apart != "" {
+		ctx = store.Apart(ctx)
+	}
 	sent := time.Now()
 	silent := time.AfterFunc(table.LockWait, func() { c.Health.Claimed(table.ErrSilent, sent) })
 	claimed, err := c.Store.Claim(ctx, claim)
@@ -141,6 +159,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
 	}
 	c.notTaken.over()
+	c.passedApart(f)
 	c.runqueue.SetRoundTrip(c.arm.Ahead.Took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true
@@ -322,8 +341,9 @@ func (c *claimer) leaveOutLocked(items, asked []*runqueue.Item) (rest []*runqueu
 // flight is what was picked together. It is claimed part by part. When the database refuses a part for one of its rows,
 // its halves are claimed instead, until that row is alone.
 type flight struct {
-	refused int  // counts refused parts
-	taken   bool // a part has won rows
+	refused int    // counts refused parts
+	taken   bool   // a part has won rows
+	apart   string // the tag of all rows, when these travel apart from others
 
 	mu    sync.Mutex
 	parts []part // those without an answer; the first is being claimed

@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task
@@ -28,10 +29,15 @@ type renewals struct {
 	quiet chan struct{} // holds one while leases are renewed
 	wake  chan struct{} // a lease was due for renewal when its claim was answered
 	askAt time.Time     // no lock check is made before; of the loop alone
+	apart *table.Turns
 }
 
 func newRenewer(r *runner) *renewer {
-	kind := func() renewals { return renewals{quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)} }
+	kind := func() renewals {
+		return renewals{
+			quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1), apart: table.NewTurns(renewRows),
+		}
+	}
 	return &renewer{deps: r.deps, attempts: r.Attempts, runner: r, short: kind(), long: kind()}
 }
 
@@ -127,14 +133,34 @@ func (r *renewer) renew(kind *renewals, due []*Attempt) {
 			kind.askAt = now.Add(askPause)
 		}
 	}
-	r.prolong(due)
+	r.prolong(kind, "", r.sendApart(kind, due))
+}
+
+// renewRows bounds the leases of a tag that are renewed apart from others.
+const renewRows = 500
+
+// sendApart renews leases of tags that travel apart from others, and returns the rest.
+func (r *renewer) sendApart(kind *renewals, due []*Attempt) (rest []*Attempt) {
+	apart, rest := table.SplitApart(r.Table, due, (*Attempt).tag)
+	for tag, due := range apart {
+		rows, _ := kind.apart.Begin(tag, len(due)) // the next tick finds the others
+		if rows == 0 {
+			continue
+		}
+		r.Go(func() {
+			defer kind.apart.End(tag)
+			r.prolong(kind, tag, due[:rows])
+		})
+	}
+	return rest
 }
 
 const askPause = 10 * time.Second
 
 // prolong sends the leases. A lease that a holder of the lease token has prolonged stays so. The deadline of an attempt
-// moves only when the answer confirms it. When the statement meets a lock, the rows that are free are sent again.
-func (r *renewer) prolong(due []*Attempt) {
+// moves only when the answer confirms it. When the statement meets a lock, the rows that are free are sent again. apart
+// is the tag of all rows when they travel apart from others.
+func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
 	if len(due) == 0 {
 		return
 	}
@@ -144,8 +170,14 @@ func (r *renewer) prolong(due []*Attempt) {
 		leases[i].Execution, leases[i].Late = a.misdated()
 	}
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
+	if apart != "" { // the server has to say whether it waits
+		timeout = max(timeout, table.LockWait)
+	}
 	ctx, cancel := context.WithTimeout(r.Life, timeout)
 	defer cancel()
+	if apart != "" {
+		ctx = store.Apart(ctx)
+	}
 	sent := time.Now()
 	states, err := r.Store.Renew(ctx, leases)
 	r.Metrics.Batch("renew", len(due))
@@ -154,11 +186,25 @@ func (r *renewer) prolong(due []*Attempt) {
 		if !r.Locks.NoteIn(err) && ctx.Err() == nil {
 			return
 		}
-		if rest, _ := r.unlocked(due, timeout); len(rest) < len(due) {
+		rest, _ := r.unlocked(due, timeout)
+		switch {
+		case len(rest) < len(due):
 			r.Locks.Note()
-			r.prolong(rest)
+			r.prolong(kind, apart, rest)
+		case apart == "": // a range may be locked
+			table.MayWait(r.Table, due, (*Attempt).tag)
+			r.sendApart(kind, due)
+		default:
+			if table.IsLocked(err) {
+				r.TellRange(apart)
+			}
+			kind.apart.Locked(apart, len(due))
 		}
 		return
+	}
+	if apart != "" {
+		r.Ranges.Passed(apart)
+		kind.apart.Passed(apart)
 	}
 	r.compare(due, row.StatesByID(states), func(a *Attempt) { a.renewed(sent) })
 }

@@ -1,7 +1,8 @@
 // Package run claims tasks, runs their processors at their due times, and stores their results.
 //
 //	pool.go      holds the parts together, from the start to the end of the grace of a stop
-//	claimer.go   claims rows that have a slot, many in one guarded statement; claimfailed.go takes its errors
+//	claimer.go   claims rows that have a slot, many in one guarded statement; claimfailed.go takes its errors,
+//	             claimapart.go claims tags by themselves of which a range is locked
 //	dispatch.go  starts each claimed task at its exact due time
 //	run.go       runs the processor, and turns what it returns into a result
 //	attempt.go   has the states of a claimed row

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -24,6 +25,7 @@ type Settler struct {
 	attempts *Attempts
 	queue    *batch.Coalescer[Settlement]
 	locked   lockedResults
+	apart    *table.Apart[Settlement]
 }
 
 // Settlement is the result of an attempt, ready to be written.
@@ -50,6 +52,11 @@ const (
 func newSettler(c *deps, attempts *Attempts) *Settler {
 	s := &Settler{deps: c, attempts: attempts}
 	s.locked.settler = s
+	s.apart = table.NewApart(c.Table, table.ApartConfig[Settlement]{
+		Groups: func(r Settlement) []string { return []string{r.attempt.Row.Tag} },
+		Write:  s.write, LeaveOut: s.locked.leaveOut,
+		Size: (*Settlement).Size, MaxRows: SettleRows, MaxBytes: SettleBytes,
+	})
 	s.queue = batch.New(batch.Config[Settlement]{
 		Flush: s.flush, Panicked: s.panicked,
 		Pace: func() time.Duration { return settlePace * time.Duration(c.arm.PaceFactor()) },
@@ -91,7 +98,7 @@ func (s *Settler) flush(results []Settlement) {
 		if n > 0 {
 			lifecycle.Sleep(s.Life, lifecycle.Backoff(n-1))
 		}
-		results = s.write(results)
+		results = s.apart.Send(results)
 	}
 }
 
@@ -118,14 +125,15 @@ func (s *Settler) panicked(results []Settlement, value any) {
 	}
 }
 
-// write sends the results once and returns those that have to be sent again.
-func (s *Settler) write(results []Settlement) (again []Settlement) {
+// write sends the results once and returns those that have to be sent again. locked takes them when the statement has
+// met a lock.
+func (s *Settler) write(
+	ctx context.Context, results []Settlement, locked func([]Settlement) []Settlement,
+) (again []Settlement) {
 	changes := make([]row.Change, len(results))
 	for i := range results {
 		changes[i] = results[i].Change
 	}
-	ctx, cancel := s.Call()
-	defer cancel()
 	applied, err := s.Store.Update(ctx, nil, changes)
 	if err == nil && applied == len(changes) {
 		for _, r := range results {
@@ -138,7 +146,7 @@ func (s *Settler) write(results []Settlement) (again []Settlement) {
 	}
 	s.Failed("settling", err)
 	return table.Policy[Settlement]{
-		Locked:  s.locked.leaveOut,
+		Locked:  locked,
 		Refused: func(results []Settlement) []Settlement { return s.refusedAll(results, err) },
 		Lost:    s.findStored,
 	}.After(results, err)
@@ -176,7 +184,7 @@ func (s *Settler) findStored(results []Settlement) (again []Settlement) {
 // text: a task must not stay executing because that cannot be stored.
 func (s *Settler) refusedAll(results []Settlement, err error) (again []Settlement) {
 	if len(results) > 1 {
-		return table.EachAlone(results, s.write)
+		return table.EachAlone(results, s.apart.Send)
 	}
 	r := results[0]
 	if r.bare {
@@ -262,6 +270,13 @@ func (s *Settler) confirmEnd(a *Attempt) {
 	})
 }
 
+// yieldTurns lets others run: tasks on probation must not wait for another process's transaction.
+func (s *Settler) yieldTurns(results []Settlement) {
+	for _, r := range results {
+		s.runqueue.Yield(r.attempt.Item, runqueue.Slot|runqueue.Turn)
+	}
+}
+
 // lockedResults keeps results whose rows another transaction holds. It asks for all of them in one question, and has
 // those written that are free: a write that waits for a lock would hold up the results of others.
 type lockedResults struct {
@@ -273,18 +288,14 @@ type lockedResults struct {
 }
 
 // leaveOut takes the locked ones out of the results and returns the others.
-func (l *lockedResults) leaveOut(results []Settlement) (rest []Settlement) {
+func (l *lockedResults) leaveOut(ctx context.Context, results []Settlement) (rest []Settlement) {
 	s := l.settler
-	ctx, cancel := s.Call()
-	defer cancel()
 	held, rest, _ := table.SplitLocked(ctx, s.Table, results, Settlement.id)
 	if len(held) == 0 {
+		s.yieldTurns(results) // a range is locked: each of them may wait
 		return rest
 	}
-	for _, r := range held {
-		// Other tasks on probation must not wait for another process's transaction.
-		s.runqueue.Yield(r.attempt.Item, runqueue.Slot|runqueue.Turn)
-	}
+	s.yieldTurns(held)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting = append(l.waiting, held...)

@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // Policy says how a writer goes on with the rows of a statement that has failed. Each function returns the rows that
@@ -76,16 +77,18 @@ func errHeld(op string) error {
 	return &row.Error{Class: row.ClassLocked, Op: op, Err: errors.New("another transaction holds the row")}
 }
 
-// askingFirst writes unless a row is locked. It asks for locks only within [LockCheckFor] after one was met.
+// askingFirst writes unless a row is locked. Only within [LockCheckFor] after a lock was met it asks for locks, and
+// writes on connections of its own: a range may be locked, which nothing tells.
 func askingFirst[T any](
-	ctx context.Context, t *Table, op string, rows []T, id func(T) int64, write func() error,
+	ctx context.Context, t *Table, op string, rows []T, id func(T) int64, write func(context.Context) error,
 ) error {
 	if t.Locks.Lately() {
 		if held, _, _ := SplitLocked(ctx, t, rows, id); len(held) > 0 {
 			return errHeld(op)
 		}
+		ctx = store.Apart(ctx)
 	}
-	err := write()
+	err := write(ctx)
 	t.Locks.NoteIn(err)
 	return err
 }

@@ -4,6 +4,8 @@
 //	clock.go    the bounds of the database's time, and outages
 //	table.go    the store, what it lets this process do, which locks were met, and the changes of a row
 //	refusal.go  what is locked, what is refused, what a lost statement has done
+//	ranges.go   which tags and keys may wait because a range of an index is locked
+//	apart.go    sends their rows apart from others
 //	bounded.go  the store as a pass sees it, with a timeout for each call
 package table
 
@@ -29,12 +31,13 @@ type Table struct {
 	Store     store.Store
 	Health    health
 	Locks     locks
+	Ranges    ranges
 	extending chan struct{} // holds one while a lease is extended for its holder
 }
 
 // New makes the table of a store, whose time the clock tells.
 func New(c *Clock, s store.Store) *Table {
-	return &Table{Clock: c, Store: s, extending: make(chan struct{}, 1)}
+	return &Table{Clock: c, Store: s, Ranges: newRanges(), extending: make(chan struct{}, 1)}
 }
 
 // After returns the rows that the writer sends again after the statement has failed with err.
@@ -69,7 +72,8 @@ func (t *Table) ReadBack(ctx context.Context, op string, ids []int64) (map[int64
 // connections with the results, and a wait for a lock takes one of these for a second. So for [LockCheckFor] after a
 // lock was met they ask for locks first.
 func (t *Table) Update(ctx context.Context, changes []row.Change) (applied int, err error) {
-	err = askingFirst(ctx, t, "settle tasks", changes, func(c row.Change) int64 { return c.ID }, func() (err error) {
+	id := func(c row.Change) int64 { return c.ID }
+	err = askingFirst(ctx, t, "settle tasks", changes, id, func(ctx context.Context) (err error) {
 		applied, err = t.Store.Update(ctx, nil, changes)
 		return err
 	})
@@ -85,7 +89,8 @@ func (t *Table) Extend(ctx context.Context, leases []row.Lease) (states []row.St
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	err = askingFirst(ctx, t, "renew leases", leases, func(l row.Lease) int64 { return l.ID }, func() (err error) {
+	id := func(l row.Lease) int64 { return l.ID }
+	err = askingFirst(ctx, t, "renew leases", leases, id, func(ctx context.Context) (err error) {
 		states, err = t.Store.Renew(ctx, leases)
 		return err
 	})

@@ -12,22 +12,25 @@ import (
 
 // Claim implements [store.Leaser].
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
-	return under(ctx, s, "claim tasks", func() row.Claimed {
-		var won page
-		now := s.now()
-		for _, ref := range sortedByID(c.Rows) {
-			r, ok := s.at(ref, row.Pending)
-			if ok {
-				s.take(&r, c, now)
-			}
-			// The winner is read from the row, as in a database: a claim that is sent twice returns what the first did.
-			if r.Status == row.Executing && r.Executor == c.Executor {
-				r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
-				won.add(r, true)
-			}
+	ids := row.IDsOf(c.Rows, refID)
+	if err := s.enterRows(ctx, "claim tasks", ids, landings(ids, row.Executing)...); err != nil {
+		return row.Claimed{}, err
+	}
+	defer s.mu.Unlock()
+	var won page
+	now := s.now()
+	for _, ref := range sortedByID(c.Rows) {
+		r, ok := s.at(ref, row.Pending)
+		if ok {
+			s.take(&r, c, now)
 		}
-		return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}
-	}, row.IDsOf(c.Rows, refID)...)
+		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first did.
+		if r.Status == row.Executing && r.Executor == c.Executor {
+			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
+			won.add(r, true)
+		}
+	}
+	return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}, nil
 }
 
 func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
@@ -52,23 +55,25 @@ func (s *Store) store(r row.Row, now row.Time) {
 // Renew implements [store.Leaser].
 func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 	ids := row.IDsOf(leases, func(l row.Lease) int64 { return l.ID })
-	return under(ctx, s, "renew leases", func() []row.State {
-		now := s.now()
-		for _, l := range leases {
-			if r, ok := s.at(l.Ref, row.Executing); ok {
-				until := now.Add(max(l.TTR, row.MinTTR))
-				if l.Least {
-					until = max(until, r.Due)
-				}
-				r.Due = until
-				r.Executor = cmp.Or(l.Executor, r.Executor)
-				r.Execution = cmp.Or(l.Execution, r.Execution)
-				r.Late = cmp.Or(l.Late, r.Late)
-				s.store(r, now)
+	if err := s.enterRows(ctx, "renew leases", ids, landings(ids, row.Executing)...); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, l := range leases {
+		if r, ok := s.at(l.Ref, row.Executing); ok {
+			until := now.Add(max(l.TTR, row.MinTTR))
+			if l.Least {
+				until = max(until, r.Due)
 			}
+			r.Due = until
+			r.Executor = cmp.Or(l.Executor, r.Executor)
+			r.Execution = cmp.Or(l.Execution, r.Execution)
+			r.Late = cmp.Or(l.Late, r.Late)
+			s.store(r, now)
 		}
-		return s.states(ids)
-	}, ids...)
+	}
+	return s.states(ids), nil
 }
 
 // Adopt implements [store.Leaser].
@@ -108,7 +113,11 @@ func (s *Store) Update(ctx context.Context, tx delaytask.Tx, changes []row.Chang
 	if tx != nil {
 		return 0, refusedTo(op, errTx)
 	}
-	if err := s.enterRows(ctx, op, row.IDsOf(changes, changeID)); err != nil {
+	into := make([]landing, len(changes))
+	for i, c := range changes {
+		into[i] = landing{id: c.ID, status: c.To}
+	}
+	if err := s.enterRows(ctx, op, row.IDsOf(changes, changeID), into...); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()

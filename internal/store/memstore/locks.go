@@ -35,8 +35,53 @@ func (s *Store) unlock(ids []int64) {
 			delete(s.locked, id)
 		}
 	}
+	s.wakeWaiting()
+}
+
+func (s *Store) wakeWaiting() {
 	close(s.unlocked)
 	s.unlocked = make(chan struct{})
+}
+
+// LockRange locks a range of the due index, as another transaction does that has searched it at REPEATABLE READ, until
+// unlock is called. No row is locked, but a write that puts one there waits as for a locked row. covers says which
+// tags and statuses the range has.
+func (s *Store) LockRange(covers func(tag string, status row.Status) bool) (unlock func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ranges = append(s.ranges, &covers)
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ranges = slices.DeleteFunc(s.ranges, func(r *func(string, row.Status) bool) bool { return r == &covers })
+		s.wakeWaiting()
+	})
+}
+
+// landing is where a write puts a row.
+type landing struct {
+	id     int64
+	tag    string // of a new row; else the stored row tells
+	status row.Status
+}
+
+// landings says that the rows come to have the status.
+func landings(ids []int64, status row.Status) []landing {
+	into := make([]landing, len(ids))
+	for i, id := range ids {
+		into[i] = landing{id: id, status: status}
+	}
+	return into
+}
+
+func (s *Store) covered(l landing) bool {
+	tag := l.tag
+	if r, stored := s.tasks.rows[l.id]; stored {
+		tag = r.Tag
+	}
+	return slices.ContainsFunc(s.ranges, func(covers *func(string, row.Status) bool) bool {
+		return (*covers)(tag, l.status)
+	})
 }
 
 // Locked implements [store.Finder].
@@ -48,14 +93,14 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 
 func (s *Store) isLocked(id int64) bool { return s.locked[id] > 0 }
 
-// enterRows takes the mutex when none of the rows is locked.
-func (s *Store) enterRows(ctx context.Context, op string, ids []int64) error {
+// enterRows takes the mutex when none of the rows is locked, and no place where one is put.
+func (s *Store) enterRows(ctx context.Context, op string, ids []int64, into ...landing) error {
 	var timeout <-chan time.Time
 	for {
 		if err := s.enter(ctx, op); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(ids, s.isLocked) {
+		if !slices.ContainsFunc(ids, s.isLocked) && !slices.ContainsFunc(into, s.covered) {
 			return nil
 		}
 		unlocked := s.unlocked

@@ -29,8 +29,9 @@ type Store struct {
 	planned  schedules
 	rollups  []row.Rollup // ordered
 	audit    audit
-	locked   map[int64]int // how many calls of Lock hold the row
-	unlocked chan struct{} // closed, and replaced, whenever a lock ends
+	locked   map[int64]int                               // how many calls of Lock hold the row
+	ranges   []*func(tag string, status row.Status) bool // that LockRange holds
+	unlocked chan struct{}                               // closed, and replaced, whenever a lock ends
 }
 
 // Option changes what [New] returns.

@@ -20,7 +20,14 @@ func (s *Store) InTransaction(context.Context, delaytask.Tx) (bool, error) { ret
 // Insert implements [store.Saver].
 func (s *Store) Insert(ctx context.Context, tx delaytask.Tx, rows []row.Row) error {
 	const op = "insert tasks"
-	if err := s.enterTx(ctx, tx, op); err != nil {
+	if tx != nil {
+		return refusedTo(op, errTx)
+	}
+	into := make([]landing, len(rows))
+	for i, r := range rows {
+		into[i] = landing{r.ID, r.Tag, row.Pending}
+	}
+	if err := s.enterRows(ctx, op, nil, into...); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ func (s *Store) Decide(ctx context.Context, decisions []row.Decision) (applied b
 		}
 	}
 	steps := s.own.decide(decisions)
-	err = s.lanes[scheduling].do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+	err = s.lane(ctx, scheduling).do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
 		applied, err = s.own.transact(ctx, conn, op, steps)
 		return err
 	})

@@ -1,5 +1,11 @@
 package sqlstore
 
+import (
+	"context"
+
+	"github.com/delaytask/delaytask/internal/store"
+)
+
 // use is a kind of write. Each has connections of its own, so that none waits behind another.
 type use int
 
@@ -13,19 +19,21 @@ const (
 	lockChecks // look for locked rows while other writes wait for them
 	scheduling // decisions: a transaction that waits for its schedules must hold up no save, and no save it
 	chores     // purge and rare writes
+	apart      // what may wait for a locked range: see [store.Apart]
 	uses
 )
 
 // turns lists which kind gets the next connection. In the end single saves have two connections and bulk saves three.
 var turns = [...]use{
-	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, scheduling, claims, results, renewals,
-	saves, keyedSaves, saves, claims, keyedSaves, saves, keyedSaves, saves,
+	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, scheduling, apart, claims, results,
+	renewals, saves, apart, saves, claims, keyedSaves, saves, apart, saves, apart,
 }
 
 // hosts names the kind whose connections another kind uses while it has none. A chore or a result waits for locks no
 // longer than its host does. Kinds that wait for no lock share with renewals.
 var hosts = map[use]use{
 	beats: renewals, lockChecks: renewals, results: claims, scheduling: claims, chores: keyedSaves,
+	apart: keyedSaves,
 }
 
 const (
@@ -45,6 +53,14 @@ func reserved(pool, concurrency int) int {
 		return len(turns)
 	}
 	return max(min(needed(concurrency), pool)-readers, fewest)
+}
+
+// lane returns the connections for a use, or those for what is sent apart.
+func (s *Store) lane(ctx context.Context, u use) *lane {
+	if store.IsApart(ctx) {
+		u = apart
+	}
+	return s.lanes[u]
 }
 
 // share opens the lanes for n connections.

@@ -29,7 +29,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		won = row.Claimed{}
 		return afterWrite("read back claimed tasks", s.winners(ctx, from, c, &won))
 	}
-	err := s.lanes[claims].do(ctx, "claim tasks", func(ctx context.Context, conn *sql.Conn) error {
+	err := s.lane(ctx, claims).do(ctx, "claim tasks", func(ctx context.Context, conn *sql.Conn) error {
 		err := s.own.claimOn(ctx, conn, c)
 		if collided(err) && len(c.Rows) > 1 {
 			err = s.own.claimEach(ctx, conn, c)
@@ -152,7 +152,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	renewal := s.own.renew(leases)
 	ids := sortedIDs(leases, leaseID)
 	var states []row.State
-	err := s.lanes[renewals].do(ctx, "renew leases", func(ctx context.Context, conn *sql.Conn) error {
+	err := s.lane(ctx, renewals).do(ctx, "renew leases", func(ctx context.Context, conn *sql.Conn) error {
 		if _, err := execute(ctx, conn, renewal); err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 		n, err := execute(ctx, tx, s.dialect.update(changes))
 		return n, classify(op, err)
 	}
-	return s.lanes[results].execute(ctx, op, s.own.update(changes))
+	return s.lane(ctx, results).execute(ctx, op, s.own.update(changes))
 }
 
 func (d dialect) update(changes []row.Change) clause {
@@ -249,7 +249,7 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return s.lanes[chores].write(ctx, "adopt tasks", s.own.adopt(rows))
+	return s.lane(ctx, chores).write(ctx, "adopt tasks", s.own.adopt(rows))
 }
 
 func (d dialect) adopt(rows []row.Ref) clause {

@@ -19,7 +19,7 @@ const maxInsert = 2000
 // none. In a caller's transaction the caller has to roll back.
 func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	const op = "store tasks"
-	via := s.saveLane(rows)
+	via := s.saveLane(ctx, rows)
 	switch {
 	case len(rows) == 0:
 		return nil
@@ -49,11 +49,11 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 
 // saveLane separates rows that may wait for another transaction, because they have a key, from those that cannot. A
 // lane of package save with keys has rows with ids of callers as well: these may be refused, but wait for no lock.
-func (s *Store) saveLane(rows []row.Row) *lane {
+func (s *Store) saveLane(ctx context.Context, rows []row.Row) *lane {
 	if slices.ContainsFunc(rows, func(r row.Row) bool { return r.Key != "" }) {
-		return s.lanes[keyedSaves]
+		return s.lane(ctx, keyedSaves)
 	}
-	return s.lanes[saves]
+	return s.lane(ctx, saves)
 }
 
 // insertColumns leaves out columns that no row sets. Where the dialect selects from the values, once has what serves

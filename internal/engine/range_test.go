@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// laned has connections for each kind of write, and some for writes that are sent apart, as the real store has.
+func (w *world) laned() store.Store {
+	lanes := map[string]chan struct{}{"Apart": make(chan struct{}, 4)}
+	for call, n := range map[string]int{"Insert": 3, "Claim": 3, "Update": 2, "Renew": 2} {
+		lanes[call] = make(chan struct{}, n)
+	}
+	return around{w.store, func(ctx context.Context, call string, do func() error) error {
+		lane := lanes[call]
+		if lane != nil && store.IsApart(ctx) {
+			lane = lanes["Apart"]
+		}
+		if lane != nil {
+			select {
+			case lane <- struct{}{}:
+				defer func() { <-lane }()
+			case <-ctx.Done():
+				return classError(row.ClassNotApplied, "no connection was free")
+			}
+		}
+		return do()
+	}}
+}
+
+// Another transaction has searched rows of one tag. No row is locked, but none can be put where it has searched.
+func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
+	const tags, hold, wait = 10, 8 * time.Second, time.Second
+	covers := func(of ...row.Status) func(string, row.Status) bool {
+		return func(tag string, status row.Status) bool { return tag == "t0" && slices.Contains(of, status) }
+	}
+	inBubbles(t, map[string]func(string, row.Status) bool{
+		"Pending":        covers(row.Pending),
+		"Executing":      covers(row.Executing),
+		"Completed":      covers(row.Completed),
+		"AllOfTheTag":    covers(row.Pending, row.Executing, row.Completed, row.Failed, row.Cancelled),
+		"OneTagBesideIt": func(tag string, _ row.Status) bool { return tag == "t0" || tag == "t1" },
+	}, func(w *world, covers func(string, row.Status) bool) {
+		serves := serving{}
+		for i := range tags {
+			serves[fmt.Sprint("t", i)] = untilEnd(10*time.Millisecond, nil)
+		}
+		serves["t9"] = untilEnd(6*time.Second, nil) // whose leases are renewed
+		e := w.engine(w.laned(), serves)
+		time.Sleep(3 * time.Second)
+		unlock := w.store.LockRange(covers)
+		began := time.Now()
+		type task struct {
+			id    int64
+			saved time.Time
+		}
+		free := func(tag string) bool { return !covers(tag, row.Completed) || tag != "t0" && tag != "t1" }
+		var others []task
+		for i := 0; time.Since(began) < hold; i++ {
+			tag := fmt.Sprint("t", i%tags)
+			opts := []delaytask.Option{delaytask.WithTTR(2 * time.Second)}
+			if i%3 == 0 {
+				opts = append(opts, delaytask.WithKey(fmt.Sprint("key", i)))
+			}
+			go func() {
+				at := time.Now()
+				id, _, err := e.Save(w.Context(), w.task(tag, 50*time.Millisecond, opts...))
+				w.must(err)
+				took := time.Since(at)
+				if !free(tag) || covers(tag, row.Pending) {
+					return
+				}
+				if most := wait + 50*time.Millisecond; took > most || at.Sub(began) > 3*wait && took > most/20 {
+					w.Errorf("a save of %s took %v, %v after the lock", tag, took, at.Sub(began))
+				}
+				if tag != "t9" {
+					others = append(others, task{id, at.Add(took)})
+				}
+			}()
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond)
+		for _, o := range others {
+			r := w.row(o.id)
+			if tag := r.Tag; covers(tag, row.Executing) || covers(tag, row.Completed) {
+				continue
+			}
+			if r.Status != row.Completed {
+				w.Errorf("task of %s, saved %v after the lock: %v", r.Tag, o.saved.Sub(began), r.Status)
+				continue
+			}
+			most := 2*wait + 200*time.Millisecond
+			if o.saved.Sub(began) > 3*wait {
+				most = 150 * time.Millisecond
+			}
+			if took := r.Finish.Sub(r.Expected); took > most {
+				w.Errorf("task of %s, saved %v after the lock, is stored %v late", r.Tag, o.saved.Sub(began), took)
+			}
+		}
+		unlock()
+		time.Sleep(30 * time.Second)
+		for _, r := range w.store.All() {
+			if r.Status != row.Completed || r.CrashCount > 0 {
+				w.Errorf("after the lock: %v, %d crashes, tag %s", r.Status, r.CrashCount, r.Tag)
+			}
+		}
+	})
+}

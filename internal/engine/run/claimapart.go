@@ -1,0 +1,47 @@
+package run
+
+import (
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine/table"
+	"github.com/delaytask/delaytask/internal/runqueue"
+)
+
+// sendApart takes out the rows of tags that travel apart, claims as many of them as may be claimed now, and returns the
+// others.
+func (c *claimer) sendApart(items []*runqueue.Item) (rest []*runqueue.Item) {
+	apart, rest := table.SplitApart(c.Table, items, (*runqueue.Item).Tag)
+	for tag, items := range apart {
+		rows, wait := c.apart.Begin(tag, len(items))
+		c.later(items[rows:], wait)
+		if rows > 0 {
+			c.fly(&flight{parts: parts(items[:rows]), apart: tag}, func() {})
+		}
+	}
+	return rest
+}
+
+// locked decides about rows whose claim has met a lock. Rows that another transaction holds are left out. Where it
+// holds none, it has locked a range: the tags of the rows travel apart from then on.
+func (c *claimer) locked(f *flight, items []*runqueue.Item) {
+	rest := c.leaveOutLocked(items, items)
+	if len(rest) < len(items) {
+		c.later(rest, 0)
+		return
+	}
+	hinder(items, delaytask.LateLocked)
+	if f.apart == "" {
+		table.MayWait(c.Table, items, (*runqueue.Item).Tag)
+		c.later(items, 0)
+		return
+	}
+	c.TellRange(f.apart)
+	c.apart.Locked(f.apart, len(items))
+	c.later(items, 0)
+}
+
+func (c *claimer) passedApart(f *flight) {
+	if f.apart != "" {
+		c.Ranges.Passed(f.apart)
+		c.apart.Passed(f.apart)
+	}
+}
