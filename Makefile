@@ -132,6 +132,13 @@ chaos: FOR ?= 10m
 chaos: ## hurt processes and a SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED, and record it
 	go -C test/system run ./chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
+NEIGHBOURS ?=
+
+.PHONY: neighbours
+neighbours: ## measure what tags lose while another program holds locks, 40 minutes; NEIGHBOURS='-only cancel'; as root
+	go -C test/system build -o $(CURDIR)/bin/neighbours ./neighbours
+	bin/neighbours $(NEIGHBOURS)
+
 CHECKS ?= early rescue sql-fence sql-guard
 
 # A judge that never failed proves nothing. go run would hide the exit code, which tells a violation from a run that

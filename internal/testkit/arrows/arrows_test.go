@@ -138,7 +138,7 @@ var only = map[string]struct {
 	"github.com/go-json-experiment": {packages: []string{"internal/server/compat",
 		"internal/server/api"}, tests: true},
 	"github.com/go-sql-driver": {packages: []string{"internal/store/sqlstore", "internal/testkit/dbtest",
-		"bench/peers", "migrations", "scheduler", "test/system/chaos"}},
+		"bench/peers", "migrations", "scheduler", "test/system/chaos", "test/system/neighbours"}},
 	"modernc.org/sqlite": {packages: []string{"internal/store/sqlstore/sqlitedriver",
 		"internal/testkit/dbtest", "bench/peers",
 		"migrations", "scheduler"}},
