@@ -129,6 +129,11 @@ var (
 	// released, which is no fault.
 	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; " +
 		"their tasks were released")
+	// ErrResultsNotStored is returned by Stop when the results of tasks could not be stored in time: the database was
+	// away, or another transaction has locked their rows. The log names the tasks. They run again when their leases are
+	// over.
+	ErrResultsNotStored = errors.New("delaytask: results could not be stored before the end of the stop; " +
+		"their tasks run again when their leases are over")
 	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered, and nothing
 	// was stored. A Pop returns it when more than 10,000 different tags were popped from one process within 30 s.
 	ErrOverloaded = errors.New("delaytask: too much is asked for at once; slow down and try again")

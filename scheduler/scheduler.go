@@ -64,7 +64,7 @@ func (s *Scheduler) Start(ctx context.Context) error { return s.core.Start(ctx) 
 // takes them at once. All results are written when it returns. Calls after the first wait for it and return the same.
 //
 // It returns the cause of ctx when that ended first, and [delaytask.ErrGraceEnded] when the grace did: tasks were
-// released then, which is no fault.
+// released then, which is no fault. It returns [delaytask.ErrResultsNotStored] when results could not be written.
 func (s *Scheduler) Stop(ctx context.Context) error { return s.core.Stop(ctx) }
 
 // Ready returns nil when the scheduler can save and run tasks at this moment: the table can be read, this process's

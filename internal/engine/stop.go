@@ -13,7 +13,8 @@ import (
 // Stop ends the engine. Where other nodes take the shares over, it goes on to claim what falls due until they do. Tasks
 // that run may finish within the grace. Those that still run then are released, which spends no attempt. Every result
 // and every save is written. Stop returns the cause of ctx when that ends before the processors do; their tasks are
-// released then. Calls after the first wait for it and return the same.
+// released then. It returns [delaytask.ErrResultsNotStored] when results could not be written. Calls after the first
+// wait for it and return the same.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	if e.stopped != nil {
@@ -45,20 +46,25 @@ func (e *Engine) stop(ctx context.Context) error {
 	e.runqueue.Close()
 
 	drainErr := e.pool.Drain(grace)
+	if drainErr != nil && e.pool.HasResultsAlone() {
+		drainErr = nil // all processors have returned
+	}
 	e.pool.EndProcessors(delaytask.ErrStopping)
 	if drainErr != nil {
 		e.pool.ReleaseRest()
 	}
-	last, cancel := context.WithTimeout(e.events.Life, e.cfg.CallTimeout)
+	last, cancel := e.events.Call()
 	defer cancel()
 	err := errors.Join(findersErr, e.pool.Close(last), e.leases.CloseQueues(last), e.CloseSaves(last))
+	leave, cancel := e.events.Call() // what is not stored must not keep the node
+	defer cancel()
 	if e.cfg.Waker != nil {
-		_ = e.arm.Notifier.NotifyAll(last) // of what was released
+		_ = e.arm.Notifier.NotifyAll(leave) // of what was released
 		e.cfg.Waker.Close()
 	}
-	err = errors.Join(err, e.member.Leave(last))
+	err = errors.Join(err, e.member.Leave(leave))
 	e.closeRollup()
-	e.events.WaitForHooks(last)
+	e.events.WaitForHooks(leave)
 	e.events.End()
 	e.events.Close()
 	return errors.Join(drainErr, err)

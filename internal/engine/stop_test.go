@@ -3,8 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -336,5 +339,31 @@ func TestLeavingNodeGoesOnOnlyWhileOthersTakeOver(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			w.allCompleted(ids, 5*time.Millisecond)
 		}
+	})
+}
+
+// Another transaction keeps results from being stored until the stop has ended.
+func TestStopSaysWhichResultsAreNotStored(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var said strings.Builder
+		e := w.engine(w.laned(), serving{"a": untilEnd(time.Second, nil), "b": untilEnd(time.Second, nil)},
+			func(c *Config) { c.Logger, c.StopGrace = slog.New(slog.NewTextHandler(&said, nil)), 5*time.Second })
+		kept, stored := w.save(e, "a", 0), w.save(e, "b", 0)
+		time.Sleep(100 * time.Millisecond)
+		unlock := w.store.LockRange(func(tag string, to row.Status) bool { return tag == "a" && to == row.Completed })
+		time.Sleep(2 * time.Second)
+		err := w.stop(e, 20*time.Second)
+		if !errors.Is(err, delaytask.ErrResultsNotStored) || errors.Is(err, delaytask.ErrGraceEnded) {
+			w.Errorf("Stop: %v", err)
+		}
+		if nodes, _, _ := w.store.Nodes(w.Context()); len(nodes) != 0 {
+			w.Errorf("nodes left in the registry: %v", nodes)
+		}
+		w.standing(row.Executing, 1, 0, kept)
+		w.standing(row.Completed, 1, 0, stored)
+		if text := said.String(); !strings.Contains(text, fmt.Sprint("tasks=[", kept, "]")) || strings.Contains(text, "hook") {
+			w.Errorf("the log says:\n%s", text)
+		}
+		unlock()
 	})
 }

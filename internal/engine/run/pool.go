@@ -2,8 +2,12 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
@@ -78,8 +82,49 @@ func (p *Pool) RunNow(ctx context.Context, d row.Due) (result error, ran bool, e
 	return result, ran, nil
 }
 
-// Close writes the results that are queued.
-func (p *Pool) Close(ctx context.Context) error { return p.Settler.queue.Close(ctx) }
+// HasResultsAlone reports whether results are all that a stop waits for.
+func (p *Pool) HasResultsAlone() bool {
+	left := p.Attempts.list()
+	return len(left) > 0 && !slices.ContainsFunc(left, func(a *Attempt) bool {
+		progress, _, _ := a.state()
+		return progress != returned
+	})
+}
+
+// mostTold is how many tasks one message of the log names.
+const mostTold = 100
+
+// Close writes the results that are queued, until ctx ends. It returns [delaytask.ErrResultsNotStored] when some are
+// left, and the log says of which tasks.
+func (p *Pool) Close(ctx context.Context) error {
+	err := p.Settler.queue.Close(ctx)
+	left := p.await(ctx, func(a *Attempt) bool { // whose caller's transaction decides, while its processor goes on
+		progress, _, by := a.state()
+		return by == byTransaction && progress != returned
+	})
+	if len(left) == 0 {
+		return err
+	}
+	ids := row.IDsOf(left, (*Attempt).id)
+	p.Log.Error("results could not be stored; their tasks stay executing, and run again when their leases are over",
+		"tasks", ids[:min(len(ids), mostTold)], "all", len(ids))
+	return errors.Join(err, fmt.Errorf("%w: %d tasks", delaytask.ErrResultsNotStored, len(ids)))
+}
+
+// await waits until no attempt is left but the excepted, and returns the others when ctx ends before.
+func (p *Pool) await(ctx context.Context, except func(*Attempt) bool) (left []*Attempt) {
+	for {
+		left = slices.DeleteFunc(p.Attempts.list(), except)
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-p.Attempts.gone:
+		case <-ctx.Done():
+			return left
+		}
+	}
+}
 
 // Drain waits until the outcome of every claim is known and the result of every attempt is stored. It does not wait for
 // rows that are to be claimed again, which the table has, nor for rows that were handed out, whose holders end them.
@@ -95,10 +140,8 @@ func (p *Pool) Drain(ctx context.Context) error {
 	if err := wait(p.claimer.idle()); err != nil {
 		return err
 	}
-	for p.Attempts.Len() > 0 {
-		if err := wait(p.Attempts.gone); err != nil {
-			return err
-		}
+	if len(p.await(ctx, func(*Attempt) bool { return false })) > 0 {
+		return context.Cause(ctx)
 	}
 	return nil
 }

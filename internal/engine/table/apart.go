@@ -119,6 +119,9 @@ func (a *Apart[T]) run(group string, q *apartQueue[T]) {
 			return
 		}
 		again, locked := a.try(rows, t.tries > 0)
+		if a.Life.Err() != nil {
+			again = nil // what is not written by now stays as it is
+		}
 		switch {
 		case locked:
 			a.locked(group, rows)

@@ -62,6 +62,16 @@ func Connect(
 	return db, target.kind, nil
 }
 
+// Disconnect closes a pool of [Connect]. A connection that the server has closed before is closed as well: that is no
+// error.
+func Disconnect(db *sqlx.DB) error {
+	err := db.Close()
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) {
+		return nil
+	}
+	return err
+}
+
 // KindOf returns the kind of database that a pool leads to. It asks the driver, and the database where that is a driver
 // that wraps another.
 func KindOf(ctx context.Context, db *sql.DB) (Kind, error) {
