@@ -16,10 +16,11 @@ const (
 	slower      = 2                       // times the quiet p99 may p99 be afterwards
 	leastShare  = 0.9                     // of the quiet throughput
 	mostCovered = 1                       // other tags, of a neighbour that names one
-	// grain is the jitter of a busy machine: a quiet p99 below it counts as it.
+	// grain is the jitter of a machine without other work: a quiet p99 below it counts as it.
 	grain = 5 * time.Millisecond
-	// flushes is the same for a slow disk: a task waits for the commit under way and its own, each of two files.
-	flushes = 4 * 50 * time.Millisecond
+	// commits is how many of the server's own commits a save, a start or a completion may wait for. So a machine with
+	// other work, or a slow disk, is not counted against the process.
+	commits = 2
 )
 
 type span struct{ from, to time.Time }
@@ -42,9 +43,10 @@ type result struct {
 	Saves       figures  `json:"saves"`
 	Starts      figures  `json:"starts"`
 	Completions figures  `json:"completions"`
-	Again       int      `json:"again"`   // starts of tasks whose lease was lost
-	Refused     int      `json:"refused"` // times the database has refused the neighbour
-	Lost        int      `json:"lost"`    // tasks, of all tags, that are not complete a minute after the lock
+	Pulse       float64  `json:"pulse_p99_ms"` // of a commit to another table meanwhile
+	Again       int      `json:"again"`        // starts of tasks whose lease was lost
+	Refused     int      `json:"refused"`      // times the database has refused the neighbour
+	Lost        int      `json:"lost"`         // tasks, of all tags, that are not complete a minute after the lock
 	Broken      []string `json:"broken"`
 }
 
@@ -53,15 +55,15 @@ type result struct {
 func (r *ledger) judge(n neighbour, quiet, held span, blocked [tags]bool) result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res := result{Neighbour: n.name}
+	res := result{Neighbour: n.name, Pulse: figuresOf(r.pulses, []int{0}, quiet, held).P99}
 	var judged []int
 	for tag := range tags {
 		if n.tag && tagName(tag) == named {
 			continue
 		}
-		var own result
+		own := result{Pulse: res.Pulse}
 		own.fill(r, []int{tag}, quiet, held)
-		if blocked[tag] && own.slow(n) != nil {
+		if blocked[tag] && own.slow() != nil {
 			res.Covered = append(res.Covered, tagName(tag))
 			continue
 		}
@@ -120,11 +122,7 @@ func ms(d time.Duration) float64 {
 }
 
 // slow returns what breaks the floor of the judged tags.
-func (r *result) slow(n neighbour) (broken []string) {
-	least := ms(grain)
-	if n.fsync {
-		least = ms(flushes)
-	}
+func (r *result) slow() (broken []string) {
 	for _, of := range []struct {
 		name string
 		figures
@@ -132,7 +130,7 @@ func (r *result) slow(n neighbour) (broken []string) {
 		if of.Worst > ms(worstOnset) {
 			broken = append(broken, of.name+": worst")
 		}
-		if of.P99 > slower*max(of.Quiet, least) {
+		if of.P99 > slower*max(of.Quiet, ms(grain), commits*r.Pulse) {
 			broken = append(broken, of.name+": p99")
 		}
 		if of.Share < leastShare {
@@ -144,7 +142,7 @@ func (r *result) slow(n neighbour) (broken []string) {
 
 func (r *result) breaks(n neighbour) (broken []string) {
 	if len(r.Covered) < tags {
-		broken = r.slow(n)
+		broken = r.slow()
 	}
 	if n.tag && len(r.Covered) > mostCovered {
 		broken = append(broken, "covered")
@@ -155,8 +153,8 @@ func (r *result) breaks(n neighbour) (broken []string) {
 	return broken
 }
 
-const header = `| server | neighbour | covered | saves | starts | completions | again | refused | lost | floor |
-|---|---|---|---|---|---|---|---|---|---|
+const header = `| server | neighbour | covered | saves | starts | completions | pulse | again | refused | lost | floor |
+|---|---|---|---|---|---|---|---|---|---|---|
 `
 
 // line shows of each measure: worst of the first 2 s, p99 after (quiet p99), throughput.
@@ -176,6 +174,7 @@ func (r *result) line() string {
 	if len(r.Broken) > 0 {
 		kept = "**broken**: " + strings.Join(r.Broken, ", ")
 	}
-	cells = append(cells, fmt.Sprint(r.Again), fmt.Sprint(r.Refused), fmt.Sprint(r.Lost), kept)
+	counts := []string{fmt.Sprintf("%.1f", r.Pulse), fmt.Sprint(r.Again), fmt.Sprint(r.Refused), fmt.Sprint(r.Lost)}
+	cells = append(append(cells, counts...), kept)
 	return "| " + strings.Join(cells, " | ") + " |"
 }

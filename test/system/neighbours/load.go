@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
@@ -41,7 +43,7 @@ type load struct {
 }
 
 // beginLoad opens and starts a process of its own: what it has learnt of locks ends with it.
-func beginLoad(ctx context.Context, dsn string, log *slog.Logger) (*load, error) {
+func beginLoad(ctx context.Context, dsn string, pool *sql.DB, log *slog.Logger) (*load, error) {
 	s, err := scheduler.Open(ctx, dsn, scheduler.Config{Logger: log, Concurrency: 400, StopGrace: 10 * time.Second})
 	if err != nil {
 		return nil, err
@@ -93,6 +95,7 @@ func beginLoad(ctx context.Context, dsn string, log *slog.Logger) (*load, error)
 		l.calls.Go(func() { l.pop(ctx, tag) })
 	}
 	l.calls.Go(func() { l.save(ctx) })
+	l.calls.Go(func() { l.pulse(ctx, pool) })
 	return l, nil
 }
 
@@ -109,7 +112,7 @@ func (l *load) save(ctx context.Context) {
 		tag := n % tags
 		items := []delaytask.Item{{Tag: tagName(tag), Body: "{}",
 			Delay: time.Duration(100+n*37%400) * time.Millisecond}}
-		switch n / tags % 8 {
+		switch (n/tags + 3*tag) % 8 { // no kind comes in bursts
 		case 1:
 			items[0].Options = []delaytask.Option{delaytask.WithKey(fmt.Sprint("load-", time.Now().UnixNano()))}
 		case 3:
@@ -165,10 +168,20 @@ func (l *load) pop(ctx context.Context, tag int) {
 			})
 		}
 		if tasks == nil {
-			select {
-			case <-ctx.Done():
-			case <-time.After(10 * time.Millisecond):
-			}
+			_ = lateness.Pass(ctx, 10*time.Millisecond)
+		}
+	}
+}
+
+// pulse commits to a table of its own, as fast as the server and the machine let it, twenty times a second at most.
+func (l *load) pulse(ctx context.Context, pool *sql.DB) {
+	for {
+		since := time.Now()
+		if _, err := pool.ExecContext(ctx, "UPDATE neighbours_pulse SET n = n + 1"); err == nil {
+			l.ledger.pulse(since)
+		}
+		if lateness.Pass(ctx, 50*time.Millisecond) != nil {
+			return
 		}
 	}
 }
@@ -179,14 +192,10 @@ const patience = time.Minute
 // drain waits until all is complete that was saved before, and returns how many tasks are not. The load goes on.
 func (l *load) drain(ctx context.Context) (lost int) {
 	since := time.Now()
-	for ctx.Err() == nil {
-		if lost = l.ledger.open(since); lost == 0 || time.Since(since) > patience {
+	for {
+		lost = l.ledger.open(since)
+		if lost == 0 || time.Since(since) > patience || lateness.Pass(ctx, 50*time.Millisecond) != nil {
 			return lost
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
 	}
-	return lost
 }

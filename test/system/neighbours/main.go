@@ -250,7 +250,7 @@ func (t *table) measure(ctx context.Context, n neighbour, quiet, held time.Durat
 		return r, err
 	}
 	defer way.close()
-	l, err := beginLoad(ctx, way.dsn, t.log)
+	l, err := beginLoad(ctx, way.dsn, t.pool, t.log)
 	if err != nil {
 		return r, err
 	}
@@ -270,7 +270,7 @@ func (t *table) measure(ctx context.Context, n neighbour, quiet, held time.Durat
 	during.to = during.from.Add(held)
 	release, refused, err := t.hold(ctx, n, way, during.to)
 	if err != nil {
-		return r, err
+		return r, errors.Join(err, release())
 	}
 	blocked, probeErr := t.probe(ctx) // the measured span is over, and the locks are still held
 	if err := errors.Join(probeErr, release()); err != nil {

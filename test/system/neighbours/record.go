@@ -16,14 +16,14 @@ type sample struct {
 
 // ledger has what the load has seen.
 type ledger struct {
-	mu                     sync.Mutex
-	saved, begun, finished []sample
-	again                  [tags]int           // starts of a task that had started before
-	calls                  map[*call]struct{}  // under way
-	tasks                  map[int64]time.Time // saved and not complete, with the moment of the call
-	early                  map[int64]bool      // complete before the call returned
-	seen                   map[int64]bool      // started
-	attempts               map[int64]sample    // whose processor has returned
+	mu                             sync.Mutex
+	saved, begun, finished, pulses []sample
+	again                          [tags]int           // starts of a task that had started before
+	calls                          map[*call]struct{}  // under way
+	tasks                          map[int64]time.Time // saved and not complete, with the moment of the call
+	early                          map[int64]bool      // complete before the call returned
+	seen                           map[int64]bool      // started
+	attempts                       map[int64]sample    // whose processor has returned
 }
 
 func newLedger() *ledger {
@@ -99,6 +99,12 @@ func (r *ledger) completed(id int64) {
 	} else {
 		r.early[id] = true
 	}
+}
+
+func (r *ledger) pulse(since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pulses = append(r.pulses, sample{at: since, done: time.Now()})
 }
 
 // open returns how many calls and tasks from before then are under way.

@@ -76,6 +76,13 @@ func (t *table) fill(ctx context.Context) error {
 			}
 		}
 	}
+	for _, s := range []string{
+		"CREATE TABLE neighbours_pulse (n INT NOT NULL)", "INSERT INTO neighbours_pulse VALUES (0)",
+	} {
+		if _, err := t.pool.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
 	analyzed, err := t.pool.QueryContext(ctx, "ANALYZE TABLE delay_task_message")
 	if err != nil {
 		return err
