@@ -46,8 +46,10 @@ type result struct {
 	Pulse       float64  `json:"pulse_p99_ms"` // of a commit to another table meanwhile
 	Again       int      `json:"again"`        // starts of tasks whose lease was lost
 	Refused     int      `json:"refused"`      // times the database has refused the neighbour
-	Lost        int      `json:"lost"`         // tasks, of all tags, that are not complete a minute after the lock
+	Lost        int      `json:"lost"`         // tasks, of all tags, that are not complete, and none was for a minute
 	Broken      []string `json:"broken"`
+
+	judged int // tags
 }
 
 // judge compares what the tags that are not covered do during a neighbour with the quiet before it. A tag is covered
@@ -69,6 +71,7 @@ func (r *ledger) judge(n neighbour, quiet, held span, blocked [tags]bool) result
 		}
 		judged = append(judged, tag)
 	}
+	res.judged = len(judged)
 	res.fill(r, judged, quiet, held)
 	return res
 }
@@ -141,7 +144,7 @@ func (r *result) slow() (broken []string) {
 }
 
 func (r *result) breaks(n neighbour) (broken []string) {
-	if len(r.Covered) < tags {
+	if r.judged > 0 {
 		broken = r.slow()
 	}
 	if n.tag && len(r.Covered) > mostCovered {
@@ -165,7 +168,7 @@ func (r *result) line() string {
 		if f.Failed > 0 {
 			cell += fmt.Sprintf(", %d failed", f.Failed)
 		}
-		if len(r.Covered) == tags {
+		if r.judged == 0 {
 			cell = "–"
 		}
 		cells = append(cells, cell)

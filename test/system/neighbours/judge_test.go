@@ -32,6 +32,7 @@ func TestTheFloorHoldsForTheTagsThatAreNotCovered(t *testing.T) {
 	const second = time.Second
 	most := []string{"covered"}
 	slowly := []string{"saves: worst", "saves: p99"}
+	all := [tags]bool{true, true, true, true, true, true, true, true, true, true}
 	three, both := [tags]bool{3: true}, [tags]bool{3: true, 5: true}
 	of := func(slow time.Duration, slowTags ...int) func(int, time.Duration) time.Duration {
 		return func(tag int, _ time.Duration) time.Duration {
@@ -56,11 +57,13 @@ func TestTheFloorHoldsForTheTagsThatAreNotCovered(t *testing.T) {
 		"one other that is covered":        {slow: of(20*second, 3, 4), blocked: three, names: true, covered: 1},
 		"one other that is not":            {slow: of(20*second, 3, 4), names: true, broken: slowly},
 		"two others that are covered":      {slow: twoSlow, blocked: both, names: true, covered: 2, broken: most},
-		"eleven milliseconds":              {slow: of(11*time.Millisecond, 1), broken: []string{"saves: p99"}},
-		"twice the grain":                  {slow: of(10*time.Millisecond, 1)},
-		"two of ten tags stand still":      {slow: of(20*second, 1, 2), broken: []string{"saves: throughput"}},
-		"a second and a half at first":     {slow: atFirst(1500 * time.Millisecond)},
-		"more than that":                   {slow: atFirst(1501 * time.Millisecond), broken: []string{"saves: worst"}},
+		"all others that are covered": {slow: func(int, time.Duration) time.Duration { return 20 * second },
+			blocked: all, names: true, covered: tags - 1, broken: most},
+		"eleven milliseconds":          {slow: of(11*time.Millisecond, 1), broken: []string{"saves: p99"}},
+		"twice the grain":              {slow: of(10*time.Millisecond, 1)},
+		"two of ten tags stand still":  {slow: of(20*second, 1, 2), broken: []string{"saves: throughput"}},
+		"a second and a half at first": {slow: atFirst(1500 * time.Millisecond)},
+		"more than that":               {slow: atFirst(1501 * time.Millisecond), broken: []string{"saves: worst"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +75,9 @@ func TestTheFloorHoldsForTheTagsThatAreNotCovered(t *testing.T) {
 				if !slices.Contains(broken, want) {
 					t.Errorf("broken: %q, want %q among them", broken, want)
 				}
+			}
+			if c.covered == tags-1 && len(broken) > 1 {
+				t.Errorf("broken: %q, though nothing is left to judge", broken)
 			}
 			if c.broken == nil && broken != nil || len(r.Covered) != c.covered {
 				t.Errorf("broken: %q, covered: %q", broken, r.Covered)

@@ -186,16 +186,17 @@ func (l *load) pulse(ctx context.Context, pool *sql.DB) {
 	}
 }
 
-// patience is how long the tasks of a locked row may take after its lock.
+// patience is how long a row may keep its tasks waiting after its lock. While some end, others on probation may wait.
 const patience = time.Minute
 
 // drain waits until all is complete that was saved before, and returns how many tasks are not. The load goes on.
 func (l *load) drain(ctx context.Context) (lost int) {
-	since := time.Now()
-	for {
-		lost = l.ledger.open(since)
-		if lost == 0 || time.Since(since) > patience || lateness.Pass(ctx, 50*time.Millisecond) != nil {
-			return lost
+	before := time.Now()
+	lost, since := l.ledger.open(before), before
+	for lost > 0 && time.Since(since) < patience && lateness.Pass(ctx, 50*time.Millisecond) == nil {
+		if left := l.ledger.open(before); left < lost {
+			lost, since = left, time.Now()
 		}
 	}
+	return lost
 }
