@@ -90,8 +90,8 @@ func (v *view) readOverview() (overview, error) {
 
 // alarming are findings that make tasks late or lost now. The others can wait for the morning.
 var alarming = []report.FindingCode{
-	report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver, report.FindingRowsLocked,
-	report.FindingOverdue, report.FindingHanging, report.FindingFailing,
+	report.FindingTwoDatabases, report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver,
+	report.FindingRowsLocked, report.FindingOverdue, report.FindingHanging, report.FindingFailing,
 }
 
 // Alarming reports whether a finding cannot wait.

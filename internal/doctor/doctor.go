@@ -17,6 +17,7 @@ import (
 // The checks that no process makes at its start.
 var (
 	ofServer = []check{
+		{"address", checkAddress, ""},
 		{"settings", checkSettings, ""},
 		{"history", checkHistory, "PROCESS ON *.*"},
 		{"transactions", checkTransactions, "PROCESS ON *.*"},

@@ -345,3 +345,27 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Each new connection goes to the other one of two servers that know nothing of each other.
+func TestTwoDatabasesAtOneAddressAreFound(t *testing.T) {
+	d := dbtest.New(t, dbtest.MariaDB)
+	one, other := configOf(t, d), configOf(t, dbtest.New(t, dbtest.MySQL))
+	there := connect(t, other.FormatDSN())
+	there.exec("CREATE DATABASE " + one.DBName)
+	defer there.exec("DROP DATABASE " + one.DBName)
+	other.DBName = one.DBName
+	admit(t, d)
+	must(t, migrations.Up(t.Context(), connect(t, other.FormatDSN()).DB, sqlstore.MySQL))
+	one.Net, one.Addr = "members", one.Addr+"|"+other.Addr
+	found := connect(t, one.FormatDSN()).wants("two servers at one address", "two_databases")
+	if len(found) != 1 || found[0].Severity != Critical {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func configOf(t *testing.T, d dbtest.Database) *mysql.Config {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(d.DSN)
+	must(t, err)
+	return cfg
+}

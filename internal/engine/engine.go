@@ -243,6 +243,10 @@ const Version = "0.1.0"
 // ClockWidth returns how far the bounds of the database's clock are apart. It is false while no task may start.
 func (e *Engine) ClockWidth() (time.Duration, bool) { return e.events.Bounds.Width() }
 
+// DatabasesApart returns the servers of two databases that answer at the address of the database, nil where there is
+// one.
+func (e *Engine) DatabasesApart() []string { return e.events.Apart() }
+
 // Hanging returns the processors that hang in this process, the longest first. It takes the stacks of all goroutines,
 // and only where there is one.
 func (e *Engine) Hanging() []run.Hanging { return e.pool.Hanging() }

@@ -105,6 +105,7 @@ type Ref struct {
 type Reading struct {
 	Time   Time
 	Server string // the server that answered; a cluster behind one address has several
+	Other  string // a server of another database that answers at the same address; "" for none
 }
 
 // Sighting returns what [Due] holds of the row.

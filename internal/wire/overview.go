@@ -91,6 +91,7 @@ type Finding struct {
 
 // Evidence is what else led to a finding.
 type Evidence struct {
+	Servers      []string         `json:"servers,omitempty" doc:"two_databases: one of each, as host:port:server_id"`
 	ClockWidthMS int64            `json:"clock_width_ms,omitempty" doc:"clock_wide: bound on the clock's error"`
 	Nodes        int              `json:"nodes,omitempty" doc:"overdue: live processes that serve the tag"`
 	Executing    *DueTasks        `json:"executing,omitempty" doc:"overdue: tasks of the tag that execute"`
@@ -151,8 +152,9 @@ func fromFinding(f *report.Finding) Finding {
 	}
 	e := &f.Evidence
 	v.Evidence = Evidence{
-		ClockWidthMS: e.ClockWidth.Milliseconds(), Nodes: e.Nodes, Executing: (*DueTasks)(e.Executing),
-		Thread: e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
+		Servers: e.Servers, ClockWidthMS: e.ClockWidth.Milliseconds(), Nodes: e.Nodes,
+		Executing: (*DueTasks)(e.Executing),
+		Thread:    e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
 		LeasedUntil: Time(e.LeasedUntil), Status: e.Status, RetentionMS: e.Retention.Milliseconds(), Tags: e.Tags,
 	}
 	return v
@@ -168,8 +170,9 @@ func (f *Finding) to() report.Finding {
 	}
 	e := &f.Evidence
 	found.Evidence = report.Evidence{
-		ClockWidth: millis(e.ClockWidthMS), Nodes: e.Nodes, Executing: (*report.DueTasks)(e.Executing),
-		Thread: e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
+		Servers: e.Servers, ClockWidth: millis(e.ClockWidthMS), Nodes: e.Nodes,
+		Executing: (*report.DueTasks)(e.Executing),
+		Thread:    e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
 		LeasedUntil: e.LeasedUntil.Std(), Status: e.Status, Retention: millis(e.RetentionMS), Tags: e.Tags,
 	}
 	return found

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Clock struct {
 	Unread     hindrance     // readings fail
 	skewed     sync.Once     // the log says that this machine's clock is off
 	answering  answering
+	apart      apart
 	Moved      func(row.Reading) // is told that another server answers; nil before the engine is wired
 }
 
@@ -86,6 +88,7 @@ func (c *Clock) TakeReading(ctx context.Context, of store.Clock) error {
 		return err
 	}
 	c.Unread.end(time.Now())
+	c.tellApart(reading)
 	c.Observe(reading, sent, time.Now())
 	return nil
 }
@@ -221,6 +224,40 @@ func (a *answering) another(server string, now time.Time) bool {
 	other := server != a.last && now.Sub(a.servers[server]) > forgetServer
 	a.last, a.servers[server] = server, now
 	return other
+}
+
+// apart holds the servers of two databases that answer at one address.
+type apart struct {
+	mu      sync.Mutex // innermost
+	servers []string   // sorted; nil: there is one database
+}
+
+// Apart returns the servers of two databases that answer at the address of the database, nil where there is one.
+func (c *Clock) Apart() []string {
+	c.apart.mu.Lock()
+	defer c.apart.mu.Unlock()
+	return c.apart.servers
+}
+
+// tellApart notes whether a reading knows of another database, and logs when that begins and ends.
+func (c *Clock) tellApart(r row.Reading) {
+	var servers []string
+	if r.Other != "" {
+		servers = []string{r.Server, r.Other}
+		slices.Sort(servers)
+	}
+	c.apart.mu.Lock()
+	before := c.apart.servers
+	c.apart.servers = servers
+	c.apart.mu.Unlock()
+	switch {
+	case slices.Equal(before, servers):
+	case servers != nil:
+		c.Log.Error("two databases answer at one address; let it lead to one, and move the tasks of the other",
+			"server", r.Server, "other", r.Other)
+	default:
+		c.Log.Info("one database answers at the address again", "server", r.Server)
+	}
 }
 
 // NewManualClock makes the clock of an engine whose time a caller tells.

@@ -23,9 +23,9 @@ const (
 
 // codes is the order of findings, the most urgent first.
 var codes = []report.FindingCode{
-	report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver, report.FindingRowsLocked,
-	report.FindingOverdue, report.FindingHanging, report.FindingFailing, report.FindingRetrying,
-	report.FindingNodeSilent, report.FindingPausedOverdue, report.FindingClockWide,
+	report.FindingTwoDatabases, report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver,
+	report.FindingRowsLocked, report.FindingOverdue, report.FindingHanging, report.FindingFailing,
+	report.FindingRetrying, report.FindingNodeSilent, report.FindingPausedOverdue, report.FindingClockWide,
 	report.FindingPurgeBehind,
 }
 
@@ -34,7 +34,7 @@ func (v *view) attention() []report.Finding {
 	found := slices.Concat(v.clockFindings(), v.dueFindings(), v.leaseFindings(), v.silentFindings(),
 		v.failureFindings(), v.purgeFindings())
 	if v.seesAll() {
-		found = slices.Concat(found, v.lockFindings(), v.hangingFindings())
+		found = slices.Concat(found, v.apartFindings(), v.lockFindings(), v.hangingFindings())
 	}
 	for i := range found {
 		text, do := Words(&found[i])
@@ -45,6 +45,13 @@ func (v *view) attention() []report.Finding {
 			cmp.Compare(b.Number, a.Number), cmp.Compare(a.Tag, b.Tag))
 	})
 	return found
+}
+
+func (v *view) apartFindings() []report.Finding {
+	if v.apart == nil {
+		return nil
+	}
+	return []report.Finding{{Code: report.FindingTwoDatabases, Evidence: report.Evidence{Servers: v.apart}}}
 }
 
 func (v *view) clockFindings() []report.Finding {

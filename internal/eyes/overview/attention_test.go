@@ -21,6 +21,7 @@ type site struct {
 	*memstore.Store
 	clock   Clock
 	hanging []Hanging
+	apart   []string
 	locks   []Lock
 	denied  error
 	reader  *Reader
@@ -30,6 +31,7 @@ func newSite(t *testing.T) *site {
 	s := &site{T: t, Store: memstore.New()}
 	s.reader = reader(t, s.Store, Process{
 		Clock: func() Clock { return s.clock }, Hanging: func() []Hanging { return s.hanging },
+		Apart:     func() []string { return s.apart },
 		Locks:     func(context.Context) ([]Lock, error) { return s.locks, s.denied },
 		Retention: map[row.Status]time.Duration{row.Completed: time.Hour},
 	})
@@ -177,6 +179,12 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 				}
 			}
 		}, func(f report.Finding) bool { return f.Tag == "a" }},
+		report.FindingTwoDatabases: {func(s *site) func() {
+			s.apart = []string{"a:3306:1", "b:3306:1"}
+			return func() { s.apart = nil }
+		}, func(f report.Finding) bool {
+			return strings.Contains(f.Text, "(a:3306:1, b:3306:1)") && len(f.Evidence.Servers) == 2
+		}},
 		report.FindingClockHeld: {func(s *site) func() {
 			s.clock.Held = true
 			return func() { s.clock.Held = false }

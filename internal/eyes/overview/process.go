@@ -10,6 +10,7 @@ import (
 // Process says what only the process that reads can tell.
 type Process struct {
 	Clock     func() Clock
+	Apart     func() []string // the servers of two databases that answer at one address; nil where there is one
 	Hanging   func() []Hanging
 	Retention map[row.Status]time.Duration // of ended tasks; 0: for ever
 	// Locks returns the transactions that hold locks on rows for longer than [LockedFor]. It is nil where the database

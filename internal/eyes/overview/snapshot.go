@@ -20,6 +20,7 @@ type Snapshot struct {
 	nodes   []row.Node
 	paused  map[string]row.TagState
 	clock   Clock
+	apart   []string // servers of two databases
 	hanging []Hanging
 	counts  []listing.TagCount // of tasks that have not ended, and of failed ones
 	due     map[string]*dueSoon
@@ -147,6 +148,9 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 	})
 	lanes.Wait()
 	s.clock, s.hanging, s.retention, s.seldom = of.Clock(), of.Hanging(), of.Retention, c.seldom
+	if of.Apart != nil {
+		s.apart = of.Apart()
+	}
 	return s, nil
 }
 

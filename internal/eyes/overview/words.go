@@ -21,6 +21,9 @@ func Words(f *report.Finding) (text, do sentence.Sentence) {
 	count := sentence.Count{N: f.Number, AtLeast: f.AtLeast}
 	e := &f.Evidence
 	switch f.Code {
+	case report.FindingTwoDatabases:
+		text = sentence.Of(sentence.TwoDatabases, strings.Join(e.Servers, ", "))
+		do = sentence.Of(sentence.DoTwoDatabases)
 	case report.FindingClockHeld:
 		text, do = sentence.Of(sentence.ClockHeld), sentence.Of(sentence.DoClockHeld)
 	case report.FindingClockWide:

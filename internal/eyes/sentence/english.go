@@ -60,6 +60,7 @@ const (
 
 // The codes of findings.
 const (
+	TwoDatabases    Code = "finding.two_databases"
 	ClockHeld       Code = "finding.clock_held"
 	ClockWide       Code = "finding.clock_wide"
 	Unserved        Code = "finding.unserved"
@@ -85,15 +86,16 @@ const (
 
 // The codes of what to do about findings.
 const (
-	DoCommand     Code = "do.command" // its parameter
-	DoClockHeld   Code = "do.clock_held"
-	DoClockWide   Code = "do.clock_wide"
-	DoUnserved    Code = "do.unserved"
-	DoTagInvalid  Code = "do.tag_invalid"
-	DoNodeSilent  Code = "do.node_silent"
-	DoPurgeBehind Code = "do.purge_behind"
-	DoRowsLocked  Code = "do.rows_locked"
-	DoHanging     Code = "do.hanging"
+	DoCommand      Code = "do.command" // its parameter
+	DoTwoDatabases Code = "do.two_databases"
+	DoClockHeld    Code = "do.clock_held"
+	DoClockWide    Code = "do.clock_wide"
+	DoUnserved     Code = "do.unserved"
+	DoTagInvalid   Code = "do.tag_invalid"
+	DoNodeSilent   Code = "do.node_silent"
+	DoPurgeBehind  Code = "do.purge_behind"
+	DoRowsLocked   Code = "do.rows_locked"
+	DoHanging      Code = "do.hanging"
 )
 
 // English has the form of every code.
@@ -167,8 +169,9 @@ var English = map[Code]string{
 	TickForgotten: "The history does not hold it: the schedule was paused or had another definition then, or the row " +
 		"was deleted, because the history keeps %s rows.",
 
-	ClockHeld: "this process starts no task: it does not know the database's clock, as after a failover",
-	ClockWide: "this process knows the database's clock to within %s only, and tasks may be as late",
+	TwoDatabases: "two databases answer at one address (%s): tasks that are saved in one do not run from the other",
+	ClockHeld:    "this process starts no task: it does not know the database's clock, as after a failover",
+	ClockWide:    "this process knows the database's clock to within %s only, and tasks may be as late",
 	Unserved: "1 task is overdue, and no live process serves the tag|" +
 		"%s tasks are overdue, and no live process serves the tag",
 	PausedOverdue: "the tag is paused, and 1 task is overdue|the tag is paused, and %s tasks are overdue",
@@ -193,13 +196,14 @@ var English = map[Code]string{
 	RowsMayBeLocked: "connection %s has a transaction open that locks %s rows, which may be tasks",
 	Hanging:         "the processor of task %s, in attempt %s, ignores that its context has ended",
 
-	DoCommand:     "%s",
-	DoClockHeld:   "wait some seconds; then look whether the database answers: delaytask doctor",
-	DoClockWide:   "look for what slows the answers of the database: delaytask doctor",
-	DoUnserved:    "start the process that serves the tag, whose letters' case counts: delaytask nodes",
-	DoTagInvalid:  "mend the tag of these rows, which is not valid: delaytask list",
-	DoNodeSilent:  "look whether it runs and reaches the database: delaytask nodes",
-	DoPurgeBehind: "start a process where none is alive; each deletes by its own retention: delaytask nodes",
-	DoRowsLocked:  "find out what it waits for, or end it on the server: KILL %s",
-	DoHanging:     "mend the processor where the stack shows it, or start this process again",
+	DoCommand:      "%s",
+	DoTwoDatabases: "let the address lead to one server or cluster, and move the tasks that were saved in the other",
+	DoClockHeld:    "wait some seconds; then look whether the database answers: delaytask doctor",
+	DoClockWide:    "look for what slows the answers of the database: delaytask doctor",
+	DoUnserved:     "start the process that serves the tag, whose letters' case counts: delaytask nodes",
+	DoTagInvalid:   "mend the tag of these rows, which is not valid: delaytask list",
+	DoNodeSilent:   "look whether it runs and reaches the database: delaytask nodes",
+	DoPurgeBehind:  "start a process where none is alive; each deletes by its own retention: delaytask nodes",
+	DoRowsLocked:   "find out what it waits for, or end it on the server: KILL %s",
+	DoHanging:      "mend the processor where the stack shows it, or start this process again",
 }

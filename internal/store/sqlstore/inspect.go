@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,22 +21,10 @@ type Inspector struct{ s *Store }
 // Inspect returns the inspector of a store.
 func Inspect(s *Store) Inspector { return Inspector{s} }
 
-// What [Inspector.Show] reads.
-const (
-	SessionVariables = "SESSION VARIABLES" // as a connection of the pool sees them
-	GlobalVariables  = "GLOBAL VARIABLES"
-	GlobalStatus     = "GLOBAL STATUS"
-)
-
 // Show returns variables or counters of a server by their names in lower case. It leaves out those that the server does
 // not know.
 func (i Inspector) Show(ctx context.Context, what string, names ...string) (map[string]string, error) {
-	query := "SHOW " + what + " WHERE Variable_name IN (" + quoted(names) + ")"
-	rows, err := readTexts(ctx, i.s.db, query)
-	values := make(map[string]string, len(rows))
-	for _, r := range rows {
-		values[strings.ToLower(r["variable_name"])] = r["value"]
-	}
+	values, err := show(ctx, i.s.db, what, names...)
 	return values, classify("read the settings of the server", err)
 }
 
@@ -296,4 +286,29 @@ func (x Index) isOther(columns []map[string]string) bool {
 		names = append(names, c["column_name"])
 	}
 	return strings.Join(names, ", ") != x.Columns || x.Unique && columns[0]["non_unique"] == "1"
+}
+
+// addressDials is how many connections are asked who answers at an address.
+const addressDials = 4
+
+// Databases returns a server of each database that answers at the address, sorted. It holds some connections at once,
+// so that the pool opens new ones.
+func (i Inspector) Databases(ctx context.Context) ([]string, error) {
+	const op = "find out who answers at the address of the database"
+	servers := map[string]string{}
+	for range addressDials {
+		conn, err := i.s.db.Conn(ctx)
+		if err != nil {
+			return nil, classify(op, err)
+		}
+		defer conn.Close()
+		id, err := identify(ctx, conn)
+		if err != nil {
+			return nil, classify(op, err)
+		}
+		if id.writable {
+			servers[id.database] = id.server
+		}
+	}
+	return slices.Sorted(maps.Values(servers)), nil
 }

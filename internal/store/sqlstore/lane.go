@@ -6,7 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
@@ -23,17 +25,29 @@ var errClosed = errors.New("the store is closed")
 type lane struct {
 	db      *sqlx.DB
 	dialect dialect
-	slots   chan *sql.Conn // nil: reserved but not open
-	turn    chan struct{}  // taken by the lane that writes, nil where all may
+	slots   chan reservation
+	turn    chan struct{} // taken by the lane that writes, nil where all may
+	life    time.Duration // of a connection
+	servers *servers      // behind the address; nil: the pool's next connection will do
 
 	once   sync.Once
 	closed chan struct{}
 }
 
+// reservation is a place for a connection of a lane.
+type reservation struct {
+	conn  *sql.Conn // nil: not open
+	until time.Time // when it is renewed
+	moves int       // of the address, when it was opened
+}
+
 func newLane(db *sqlx.DB, d dialect, size int, turn chan struct{}) *lane {
-	l := &lane{db: db, dialect: d, slots: make(chan *sql.Conn, size), turn: turn, closed: make(chan struct{})}
+	l := &lane{
+		db: db, dialect: d, slots: make(chan reservation, size), turn: turn, life: maxLifetime,
+		closed: make(chan struct{}),
+	}
 	for range size {
-		l.slots <- nil
+		l.slots <- reservation{}
 	}
 	return l
 }
@@ -42,30 +56,30 @@ func newLane(db *sqlx.DB, d dialect, size int, turn chan struct{}) *lane {
 func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
-	var conn *sql.Conn
+	var r reservation
 	select {
 	case <-l.closed:
 		return notApplied(op, errClosed)
 	case <-ctx.Done():
 		return notApplied(op, fmt.Errorf("wait for a connection: %w", ctx.Err()))
-	case conn = <-l.slots:
+	case r = <-l.slots:
 	}
 	if l.turn != nil {
 		select {
 		case l.turn <- struct{}{}:
 			defer func() { <-l.turn }()
 		case <-ctx.Done():
-			l.slots <- conn
+			l.slots <- r
 			return notApplied(op, fmt.Errorf("wait for other writes: %w", ctx.Err()))
 		}
 	}
-	conn, err := l.ready(ctx, conn)
+	r, err := l.ready(ctx, r)
 	if err != nil {
-		l.slots <- nil
+		l.slots <- reservation{}
 		return notSent(op, err)
 	}
-	err = f(ctx, conn)
-	l.release(conn, err)
+	err = f(ctx, r.conn)
+	l.release(r, err)
 	return classify(op, err)
 }
 
@@ -84,44 +98,63 @@ func (l *lane) write(ctx context.Context, op string, c clause) error {
 	return err
 }
 
-// ready returns conn when it is alive, otherwise a new connection. The pool checks a connection when it hands one out,
-// which a reserved connection misses. A statement on one that the server has closed would be of unknown outcome.
-func (l *lane) ready(ctx context.Context, conn *sql.Conn) (*sql.Conn, error) {
-	if conn != nil {
-		err := conn.Raw(func(c any) error {
-			if r, ok := c.(driver.SessionResetter); ok {
-				return r.ResetSession(ctx)
-			}
-			return nil
-		})
-		if err == nil {
-			return conn, nil
-		}
-		discard(conn)
+// ready returns the reservation when its connection is alive and not to be renewed, otherwise one of a new connection.
+// The pool checks a connection when it hands one out, which a reserved connection misses. A statement on one that the
+// server has closed would be of unknown outcome. One that leads where the address has led before would write what no
+// read finds.
+func (l *lane) ready(ctx context.Context, r reservation) (reservation, error) {
+	moves := 0
+	if l.servers != nil {
+		moves = l.servers.moves()
 	}
-	conn, err := l.db.Conn(ctx)
+	if r.conn != nil {
+		switch alive := isAlive(ctx, r.conn); {
+		case !alive || r.moves == moves && !time.Now().Before(r.until):
+			discard(r.conn)
+		case r.moves != moves:
+			l.servers.part(ctx, r.conn)
+		default:
+			return r, nil
+		}
+	}
+	open := l.db.Conn
+	if l.servers != nil {
+		open = l.servers.connect
+	}
+	conn, err := open(ctx)
 	if err != nil {
-		return nil, err
+		return reservation{}, err
 	}
 	for _, setting := range l.dialect.session {
 		if _, err := conn.ExecContext(ctx, setting); err != nil {
 			discard(conn)
-			return nil, fmt.Errorf("set up a connection: %w", err)
+			return reservation{}, fmt.Errorf("set up a connection: %w", err)
 		}
 	}
-	return conn, nil
+	life := l.life - rand.N(l.life/10+1) // what was opened together is not renewed together
+	return reservation{conn, time.Now().Add(life), moves}, nil
 }
 
-func (l *lane) release(conn *sql.Conn, err error) {
+// isAlive reports whether the server has not closed the connection.
+func isAlive(ctx context.Context, conn *sql.Conn) bool {
+	return conn.Raw(func(c any) error {
+		if r, ok := c.(driver.SessionResetter); ok {
+			return r.ResetSession(ctx)
+		}
+		return nil
+	}) == nil
+}
+
+func (l *lane) release(r reservation, err error) {
 	switch {
 	case !l.dialect.reserves:
-		_ = conn.Close() // only gives it back
-		conn = nil
+		_ = r.conn.Close() // only gives it back
+		r = reservation{}
 	case l.isClosed() || !reusable(err):
-		discard(conn)
-		conn = nil
+		discard(r.conn)
+		r = reservation{}
 	}
-	l.slots <- conn
+	l.slots <- r
 }
 
 // reusable reports whether a connection can be used after err: the server has answered, with nothing that its session
@@ -149,9 +182,9 @@ func (l *lane) close(ctx context.Context) error {
 		close(l.closed)
 		for range cap(l.slots) {
 			select {
-			case conn := <-l.slots:
-				if conn != nil {
-					discard(conn)
+			case r := <-l.slots:
+				if r.conn != nil {
+					discard(r.conn)
 				}
 			case <-ctx.Done():
 				err = fmt.Errorf("close the store: %w", ctx.Err())

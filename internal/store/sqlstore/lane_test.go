@@ -232,7 +232,7 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 	opened := 0
 	open := func(size int) *lane {
 		opened += size
-		return &lane{slots: make(chan *sql.Conn, size)}
+		return &lane{slots: make(chan reservation, size)}
 	}
 	for n := fewest; n <= len(turns); n++ {
 		opened = 0

@@ -20,13 +20,19 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	if !d.reserves {
 		pool = 0
 	}
-	lanes := share(reserved(pool, concurrency), func(size int) *lane {
-		if d.reserves {
-			return newLane(db, d, size, nil)
+	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency}
+	if d.reserves {
+		s.servers = newServers(db)
+	}
+	s.lanes = share(reserved(pool, concurrency), func(size int) *lane {
+		if !d.reserves {
+			return newLane(db, d, 1, turn)
 		}
-		return newLane(db, d, 1, turn)
+		l := newLane(db, d, size, nil)
+		l.servers = s.servers
+		return l
 	})
-	return &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, lanes: lanes}
+	return s
 }
 
 func dialectOf(kind Kind) dialect {

@@ -124,7 +124,15 @@ func readStates(ctx context.Context, q queryer, query clause) (states []row.Stat
 
 // Now implements [store.Clock].
 func (s *Store) Now(ctx context.Context) (row.Reading, error) {
-	reading, err := readClock(ctx, s.dialect, s.db)
+	if s.servers == nil {
+		reading, err := readClock(ctx, s.dialect, s.db)
+		return reading, classify("read the database's clock", err)
+	}
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	reading, err := s.servers.now(ctx, func(conn *sql.Conn) (row.Reading, error) {
+		return readClock(ctx, s.dialect, conn)
+	})
 	return reading, classify("read the database's clock", err)
 }
 

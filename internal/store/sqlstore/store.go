@@ -25,6 +25,7 @@ type Store struct {
 	concurrency int     // tasks that run at once: the smallest pool for processors depends on it
 
 	lanes       [uses]*lane
+	servers     *servers // behind the address of the database; nil for an embedded one
 	fileVersion fileVersion
 	version     atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }

@@ -120,6 +120,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 SHOW CREATE TABLE delay_task_message;
 SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'autocommit', 'sql_mode', 'read_only', 'super_read_only', 'innodb_read_only', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'max_allowed_packet');
+SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'datadir', 'wsrep_on', 'group_replication_group_name', 'read_only', 'super_read_only', 'innodb_read_only');
 START TRANSACTION;
 UPDATE delay_task_audit AS t FORCE INDEX (PRIMARY) SET outcome = ?, tasks = ?, error = ?, finish_time = UTC_TIMESTAMP(6) WHERE t.id = 1 AND t.outcome = '';
 UPDATE delay_task_audit AS t FORCE INDEX (PRIMARY) SET stop_time = UTC_TIMESTAMP(6) WHERE t.id = 1 AND t.outcome = '' AND t.stop_time IS NULL;

@@ -1,0 +1,227 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	// identityLife is for how long a server counts as what it has said it is. It may be demoted meanwhile.
+	identityLife = time.Minute
+	// followEvery is the least time between two looks at where new connections lead.
+	followEvery = 10 * time.Second
+	// apartFor is for how long a database that does not answer any more still counts. Connections of a pool lead to it
+	// for up to maxLifetime after the address has moved.
+	apartFor = 2 * maxLifetime
+)
+
+// servers knows which servers have answered behind the address of a database. When the address moves to another server
+// while the old one stays up, connections go on to lead to the old one. Then writes and reads would not meet. So the
+// connection that was made last counts: the others are given up.
+//
+// Methods may be called by several goroutines.
+type servers struct {
+	db *sqlx.DB
+
+	mu        sync.Mutex // no other lock is taken while it is held
+	asked     map[string]answer
+	databases map[string]*sight // that were met lately and can be written
+	current   string            // the database that new connections lead to
+	epoch     int               // grows with each move
+	followed  time.Time
+}
+
+type answer struct {
+	identity
+	at time.Time
+}
+
+// sight is when answers of a database have come.
+type sight struct {
+	server      string
+	first, last time.Time
+}
+
+func newServers(db *sqlx.DB) *servers {
+	return &servers{db: db, asked: map[string]answer{}, databases: map[string]*sight{}}
+}
+
+// moves returns a number that grows when the address has moved.
+func (s *servers) moves() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch
+}
+
+// other returns another database's server that has answered since the current one has, "" for none.
+func (s *servers) other() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	here := s.databases[s.current]
+	if here == nil {
+		return ""
+	}
+	for database, there := range s.databases {
+		overlap := there.last.After(here.first) && here.last.After(there.first)
+		if database != s.current && overlap {
+			return there.server
+		}
+	}
+	return ""
+}
+
+// meet notes who answers on a connection, and reports whether it is the current database. A reading on it has named the
+// server, "" for none. While two databases are known every server is asked anew: one may just have been demoted.
+func (s *servers) meet(ctx context.Context, conn *sql.Conn, server string) (current bool, err error) {
+	s.mu.Lock()
+	s.forget()
+	a, known := s.asked[server]
+	known = known && time.Since(a.at) < identityLife && len(s.databases) < 2
+	s.mu.Unlock()
+	if !known {
+		if a.identity, err = identify(ctx, conn); err != nil {
+			return false, err
+		}
+		a.at = time.Now()
+	}
+	return s.note(a), nil
+}
+
+// forget forgets what has not answered for long.
+func (s *servers) forget() {
+	now := time.Now()
+	maps.DeleteFunc(s.asked, func(_ string, a answer) bool { return now.Sub(a.at) > apartFor })
+	maps.DeleteFunc(s.databases, func(_ string, met *sight) bool { return now.Sub(met.last) > apartFor })
+}
+
+// note takes what a server has said, and reports whether it is the current database. A server that cannot be written
+// is a replica, and no database of its own.
+func (s *servers) note(a answer) (current bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[a.server] = a
+	if !a.writable {
+		delete(s.databases, a.database)
+		return true
+	}
+	s.current = cmp.Or(s.current, a.database)
+	now := time.Now()
+	if s.databases[a.database] == nil {
+		s.databases[a.database] = &sight{server: a.server, first: now}
+	}
+	s.databases[a.database].last = now
+	return a.database == s.current
+}
+
+// connect returns a connection of the pool that leads to the current database. Where the address leads to two, it may
+// lead to the other.
+func (s *servers) connect(ctx context.Context) (*sql.Conn, error) {
+	for {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		current, err := s.meet(ctx, conn, "")
+		if err != nil {
+			discard(conn)
+			return nil, err
+		}
+		if current {
+			return conn, nil
+		}
+		if !s.mayFollow() {
+			return conn, nil
+		}
+		discard(conn)
+		if err := s.follow(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *servers) mayFollow() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.followed.IsZero() && time.Since(s.followed) < followEvery {
+		return false
+	}
+	s.followed = time.Now()
+	return true
+}
+
+// follow finds where new connections lead. Idle ones may be older than the move, so it gives them up. It notes which
+// servers of theirs still answer.
+func (s *servers) follow(ctx context.Context) error {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	for range s.db.Stats().Idle {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		s.part(ctx, conn)
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := identify(ctx, conn)
+	if err != nil {
+		discard(conn)
+		return err
+	}
+	if !s.note(answer{id, time.Now()}) {
+		s.mu.Lock()
+		s.current = id.database
+		s.epoch++
+		s.mu.Unlock()
+	}
+	return conn.Close() // only gives it back
+}
+
+// part gives up a connection that may lead elsewhere, and notes whether its server still answers.
+func (s *servers) part(ctx context.Context, conn *sql.Conn) {
+	if id, err := identify(ctx, conn); err == nil {
+		s.note(answer{id, time.Now()})
+	}
+	discard(conn)
+}
+
+// now takes a reading of the current database. A connection that leads elsewhere is given up.
+func (s *servers) now(ctx context.Context, read func(*sql.Conn) (row.Reading, error)) (reading row.Reading, err error) {
+	reading, current, err := s.look(ctx, read)
+	if err == nil && !current && s.mayFollow() {
+		if err = s.follow(ctx); err == nil {
+			reading, _, err = s.look(ctx, read)
+		}
+	}
+	reading.Other = s.other()
+	return reading, err
+}
+
+// look takes a reading on a connection of the pool, and reports whether that leads to the current database.
+func (s *servers) look(ctx context.Context, read func(*sql.Conn) (row.Reading, error)) (
+	reading row.Reading, current bool, err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return row.Reading{}, false, err
+	}
+	if reading, err = read(conn); err == nil {
+		current, err = s.meet(ctx, conn, reading.Server)
+	}
+	if sessionKeeps(err) || err == nil && !current {
+		discard(conn)
+		return reading, false, err
+	}
+	_ = conn.Close() // only gives it back
+	return reading, current, err
+}
