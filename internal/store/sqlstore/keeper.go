@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -52,56 +51,6 @@ func (d dialect) lateness(tags []string, since row.Time, perTag int) clause {
 			" AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), where.args}
 	}
 	return unionAll(branches)
-}
-
-var errNotFinal = errors.New("only tasks of a final status can be purged")
-
-// Purge implements [store.Keeper]. It finds rows tag by tag, because the index is ordered by due time only within a
-// tag.
-func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	const op = "purge tasks"
-	if !status.Final() {
-		return 0, refusedTo(op, errNotFinal)
-	}
-	if limit <= 0 {
-		return 0, nil
-	}
-	ids, err := s.purgeable(ctx, status, before, limit)
-	if err != nil || len(ids) == 0 {
-		return 0, classify(op, err)
-	}
-	return s.lanes[chores].execute(ctx, op, s.dialect.purge(status, before, ids))
-}
-
-func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) ([]int64, error) {
-	oldest, err := s.Oldest(ctx, status)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int64
-	for _, of := range oldest {
-		if of.Oldest >= before {
-			continue
-		}
-		found, err := firsts[int64](ctx, s.db, s.dialect.purgeable(status, of.Tag, before, limit-len(ids)))
-		if err != nil {
-			return nil, err
-		}
-		if ids = append(ids, found...); len(ids) == limit {
-			break
-		}
-	}
-	return row.Distinct(ids), nil
-}
-
-func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit int) clause {
-	return clause{"SELECT id FROM " + table + d.byDue +
-		" WHERE status = ? AND tag = ? AND due_time < ? ORDER BY due_time, id LIMIT ?",
-		[]any{int64(status), tag, before, limit}}
-}
-
-func (d dialect) purge(status row.Status, before row.Time, ids []int64) clause {
-	return d.deleteRows(table, "t.id IN ("+idList(ids)+") AND status = ? AND due_time < ?", int64(status), before)
 }
 
 // Renumber implements [store.Keeper]. An id that AUTO_INCREMENT made beyond the last one may exceed an int64.

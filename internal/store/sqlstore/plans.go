@@ -87,7 +87,8 @@ func plannedStatements(d dialect) (all plan) {
 	add(dueKey, "oldest pending per tag", clause{d.oldest, []any{int64(row.Pending)}})
 	add(dueKey, "backlog of a tag", d.due(row.Window{
 		Tags: []string{"big"}, From: row.MinTime, To: now.Add(time.Hour), Limit: 1000}))
-	add(dueKey, "purgeable", d.purgeable(row.Completed, "big", now, 10))
+	add(dueKey, "purgeable", d.purgeable(row.Completed, "big", now, nil, 10))
+	add(dueKey, "purgeable beside locked tasks", d.purgeable(row.Completed, "big", now, []int64{7, 8}, 10))
 	add(dueKey, "lateness", d.lateness([]string{"a", "big"}, 0, 10))
 	add(dueKey, "lateness of a window", d.lateness([]string{"big"}, now, 10_000))
 	add(dueKey, "lateness of a short window", d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))

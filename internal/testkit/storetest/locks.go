@@ -77,6 +77,20 @@ var lockTests = []test{
 		t.waitsOnce(settle, claimed, idsOf(claimed)[1:]...)
 		t.apply(changes...)
 	}},
+	{"A purge leaves out locked rows, and deletes as many others", func(t *tester) {
+		ids := upTo(manyRows)
+		for _, id := range ids {
+			r := t.task(id)
+			r.Tag = string(rune('a' + id%2))
+			t.insertAs(r, row.Completed, t.start.Add(time.Duration(id)-time.Hour))
+		}
+		unlock := t.lock(1, 2)
+		for _, want := range []int{3, 3, 2, 0} {
+			t.purges(row.Completed, t.start, 3, want)
+		}
+		unlock()
+		t.holdsIDs(1, 2)
+	}},
 	{"A lock on another row delays no write", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3)
 		defer t.lock(2)() // after all of them: a write that had to wait for the row would be refused
