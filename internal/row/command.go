@@ -123,7 +123,7 @@ type Node struct {
 type TagCount struct {
 	Tag    string
 	Status Status
-	Oldest Time // smallest due_time
+	Oldest Time // smallest due_time, or the one that comes first in the order of a span
 }
 
 // Lateness is execution_time - expected_time of one finished row.

@@ -132,6 +132,11 @@ type Lister interface {
 	// Places returns what each span has, in its order, at most limit a span. The lists come in the order of the spans.
 	Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error)
 
+	// FirstDue returns the tags that have rows in the span, whatever its Tag, each with the due time of its first place
+	// in Oldest. With After that may be a place at the same due time that comes before it. It takes a step of the index
+	// for each tag.
+	FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error)
+
 	// Newest returns the largest ids below the bound, the largest first.
 	Newest(ctx context.Context, below int64, limit int) ([]int64, error)
 

@@ -196,15 +196,14 @@ func (q *Query) walk(ctx context.Context, s Store) (*walk, error) {
 		if q.Key != "" && !status.Final() {
 			continue // found by its key
 		}
-		tags, err := q.tags(ctx, s, status)
-		if err != nil {
-			return nil, err
+		span := row.Span{
+			Status: status, Tag: q.Tag, Padded: q.exactTag() == "", From: q.From, To: q.To, Down: w.down,
+			After: q.After,
 		}
-		for _, tag := range tags {
-			w.spans = append(w.spans, &track{span: row.Span{
-				Status: status, Tag: tag, Padded: q.exactTag() == "", From: q.From, To: q.To, Down: w.down,
-				After: q.After,
-			}})
+		if q.Tag != "" || q.Padded {
+			w.spans = append(w.spans, &track{span: span})
+		} else if err := w.findTags(ctx, span); err != nil {
+			return nil, err
 		}
 	}
 	return w, nil
@@ -217,13 +216,6 @@ func (w *walk) findActive(ctx context.Context, s Store, q *Query) error {
 		w.ahead = append(w.ahead, row.Place{Due: row.MaxTime, ID: r.ID})
 	}
 	return err
-}
-
-func (q *Query) tags(ctx context.Context, s Store, status row.Status) ([]string, error) {
-	if q.Tag != "" || q.Padded {
-		return []string{q.Tag}, nil
-	}
-	return Tags(ctx, s, status)
 }
 
 // exactTag returns the tag that all tasks of the list have, "" for none.

@@ -138,10 +138,11 @@ func matching(all []row.Row, q listing.Query) (ids []int64) {
 // looked counts the rows that are looked at.
 type looked struct {
 	*memstore.Store
-	places, matched int
+	spans, places, matched int
 }
 
 func (l *looked) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
+	l.spans += len(spans)
 	found, err := l.Store.Places(ctx, spans, limit)
 	for _, places := range found {
 		l.places += len(places)
@@ -416,4 +417,22 @@ func TestTheNewestFailuresAreGrouped(t *testing.T) {
 	if err != nil || !found.More || len(found.Groups) != 1 || found.Groups[0].Tasks != listing.MostGrouped {
 		t.Errorf("%+v, %v", found, err)
 	}
+}
+
+func TestAPageOfAllTagsReadsThoseAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // no time passes in it
+		const tags = 2000
+		s := plant(3*tags, func(i int, r *row.Row) { r.Tag, r.Due = fmt.Sprint("t", i%tags), at(i) })
+		for _, order := range []listing.Order{listing.ByDue, listing.ByDueDown} {
+			q := listing.Query{Status: new(row.Pending), Order: order, Limit: 10}
+			for range 3 {
+				l := &looked{Store: s}
+				page, err := listing.Read(t.Context(), l, q)
+				if err != nil || len(page.IDs) != 10 || l.spans > 50 {
+					t.Errorf("order %d after %v: %d tasks by %d reads, %v", order, q.After, len(page.IDs), l.spans, err)
+				}
+				q.After = page.Next
+			}
+		}
+	})
 }

@@ -1,26 +1,31 @@
 package listing
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// walk hands out the places of a list in its order. It reads ahead of what it has handed out, in every span, so that
-// many tags cost little more than one.
+// walk hands out the places of a list in its order. It reads ahead of what it has handed out, in every span that has
+// begun, so that many tags cost little more than one. A span begins when its first place may be the next.
 type walk struct {
 	store  store.Lister
 	ahead  []row.Place // come before all others
 	newest bool        // all rows, the newest first; otherwise the rows of the spans
 	below  int64       // with newest
 	spans  []*track
+	later  []*track // have not begun, in the order of their first places
 	down   bool
 }
 
 // track is how far a walk is in one span.
 type track struct {
 	span  row.Span
+	first row.Place   // no place comes before it
 	ahead []row.Place // read, and not handed out
 	over  bool        // nothing comes behind them
 	size  int         // of the next read: twice the last one's, because a span that is read again has more
@@ -59,23 +64,54 @@ func (w *walk) next(ctx context.Context, n int) (places []row.Place, err error) 
 	return places, nil
 }
 
-// first returns the track whose next place comes first, or nil. It is not known while a span has to be read on.
+// first returns the track whose next place comes first, or nil. It is not known while a span has to be read on, or has
+// to begin.
 func (w *walk) first() (first *track, known bool) {
 	for _, t := range w.spans {
 		switch {
 		case len(t.ahead) > 0:
-			if first == nil || (t.ahead[0].Compare(first.ahead[0]) < 0) != w.down {
+			if first == nil || w.before(t.ahead[0], first.ahead[0]) {
 				first = t
 			}
 		case !t.over:
 			return nil, false
 		}
 	}
-	return first, true
+	return first, !w.begins(first)
 }
 
-// fill reads on in the spans that have nothing left, and in those that soon will.
+func (w *walk) before(a, b row.Place) bool { return a != b && (a.Compare(b) < 0) != w.down }
+
+// begins reports whether a span has to begin before the next place is known to be the first of that track.
+func (w *walk) begins(first *track) bool {
+	return len(w.later) > 0 && (first == nil || !w.before(first.ahead[0], w.later[0].first))
+}
+
+// findTags adds the tags that have rows in the span.
+func (w *walk) findTags(ctx context.Context, span row.Span) error {
+	tags, err := w.store.FirstDue(ctx, span)
+	for _, of := range tags {
+		span.Tag = of.Tag
+		at := row.Place{Due: of.Oldest}
+		if w.down {
+			at.ID = math.MaxInt64
+		}
+		w.later = append(w.later, &track{span: span, first: at})
+	}
+	slices.SortFunc(w.later, func(a, b *track) int {
+		if w.down {
+			a, b = b, a
+		}
+		return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.span.Tag, b.span.Tag))
+	})
+	return err
+}
+
+// fill reads on in the spans that have nothing left, and in those that soon will. The next n places are in the spans
+// that have begun, and in the n that begin next.
 func (w *walk) fill(ctx context.Context, n int) error {
+	begin := min(n, len(w.later))
+	w.spans, w.later = append(w.spans, w.later[:begin]...), w.later[begin:]
 	var tracks []*track
 	var spans []row.Span
 	size := 0

@@ -52,6 +52,25 @@ func within(due, from, to row.Time) bool {
 	return due >= from && (to.IsZero() || !due.IsZero() && due < to)
 }
 
+// FirstDue implements [store.Lister].
+func (s *Store) FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error) {
+	return under(ctx, s, "find the first task of each tag", func() (tags []row.TagCount) {
+		for tag, q := range s.tasks.queues[span.Status] {
+			places := q.after(row.Place{})
+			if span.Down {
+				places = q.backward()
+			}
+			for at := range places {
+				if contains(span, at) {
+					tags = append(tags, row.TagCount{Tag: tag, Status: span.Status, Oldest: at.Due})
+					break
+				}
+			}
+		}
+		return tags
+	})
+}
+
 // Newest implements [store.Lister].
 func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
 	return under(ctx, s, "list the newest tasks", func() (ids []int64) {

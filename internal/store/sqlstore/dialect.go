@@ -94,6 +94,9 @@ type dialect struct {
 	// Reads the tags that have rows, as each_tag, at a cost per tag and not per row, and joins the table that follows.
 	eachTag string
 
+	// Tags that have rows where the conditions hold, each with the MIN or MAX of due_time, at a cost per tag.
+	eachFirst func(function string, where clause) clause
+
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 
 	// Counts the rows of the cells of a grid, where it capsCells up to most of each, where it limits for so long.

@@ -97,6 +97,49 @@ func (d dialect) places(number int, s row.Span, limit int) []clause {
 	return branches
 }
 
+// FirstDue implements [store.Lister].
+func (s *Store) FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error) {
+	first := map[string]row.Time{}
+	for _, query := range s.dialect.firstDue(span) {
+		err := read(ctx, s.db, query, tasks, func(f *found[row.Row]) {
+			at, known := first[f.row.Tag]
+			if !known || (f.row.Due < at) != span.Down {
+				first[f.row.Tag] = f.row.Due
+			}
+		})
+		if err != nil {
+			return nil, classify("find the first task of each tag", err)
+		}
+	}
+	tags := make([]row.TagCount, 0, len(first))
+	for tag, at := range first {
+		tags = append(tags, row.TagCount{Tag: tag, Status: span.Status, Oldest: at})
+	}
+	return tags, nil
+}
+
+// firstDue reads the rows that have a due time, and beside them those that have none. Downwards nothing that has one
+// follows one that has none.
+func (d dialect) firstDue(s row.Span) (queries []clause) {
+	function, follows := "MIN", "due_time >= ?"
+	if s.Down {
+		function, follows = "MAX", "due_time <= ?"
+	}
+	limits := append([]clause{{"status = ?", []any{int64(s.Status)}}}, dueWithin(s.From, s.To)...)
+	isUnset := s.After != nil && s.After.Due.IsZero()
+	if s.After != nil && !isUnset {
+		limits = append(limits, clause{follows, []any{s.After.Due}})
+	}
+	if !s.Down || !isUnset {
+		queries = append(queries, d.eachFirst(function, joined(limits, " AND ")))
+	}
+	if s.From.IsZero() && s.To.IsZero() && (s.Down || s.After == nil || isUnset) {
+		unset := []clause{limits[0], {sql: "due_time IS NULL"}}
+		queries = append(queries, d.eachFirst(function, joined(unset, " AND ")))
+	}
+	return queries
+}
+
 // validID rules out ids written by hand in the statement itself, because a read that is not full ends a list. Renumber
 // gives such rows another id.
 var validID = fmt.Sprintf(" AND id BETWEEN 1 AND %d", math.MaxInt64)

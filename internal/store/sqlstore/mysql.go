@@ -52,6 +52,11 @@ var mysqlDialect = dialect{
 	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " FORCE INDEX (" + dueKey + ")" +
 		" WHERE status = ? GROUP BY tag",
 
+	eachFirst: func(function string, where clause) clause {
+		return clause{"SELECT tag, CAST(" + function + "(due_time) AS CHAR) AS due_time FROM " + table +
+			" FORCE INDEX (" + dueKey + ") WHERE " + where.sql + " GROUP BY tag", where.args}
+	},
+
 	countDue:  mysqlCountDue,
 	limits:    true,
 	estimates: true,

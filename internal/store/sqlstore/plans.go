@@ -126,6 +126,15 @@ func plannedLists(d dialect) (all plan) {
 			}
 		}
 	}
+	for n, span := range []row.Span{
+		{Status: row.Pending}, {Status: row.Pending, Down: true},
+		{Status: row.Pending, After: &row.Place{Due: now, ID: 7}},
+		{Status: row.Failed, From: now, To: now.Add(time.Hour), Down: true, After: &row.Place{Due: now + 1, ID: 7}},
+	} {
+		for i, query := range d.firstDue(span) {
+			add(dueKey, fmt.Sprint("first of each tag, span ", n+1, ", query ", i+1), query)
+		}
+	}
 	ids := make([]int64, 1000)
 	for i := range ids {
 		ids[i] = int64(i) + 1

@@ -50,6 +50,12 @@ var sqliteDialect = dialect{
 		" WHERE m.tag = each_tag AND m.status = ?1) AS due_time FROM " + sqliteTags +
 		" WHERE EXISTS (SELECT 1 FROM " + table + " m WHERE m.tag = each_tag AND m.status = ?1)",
 
+	eachFirst: func(function string, where clause) clause {
+		of := " FROM " + table + " INDEXED BY " + dueKey + " WHERE tag = each_tag AND " + where.sql
+		return clause{"SELECT each_tag AS tag, (SELECT " + function + "(due_time)" + of + ") AS due_time FROM " +
+			sqliteTags + " WHERE EXISTS (SELECT 1" + of + ")", slices.Concat(where.args, where.args)}
+	},
+
 	countDue:  sqliteCountDue,
 	capsCells: true,
 

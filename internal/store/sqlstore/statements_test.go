@@ -152,6 +152,14 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			return one(s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}}))
 		}},
 		{"Places", func() error { return one(s.Places(ctx, spans, 5)) }},
+		{"FirstDue", func() error {
+			for _, span := range spans {
+				if err := one(s.FirstDue(ctx, span)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
 		{"Newest", func() error { return one(s.Newest(ctx, 9, 5)) }},
 		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, row.Match{}, false)) }},
 		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, match, true)) }},

@@ -26,7 +26,7 @@ type Store struct {
 
 	lanes       [uses]*lane
 	servers     *servers // behind the address of the database; nil for an embedded one
-	held        held    // rows that a purge leaves out
+	held        held     // rows that a purge leaves out
 	fileVersion fileVersion
 	version     atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }

@@ -126,6 +126,12 @@ func (s *Store) Places(ctx context.Context, spans []row.Span, limit int) ([][]ro
 	})
 }
 
+func (s *Store) FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error) {
+	return call(ctx, s, "FirstDue", func(ctx context.Context) ([]row.TagCount, error) {
+		return s.inner.FirstDue(ctx, span)
+	})
+}
+
 func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
 	return call(ctx, s, "Newest", func(ctx context.Context) ([]int64, error) {
 		return s.inner.Newest(ctx, below, limit)

@@ -46,6 +46,9 @@ var listTests = []test{
 				}
 			}
 		}
+		for _, span := range spans {
+			t.firstDue(rows, span)
+		}
 	}},
 	{"The newest rows have the largest ids", func(t *tester) {
 		t.insertTasks(plain, 7, math.MaxInt64-1, 9)
@@ -178,5 +181,25 @@ func (t *tester) newest(below int64, limit int, want ...int64) {
 	t.must(err)
 	if !slices.Equal(got, want) {
 		t.Errorf("%d newest below %d: %v, want %v", limit, below, got, want)
+	}
+}
+
+// firstDue wants every tag that has a place in the span, with the due time of the first, or of a place before it at the
+// due time of After.
+func (t *tester) firstDue(rows []row.Row, span row.Span) {
+	t.Helper()
+	found, err := t.store.FirstDue(t.Context(), span)
+	t.must(err)
+	got := map[string]row.Time{}
+	for _, of := range found {
+		got[of.Tag] = of.Oldest
+	}
+	for _, span.Tag = range []string{"a", "b", "none"} {
+		want := placesOf(rows, span, 1)
+		at, known := got[span.Tag]
+		isBefore := known && span.After != nil && at == span.After.Due
+		if !isBefore && (known != (len(want) > 0) || known && at != want[0].Due) {
+			t.Fatalf("first of %+v after %v: got %v, %t, want %v", span, span.After, at, known, want)
+		}
 	}
 }
