@@ -44,7 +44,8 @@
 // SaveDelayTask stores one task, SaveDelayTasks many, and SaveDelayTaskTx one that exists if and only if the caller's
 // transaction commits. With [WithKey] at most one unfinished task carries a key; saving another one returns the id of
 // the first with [ErrDuplicate]. When a reply of the database is lost, the save finds out what happened. If ctx ends
-// before that, the error is [ErrOutcomeUnknown], and saving again with its id is safe.
+// before that, the error is [ErrOutcomeUnknown], and saving again with its id is safe. If ctx ends before anything was
+// sent, the error is [ErrNotStored] with the cause.
 //
 // A plain INSERT of tag, message_body and delay_time works as well, from any language.
 //

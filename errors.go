@@ -82,6 +82,9 @@ var (
 	// ErrOutcomeUnknown is returned when it is not known in time whether the task was stored. Saving again with the id
 	// that [OutcomeUnknownError] holds is safe.
 	ErrOutcomeUnknown = errors.New("delaytask: outcome unknown: the task may or may not be stored")
+	// ErrNotStored is returned when the context of a save ended before anything that can be applied was sent to the
+	// database. It wraps why, such as a refused connection. Nothing is stored, now or later: save again.
+	ErrNotStored = errors.New("delaytask: not stored: save again")
 	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and another process took it,
 	// or it was cancelled. Nothing was changed.
 	ErrLeaseLost = errors.New("delaytask: lease lost")

@@ -43,7 +43,7 @@ func WithKey(key string) Option {
 // WithID saves under an id from NewID or from an [OutcomeUnknownError]. Saving twice under an id stores the task once.
 // With another content the second save returns [ErrConflict]. WithID returns [ErrInvalidID]. A save under an id may
 // repeat an earlier one. While the outcome of that is not known, errors of the database, of the context and of a stop
-// are returned as [ErrOutcomeUnknown] too.
+// are returned as [ErrOutcomeUnknown] too. Such an error Is [ErrNotStored] as well when the repetition stored nothing.
 func WithID(id int64) Option {
 	return func(s *Save) error {
 		if id <= 0 {

@@ -11,9 +11,11 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -65,13 +67,14 @@ func (s *service) try(ctx context.Context, r *httpCall) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.wait+answerWait,
 		fmt.Errorf("nothing came within %v", r.wait+answerWait))
 	defer cancel()
-	req, err := s.newRequest(ctx, r)
+	var way way
+	req, err := s.newRequest(way.watched(ctx), r)
 	if err != nil {
 		return err
 	}
 	res, err := s.http.Do(req)
 	if err != nil {
-		return unsent(ctx, err)
+		return unsent(ctx, err, &way)
 	}
 	defer func() {
 		_, _ = io.CopyN(io.Discard, res.Body, maxDrain) // an error costs only the connection
@@ -115,18 +118,37 @@ func (s *service) newRequest(ctx context.Context, r *httpCall) (*http.Request, e
 }
 
 // unsent makes the error of a request without an answer, and tells whether the request may have arrived.
-func unsent(ctx context.Context, err error) error {
+func unsent(ctx context.Context, err error, way *way) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // without the address, which the caller knows
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("the service cannot be trusted: %w", err)
 	}
-	op, ok := errors.AsType[*net.OpError](err)
+	sent := way.mayHaveSent(err)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return &noAnswer{sent: !ok || op.Op != "dial", err: err}
+	return &noAnswer{sent: sent, err: err}
+}
+
+// way is how far a request has come. A transport that tells nothing leaves it empty.
+type way struct{ asked, connected atomic.Bool }
+
+func (w *way) watched(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { w.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { w.connected.Store(true) }, // after the handshake of TLS
+	})
+}
+
+// mayHaveSent reports whether a part of the request may have left before err.
+func (w *way) mayHaveSent(err error) bool {
+	if w.asked.Load() {
+		return w.connected.Load()
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return !ok || op.Op != "dial"
 }
 
 func decode(ctx context.Context, res *http.Response, r *httpCall) error {
@@ -169,6 +191,7 @@ func errorOf(res *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(res.Body, smallAnswer))
 	if err == nil && json.Unmarshal(data, &p) == nil {
 		e.Code, e.Detail, e.TaskID, e.places = p.Code, p.Detail, int64(p.TaskID), p.Errors
+		e.notStored = p.NotStored
 		if len(p.Errors) > 0 {
 			first := p.Errors[0]
 			if !strings.Contains(p.Detail, first.Message) {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,6 +28,7 @@ type Error struct {
 
 	retryAfter time.Duration
 	places     []wire.Detail
+	notStored  bool // whatever the code says of earlier requests
 }
 
 func (e *Error) Error() string {
@@ -55,13 +57,19 @@ type noAnswer struct {
 	err  error
 }
 
-func (s *noAnswer) Error() string { return fmt.Sprintf("%v: %v", ErrNoAnswer, s.err) }
+func (s *noAnswer) Error() string {
+	if !s.sent {
+		return fmt.Sprintf("delaytask: the service was not reached, and nothing was sent: %v", s.err)
+	}
+	return fmt.Sprintf("%v: %v", ErrNoAnswer, s.err)
+}
 
 func (s *noAnswer) Unwrap() []error { return []error{ErrNoAnswer, s.err} }
 
 // nothingDone lists the codes of answers of 500 and above after which nothing was done for certain.
 var nothingDone = map[string]bool{
 	wire.CodeOverloaded: true, wire.CodeStopping: true, wire.CodeNotReady: true, wire.CodeNotRecorded: true,
+	wire.CodeNotStored: true,
 }
 
 // mayBeDone reports whether the call may have been carried out although it failed.
@@ -70,9 +78,18 @@ func mayBeDone(err error) bool {
 		return s.sent
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Status >= http.StatusInternalServerError && !nothingDone[e.Code]
+		return e.Status >= http.StatusInternalServerError && !nothingDone[e.Code] && !e.notStored
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
 	}
 	return true // an answer that could not be read
+}
+
+// isAway reports whether the call says only that the service, or its database, could not do it now.
+func isAway(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return !ok || e.Status >= http.StatusInternalServerError
 }
 
 // maySucceedLater reports whether the same call may succeed later.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,23 +24,24 @@ import (
 // [delaytask.ErrInvalidBody] when an object in it has a member twice.
 //
 // It returns an error about the arguments (nothing is sent then, or stored); [delaytask.ErrDuplicate] together with the
-// id of the unfinished task that carries the key; [delaytask.ErrOverloaded]; or [delaytask.ErrOutcomeUnknown] when ctx
-// or the retry time ended before the outcome was known: save again with the id that [delaytask.OutcomeUnknownError]
-// holds, which is safe. [delaytask.WithOnConflict] says what else a save with a key does and returns.
+// id of the unfinished task that carries the key; [delaytask.ErrOverloaded]; [delaytask.ErrNotStored] when ctx or the
+// retry time ended and the service, or its database, was not reached; or [delaytask.ErrOutcomeUnknown] when they ended
+// before the outcome was known: save again with the id that [delaytask.OutcomeUnknownError] holds, which is safe.
+// [delaytask.WithOnConflict] says what else a save with a key does and returns.
 func (c *Client) SaveDelayTask(
 	ctx context.Context, tag string, body any, delay time.Duration, opts ...delaytask.Option,
 ) (int64, error) {
 	if err := c.enter(ctx); err != nil {
 		return 0, err
 	}
-	save, err := c.newSave(tag, body, delay, opts)
+	save, drawn, err := c.newSave(tag, body, delay, opts)
 	if err != nil {
 		return 0, err
 	}
 	var saved wire.Saved
 	r := &httpCall{method: http.MethodPost, path: "/v1/tasks", body: save, into: &saved, limit: tasks(1), again: true}
 	if unclear, err := c.call(ctx, r); err != nil {
-		err = saveError(err, unclear, int64(save.ID))
+		err = saveError(err, unclear || !drawn && isAway(err), int64(save.ID))
 		if busy, ok := errors.AsType[*delaytask.NotPendingError](err); ok &&
 			!errors.Is(err, delaytask.ErrOutcomeUnknown) {
 			return busy.ID, err
@@ -52,7 +54,8 @@ func (c *Client) SaveDelayTask(
 	return int64(saved.ID), nil
 }
 
-// saveError returns the error of a save that was not confirmed.
+// saveError returns the error of a save that was not confirmed. unclear says that an earlier try, or an earlier save
+// under an id of the caller's, may have stored the task.
 func saveError(err error, unclear bool, id int64) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch {
@@ -61,6 +64,10 @@ func saveError(err error, unclear bool, id int64) error {
 			e.Status == http.StatusUnprocessableEntity,
 			e.Status == http.StatusRequestEntityTooLarge:
 			unclear = false // the first try stored it
+		case e.Code == wire.CodeOutcomeUnknown && e.notStored:
+			// The service cannot tell a new id from one of an earlier save.
+			now := *e
+			now.Code, err = wire.CodeNotStored, &now
 		case e.Code == wire.CodeOutcomeUnknown:
 			unclear = true
 		}
@@ -68,25 +75,30 @@ func saveError(err error, unclear bool, id int64) error {
 			err = fmt.Errorf("%w: %w", delaytask.ErrInvalidBody, err)
 		}
 	}
+	if s, ok := errors.AsType[*noAnswer](err); ok && !s.sent {
+		err = fmt.Errorf("%w: %w", delaytask.ErrNotStored, err)
+	}
 	if unclear {
 		return &delaytask.OutcomeUnknownError{ID: id, Err: err}
 	}
 	return fmt.Errorf("save: %w", err)
 }
 
-// newSave checks all that can be checked without the service.
-func (c *Client) newSave(tag string, body any, delay time.Duration, opts []delaytask.Option) (*wire.Save, error) {
+// newSave checks all that can be checked without the service. It draws an id where the caller gives none.
+func (c *Client) newSave(
+	tag string, body any, delay time.Duration, opts []delaytask.Option,
+) (save *wire.Save, drawn bool, err error) {
 	s, err := request.NewSave(tag, body, delay, request.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	switch {
 	case s.ID == 0:
-		s.ID = NewID()
+		s.ID, drawn = NewID(), true
 	case !ids.Valid(s.ID):
-		return nil, fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, s.ID)
+		return nil, false, fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, s.ID)
 	}
-	return wire.FromSave(&s), nil
+	return wire.FromSave(&s), drawn, nil
 }
 
 // SaveDelayTasks stores up to 10,000 tasks with one request. All are checked first: a bad item is a
@@ -104,13 +116,13 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []delaytask.Item) ([]
 	if len(items) > request.MaxItems {
 		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, len(items))
 	}
-	saves := make([]*wire.Save, len(items))
+	saves, named := make([]*wire.Save, len(items)), make([]bool, len(items)) // named: under ids of the caller's
 	for i, item := range items {
-		save, err := c.newSave(item.Tag, item.Body, item.Delay, item.Options)
+		save, drawn, err := c.newSave(item.Tag, item.Body, item.Delay, item.Options)
 		if err != nil {
 			return nil, &delaytask.BatchError{Index: i, Err: err}
 		}
-		saves[i] = save
+		saves[i], named[i] = save, !drawn
 	}
 	if len(items) == 0 {
 		return []delaytask.SaveResult{}, nil
@@ -123,22 +135,25 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []delaytask.Item) ([]
 		unclear, err = true, fmt.Errorf("the answer has %d results for %d tasks", len(saved.Results), len(items))
 	}
 	if err != nil {
-		return batchError(saves, err, unclear)
+		return batchError(saves, err, unclear || slices.Contains(named, true) && isAway(err))
 	}
 	results := make([]delaytask.SaveResult, len(items))
 	for i := range results {
-		results[i] = saveResult(&saved.Results[i], int64(saves[i].ID), unclear)
+		results[i] = saveResult(&saved.Results[i], int64(saves[i].ID), unclear, named[i])
 	}
 	numberChunks(results, saved.Chunks)
 	return results, firstLost(results)
 }
 
-// saveResult returns what became of a task of a batch. unclear says that an earlier try may have been served.
-func saveResult(r *wire.BatchResult, id int64, unclear bool) delaytask.SaveResult {
+// saveResult returns what became of a task of a batch. unclear says that an earlier try may have been served, named
+// that the caller has chosen the id, perhaps because of an earlier save.
+func saveResult(r *wire.BatchResult, id int64, unclear, named bool) delaytask.SaveResult {
 	switch {
 	case r.Duplicate:
 		return delaytask.SaveResult{ID: int64(r.ID), Err: &delaytask.DuplicateError{ID: int64(r.ID)}}
-	case r.Code == wire.CodeOutcomeUnknown,
+	case r.NotStored && !unclear && !named:
+		return delaytask.SaveResult{Err: refusal(wire.CodeNotStored, r.Detail, 0)}
+	case r.Code == wire.CodeOutcomeUnknown, r.Code == wire.CodeNotStored,
 		r.Code == wire.CodeNotPending && unclear: // the first try may have rescheduled the task, which runs by now
 		return delaytask.SaveResult{Err: &delaytask.OutcomeUnknownError{ID: id, Err: refusal(r.Code, r.Detail, id)}}
 	case r.Code == wire.CodeNotPending:

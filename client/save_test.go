@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 	"time"
@@ -112,14 +114,65 @@ func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 	c, err := New("http://"+address, WithRetryFor(100*time.Millisecond))
 	mustOK(t, err)
 	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, ErrNoAnswer) ||
-		errors.Is(err, delaytask.ErrOutcomeUnknown) {
+		errors.Is(err, delaytask.ErrOutcomeUnknown) || !errors.Is(err, delaytask.ErrNotStored) {
 		t.Errorf("no server listens: %v", err)
+	}
+	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0, delaytask.WithID(NewID())); !errors.Is(err,
+		delaytask.ErrOutcomeUnknown) || !errors.Is(err, delaytask.ErrNotStored) {
+		t.Errorf("no server listens, saved again: %v", err)
 	}
 	over, _ := scripted(t, []Option{WithRetryFor(100 * time.Millisecond)}, refuses(http.StatusServiceUnavailable,
 		wire.CodeOverloaded))
 	if _, err := over.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, delaytask.ErrOverloaded) ||
 		errors.Is(err, delaytask.ErrOutcomeUnknown) {
 		t.Errorf("overloaded: %v", err)
+	}
+}
+
+// A service that has reached no database cannot tell a new id from one that was saved before. The client can.
+func TestASaveWithoutADatabaseIsUnknownOnlyAfterAnotherThatMayBeStored(t *testing.T) {
+	t.Parallel()
+	away := says(http.StatusServiceUnavailable, &wire.Problem{
+		Status: http.StatusServiceUnavailable, Code: wire.CodeOutcomeUnknown, Detail: "x", NotStored: true,
+	})
+	for name, test := range map[string]struct {
+		first   http.HandlerFunc
+		id      int64
+		unknown bool
+	}{
+		"a new task": {first: away}, "a lost answer before": {first: lost, unknown: true},
+		"an id of the caller's": {first: away, id: NewID(), unknown: true},
+	} {
+		c, _ := scripted(t, []Option{WithRetryFor(200 * time.Millisecond)}, test.first, away)
+		var opts []delaytask.Option
+		if test.id != 0 {
+			opts = append(opts, delaytask.WithID(test.id))
+		}
+		_, err := c.SaveDelayTask(t.Context(), "a", 1, 0, opts...)
+		if errors.Is(err, delaytask.ErrOutcomeUnknown) != test.unknown ||
+			!test.unknown && !errors.Is(err, delaytask.ErrNotStored) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A handshake that ends early has sent nothing of the request.
+func TestASaveThatFindsNoTrustedServerIsNotUnknown(t *testing.T) {
+	t.Parallel()
+	trap := httptest.NewTLSServer(http.HandlerFunc(confirms))
+	trap.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	t.Cleanup(trap.Close)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	mustOK(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	for _, address := range []string{trap.URL, "https://" + silent.Addr().String()} {
+		c, err := New(address, WithRetryFor(100*time.Millisecond))
+		mustOK(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := c.SaveDelayTask(ctx, "a", 1, 0); err == nil || errors.Is(err, delaytask.ErrOutcomeUnknown) {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 // marshalled to JSON. The delay is rounded up to a millisecond; 0 means now.
 //
 // It returns an error about the arguments (nothing is stored then); [delaytask.ErrDuplicate] together with the id of
-// the unfinished task that carries the key; [delaytask.ErrOverloaded] when the database takes less than is offered; or
+// the unfinished task that carries the key; [delaytask.ErrOverloaded] when the database takes less than is offered;
+// [delaytask.ErrNotStored] when ctx ended and nothing was sent to the database, with the cause; or
 // [delaytask.ErrOutcomeUnknown] when ctx ended before the outcome was known: save again with the id that
 // [delaytask.OutcomeUnknownError] holds, which is safe. [delaytask.WithOnConflict] says what else a save with a key
 // does and returns. [delaytask.ErrContended] means that the key belonged to another task each time; save again.

@@ -181,6 +181,7 @@ var errorTypes = []struct {
 }{
 	{delaytask.ErrOutcomeUnknown, "outcome_unknown"},
 	{delaytask.ErrOverloaded, "overloaded"},
+	{delaytask.ErrNotStored, "not_stored"},
 	{delaytask.ErrConflict, "conflict"},
 	{delaytask.ErrClosed, "closed"},
 	{delaytask.ErrTimeout, "timeout"},

@@ -40,7 +40,8 @@ const statusHungUp = 499
 // Problem is an error as people are told it. It reports false for an error that is not known: the text of a database's
 // error may name hosts and users.
 func Problem(err error) (*wire.Problem, bool) {
-	if p, known := wire.FromError(err); known {
+	hungUp := errors.Is(err, delaytask.ErrNotStored) && errors.Is(err, context.Canceled)
+	if p, known := wire.FromError(err); known && !hungUp {
 		return p, true
 	}
 	for _, r := range refusals {

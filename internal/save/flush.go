@@ -2,6 +2,7 @@ package save
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -11,12 +12,12 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 func (s *Saver) flush(requests []*request) {
 	s.Metrics.Batch("save", countRows(requests))
-	wanted, _ := batch.Split(requests, (*request).send) // the callers of the others have left
-	s.store(s.answerDuplicates(wanted))
+	s.store(s.answerDuplicates(stillWanted(requests)))
 }
 
 // lookFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
@@ -175,6 +176,10 @@ func splitDuplicates(requests []*request) (now, later []*request) {
 func (s *Saver) insert(
 	ctx context.Context, requests []*request, locked func([]*request) (again []*request),
 ) (again []*request) {
+	if requests, _ = batch.Split(requests, (*request).send); len(requests) == 0 {
+		return nil
+	}
+	ctx = store.WithDeparture(ctx, departureOf(requests))
 	rows := make([]row.Row, 0, countRows(requests))
 	for _, r := range requests {
 		for n := range r.remaining() {
@@ -182,15 +187,22 @@ func (s *Saver) insert(
 		}
 	}
 	err := s.Store.Insert(ctx, nil, rows)
-	if err != nil || s.failed.Load() {
-		s.failed.Store(err != nil)
-		s.Ended(err)
+	if errors.Is(err, errLeft) {
+		return hold(requests, nil)
 	}
+	s.noteEnd(err)
 	if err == nil {
 		s.stored(requests)
 		return nil
 	}
 	class := row.ClassOf(err)
+	switch class {
+	case row.ClassUnknown:
+	case row.ClassNotApplied, row.ClassLocked:
+		hold(requests, err)
+	default:
+		hold(requests, nil)
+	}
 	if class != row.ClassDuplicate {
 		s.Failed("saving", err)
 	}
@@ -219,6 +231,44 @@ func (s *Saver) insert(
 	}
 }
 
+// errLeft keeps a batch from being sent: a caller has left while it waited for a connection.
+var errLeft = errors.New("a caller has left")
+
+// departureOf lets the callers of a batch leave without a doubt until it is sent.
+func departureOf(requests []*request) store.Departure {
+	return store.Departure{
+		Waits: func() { hold(requests, nil) },
+		Sends: func() error {
+			if _, left := batch.Split(requests, (*request).send); len(left) > 0 {
+				return errLeft
+			}
+			return nil
+		},
+	}
+}
+
+// hold takes back that the requests are sent, and returns those that are still wanted.
+func hold(requests []*request, err error) []*request {
+	for _, r := range requests {
+		r.hold(err)
+	}
+	return stillWanted(requests)
+}
+
+// noteEnd notes how a statement has ended. Of errors about its rows the database is not the cause.
+func (s *Saver) noteEnd(err error) {
+	if failing := err != nil; failing || s.failed.Load() {
+		s.failed.Store(failing)
+		s.Ended(err)
+	}
+	switch {
+	case err == nil, row.IsOneOf(err, row.ClassDuplicate, row.ClassCaller, row.ClassLocked):
+		s.failing.Store(nil)
+	default:
+		s.failing.Store(&err)
+	}
+}
+
 // stored answers for requests all of whose rows are in the table, and reports those rows that were stored now.
 func (s *Saver) stored(requests []*request) {
 	rows := make([]row.Due, 0, countRows(requests))
@@ -236,7 +286,7 @@ func (s *Saver) stored(requests []*request) {
 
 // stillWanted drops requests that are surely not stored and whose callers have left.
 func stillWanted(requests []*request) (rest []*request) {
-	rest, _ = batch.Split(requests, func(r *request) bool { return r.unsure || !r.isAbandoned() })
+	rest, _ = batch.Split(requests, func(r *request) bool { return r.unsure || !r.isLeft() })
 	return rest
 }
 
@@ -272,7 +322,7 @@ func (s *Saver) isolate(requests []*request) (again []*request) {
 	if _, err := s.Store.Now(ctx); err != nil {
 		return requests
 	}
-	wanted, _ := batch.Split(requests, func(r *request) bool { return !r.isAbandoned() })
+	wanted, _ := batch.Split(requests, func(r *request) bool { return !r.isLeft() })
 	if len(wanted) == 0 || requests[0].alone {
 		return wanted
 	}

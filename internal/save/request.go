@@ -17,15 +17,16 @@ import (
 // statement carries all of it.
 type request struct {
 	rows   []newRow
-	first  int  // place of its first row in a bulk save
-	alone  bool // it is sent by itself, outside of its lane
-	unsure bool // a statement that carried it ended with an unknown outcome
+	first  int   // place of its first row in a bulk save
+	alone  bool  // it is sent by itself, outside of its lane
+	unsure bool  // a statement that carried it ended with an unknown outcome
+	failed error // the last statement did, and has changed nothing
 	done   chan struct{}
 
 	unknowns int // how often its outcome was unknown
 	refusals int // how often it was refused although nothing was found in its way
 
-	mu    sync.Mutex // guards state, the row's ids and answers; no other lock is taken under it
+	mu    sync.Mutex // guards state, failed, the row's ids and answers; no other lock is taken under it
 	state requestState
 }
 
@@ -34,11 +35,11 @@ type request struct {
 type requestState int
 
 const (
-	waiting   requestState = iota
-	sent                   // a statement carries it, and the outcome of that decides
-	answered               // each row has its answer
-	withdrawn              // the caller left before a statement carried it: nothing was stored
-	abandoned              // the caller left while a statement was in flight
+	waiting   requestState = iota // nothing that was sent for it can be applied
+	sent                          // a statement carries it, and the outcome of that decides
+	answered                      // each row has its answer
+	withdrawn                     // the caller left while it waited: nothing was stored
+	abandoned                     // the caller left while a statement was in flight
 )
 
 // newRow is a row on its way into the table.
@@ -109,15 +110,28 @@ func (r *request) remaining() iter.Seq[*newRow] {
 	}
 }
 
-// send reports whether the caller still waits for the request to be sent.
+// send reports whether the request is still to be sent. From then on the caller does not know its outcome until it is
+// answered.
 func (r *request) send() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state != waiting {
-		return false
+	if r.state == waiting {
+		r.state = sent
 	}
-	r.state = sent
-	return true
+	return r.state != withdrawn
+}
+
+// hold takes back [request.send]: no statement that carries the request was sent, or the last one has changed nothing
+// because of err. A caller that leaves now knows that nothing is stored.
+func (r *request) hold(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.failed = err
+	}
+	if r.state == sent && !r.unsure {
+		r.state = waiting
+	}
 }
 
 // wait returns when there is an answer, or the cause of ctx when that ended first.
@@ -143,10 +157,11 @@ func (r *request) leave() {
 	}
 }
 
-func (r *request) isAbandoned() bool {
+// isLeft reports whether the caller has left without an answer.
+func (r *request) isLeft() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state == abandoned
+	return r.state == withdrawn || r.state == abandoned
 }
 
 // outcome is the answer to a row, once the caller has waited. left says why it did not wait to the end.
@@ -159,7 +174,28 @@ func (r *request) outcome(n *newRow, left error) error {
 	case abandoned:
 		return &delaytask.OutcomeUnknownError{ID: n.row.ID, Err: left}
 	default:
+		return r.notStored(left)
+	}
+}
+
+// blame tells a request that never had a turn why the one before it has none.
+func (r *request) blame(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		r.failed = err
+	}
+}
+
+// notStored says why nothing was stored for a caller that has left. The lock is held.
+func (r *request) notStored(left error) error {
+	switch {
+	case errors.Is(left, delaytask.ErrOverloaded), errors.Is(left, delaytask.ErrClosed):
 		return left
+	case r.failed != nil:
+		return fmt.Errorf("%w: %w: %w", delaytask.ErrNotStored, left, r.failed)
+	default:
+		return fmt.Errorf("%w: %w", delaytask.ErrNotStored, left)
 	}
 }
 
@@ -167,7 +203,7 @@ func (r *request) outcome(n *newRow, left error) error {
 func (r *request) redraw(n *newRow, id int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state == abandoned {
+	if r.state == withdrawn || r.state == abandoned {
 		return false
 	}
 	n.row.ID = id
@@ -178,7 +214,7 @@ func (r *request) redraw(n *newRow, id int64) bool {
 func (r *request) answer(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state == answered || r.state == abandoned {
+	if r.state == answered || r.state == withdrawn || r.state == abandoned {
 		return
 	}
 	for i := range r.rows {

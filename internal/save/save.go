@@ -61,6 +61,7 @@ type Saver struct {
 	apart    *table.Apart[*request]    // what may wait for a lock of another transaction
 	collided atomic.Pointer[time.Time] // when a save last met a key that is taken
 	failed   atomic.Bool               // the last statement did
+	failing  atomic.Pointer[error]     // why the database stores nothing now, nil while it does
 }
 
 // The bounds of one INSERT and of what may wait for it. A statement stays far below the smallest packet limit in use,
@@ -141,6 +142,9 @@ func (s *Saver) add(lane *batch.Coalescer[*request], r *request) error {
 
 // result is what the caller gets for a row: the id of the new task, or of the unfinished one with its key.
 func (s *Saver) result(r *request, n *newRow, left error) (int64, error) {
+	if failing := s.failing.Load(); failing != nil && left != nil {
+		r.blame(*failing)
+	}
 	err := r.outcome(n, left)
 	if !n.drawn {
 		err = KeepUnknown(n.row.ID, err)

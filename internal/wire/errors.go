@@ -53,6 +53,7 @@ var known = []struct {
 	{delaytask.ErrBroken, http.StatusConflict, CodeBroken},
 	{delaytask.ErrChunkRefused, http.StatusConflict, CodeChunkRefused},
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, CodeOverloaded},
+	{delaytask.ErrNotStored, http.StatusServiceUnavailable, CodeNotStored},
 }
 
 // FromError is an error of the library in JSON. It reports false for any other: the text of a database's error may name
@@ -65,6 +66,12 @@ func FromError(err error) (*Problem, bool) {
 		p := NewProblem(k.status, k.code, Plain(err))
 		if unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err); ok {
 			p.TaskID = ID(unknown.ID)
+		}
+		if p.NotStored = errors.Is(err, delaytask.ErrNotStored); p.NotStored { // the cause names hosts
+			p.Detail = notStored
+			if p.TaskID != 0 {
+				p.Detail += fmt.Sprintf("; an earlier request with the id %d may have stored the task", p.TaskID)
+			}
 		}
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok {
 			p.TaskID = ID(duplicate.ID)
@@ -79,6 +86,8 @@ func FromError(err error) (*Problem, bool) {
 	}
 	return nil, false
 }
+
+const notStored = "this request stored nothing, because the database was not reached in time: send it again"
 
 // place says where a spec is wrong.
 func place(e *delaytask.SpecError) Detail {

@@ -10,6 +10,8 @@ type Problem struct {
 	Detail string   `json:"detail" doc:"For people: what is wrong, and what to do"`
 	TaskID ID       `json:"task_id,omitzero" doc:"The task meant: for outcome_unknown the id to save again with"`
 	Errors []Detail `json:"errors,omitempty" doc:"Where in the request, when it is more than one thing or one of many"`
+
+	NotStored bool `json:"not_stored,omitzero" doc:"This save stored nothing; an earlier one may have"`
 }
 
 // NewProblem returns a problem with the title of its status.
@@ -101,6 +103,7 @@ const (
 
 	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"
+	CodeNotStored      = "not_stored"   // nothing was sent to the database
 	CodeNotRecorded    = "not_recorded" // nothing was done, because the audit log could not be written
 	CodeOverloaded     = "overloaded"
 	CodeStopping       = "stopping"

@@ -56,6 +56,7 @@ type BatchResult struct {
 	Rescheduled bool   `json:"rescheduled,omitempty" doc:"As duplicate, and that task has the time of this save"`
 	Code        string `json:"code,omitempty" doc:"Why it was not stored; absent when it was"`
 	Detail      string `json:"detail,omitempty"`
+	NotStored   bool   `json:"not_stored,omitzero" doc:"As in a problem"`
 }
 
 // BatchChunk is the outcome of a chunk: this many tasks of the batch, after the tasks of the chunk before.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -48,7 +49,13 @@ func TestTheDatabaseIsAwayForAWhile(t *testing.T) {
 		if refused.Status != 503 {
 			t.Fatalf("a save without a database: %d %s", refused.Status, refused.Text)
 		}
-		t.Logf("a save without a database is %s: %s", refused.Code, refused.Detail)
+		if refused.Code != wire.CodeNotStored || strings.Contains(refused.Text, "127.0.0.1") {
+			t.Errorf("a save without a database is %s: %s", refused.Code, refused.Text)
+		}
+		again := s.Call("POST", "/v1/tasks", `{"tag":"other","key":"k","id":"`+wire.ID(delaytask.NewID()).String()+`"}`)
+		if again.Code != wire.CodeOutcomeUnknown || !strings.Contains(again.Text, `"not_stored":true`) {
+			t.Errorf("a save under an id without a database: %s", again.Text)
+		}
 
 		server.Start(t)
 		s.becomes(200, "GET", "/readyz")

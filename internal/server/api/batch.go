@@ -165,7 +165,7 @@ func (a *API) batchResult(r delaytask.SaveResult, place func(int) string) wire.B
 		result.Duplicate = true
 	case r.Err != nil:
 		p, _ := errors.AsType[*wire.Problem](a.problem(r.Err))
-		result.Code, result.Detail = p.Code, p.Detail
+		result.Code, result.Detail, result.NotStored = p.Code, p.Detail, p.NotStored
 		if p.TaskID != 0 {
 			result.ID = p.TaskID
 		}
@@ -186,6 +186,7 @@ func outcomeOf(err error) string {
 	case errors.Is(err, delaytask.ErrNotPending), errors.Is(err, delaytask.ErrContended):
 		return wire.ChunkStored // these are about the existing task of an item
 	case errors.Is(err, delaytask.ErrOverloaded), errors.Is(err, delaytask.ErrClosed),
+		errors.Is(err, delaytask.ErrNotStored),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return wire.ChunkNotTried
 	default:

@@ -26,12 +26,16 @@ func (a *API) problem(err error) error {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p
 	}
-	if p, known := operate.Problem(err); known {
+	p, known := operate.Problem(err)
+	if known && !p.NotStored {
 		return p
 	}
 	if a.failureLines.Allow() { // in an outage every request fails, and for one reason
 		// The outermost error may name a task by its key.
 		a.log.Error("a request failed", "err", cmp.Or(errors.Unwrap(err), err))
+	}
+	if known {
+		return p
 	}
 	return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable,
 		"the database did not answer as it should; the log of the service says why. Try again")

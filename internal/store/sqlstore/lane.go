@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 var errClosed = errors.New("the store is closed")
@@ -56,6 +58,8 @@ func newLane(db *sqlx.DB, d dialect, size int, turn chan struct{}) *lane {
 func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
+	departure := store.DepartureOf(ctx)
+	departure.Waits()
 	var r reservation
 	select {
 	case <-l.closed:
@@ -77,6 +81,10 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 	if err != nil {
 		l.slots <- reservation{}
 		return notSent(op, err)
+	}
+	if err := departure.Sends(); err != nil {
+		l.release(r, nil)
+		return notApplied(op, err)
 	}
 	err = f(ctx, r.conn)
 	l.release(r, err)
