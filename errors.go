@@ -85,6 +85,11 @@ var (
 	// ErrNotStored is returned when the context of a save ended before anything that can be applied was sent to the
 	// database. It wraps why, such as a refused connection. Nothing is stored, now or later: save again.
 	ErrNotStored = errors.New("delaytask: not stored: save again")
+	// ErrFileReplaced is returned when the SQLite file that this process has open was deleted, renamed or replaced. The
+	// process saves and runs nothing more, because that would be lost. To keep the tasks of the old file put it back.
+	// Then restart the process, which opens the file that is there.
+	ErrFileReplaced = errors.New("delaytask: the SQLite file was deleted or replaced while this process had it open: " +
+		"restart the process")
 	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and another process took it,
 	// or it was cancelled. Nothing was changed.
 	ErrLeaseLost = errors.New("delaytask: lease lost")

@@ -123,6 +123,7 @@ var advice = []struct {
 	{sqlstore.ErrTokenExists, "revoke it first, or choose another name"},
 	{sqlstore.ErrNotFound, "delaytask token list shows what there is"},
 	{audit.ErrStopped, "delaytask audit --action bulk.stop shows by whom; to go on, run the command again"},
+	{delaytask.ErrFileReplaced, "put the old file back to keep its tasks, then run the command again"},
 	{delaytask.ErrNotStored, "delaytask doctor looks at the database; then save again"},
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }

@@ -53,6 +53,7 @@ var known = []struct {
 	{delaytask.ErrBroken, http.StatusConflict, CodeBroken},
 	{delaytask.ErrChunkRefused, http.StatusConflict, CodeChunkRefused},
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, CodeOverloaded},
+	{delaytask.ErrFileReplaced, http.StatusServiceUnavailable, CodeFileReplaced},
 	{delaytask.ErrNotStored, http.StatusServiceUnavailable, CodeNotStored},
 }
 
@@ -64,6 +65,9 @@ func FromError(err error) (*Problem, bool) {
 			continue
 		}
 		p := NewProblem(k.status, k.code, Plain(err))
+		if k.err == delaytask.ErrFileReplaced { //nolint:errorlint // what wraps it names the file
+			p.Detail = Plain(k.err)
+		}
 		if unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err); ok {
 			p.TaskID = ID(unknown.ID)
 		}

@@ -103,8 +103,9 @@ const (
 
 	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"
-	CodeNotStored      = "not_stored"   // nothing was sent to the database
-	CodeNotRecorded    = "not_recorded" // nothing was done, because the audit log could not be written
+	CodeFileReplaced   = "file_replaced" // the service has to be restarted
+	CodeNotStored      = "not_stored"    // nothing was sent to the database
+	CodeNotRecorded    = "not_recorded"  // nothing was done, because the audit log could not be written
 	CodeOverloaded     = "overloaded"
 	CodeStopping       = "stopping"
 	CodeNotReady       = "not_ready"

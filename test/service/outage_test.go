@@ -1,6 +1,7 @@
 package service
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,19 @@ func TestTheDatabaseIsAwayForAWhile(t *testing.T) {
 		}
 		s.finish(204, "", got.Tasks[0])
 	})
+}
+
+func TestAServiceWhoseFileWasDeletedAcceptsNothing(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	s := serve(t, db)
+	s.becomes(200, "GET", "/readyz")
+	servertest.OK(t, os.Remove(strings.TrimPrefix(db.DSN, "sqlite:")))
+	a := s.Call("POST", "/v1/tasks", `{"tag":"t"}`)
+	if a.Status != 503 || a.Code != wire.CodeFileReplaced || strings.Contains(a.Text, ".db") {
+		t.Errorf("a save: %d %s", a.Status, a.Text)
+	}
+	s.Want(503, wire.CodeNotReady, "GET", "/readyz", "")
 }
 
 func TestAFailureDoesNotLookAsIfNothingWereDue(t *testing.T) {

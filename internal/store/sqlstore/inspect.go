@@ -36,13 +36,8 @@ func (i Inspector) Pragma(ctx context.Context, name string) (value string, err e
 
 // File returns the path of a SQLite database.
 func (i Inspector) File(ctx context.Context) (string, error) {
-	rows, err := readTexts(ctx, i.s.db, "PRAGMA database_list")
-	for _, r := range rows {
-		if r["name"] == "main" {
-			return r["file"], nil
-		}
-	}
-	return "", classify("find the file of the database", err)
+	name, err := fileName(ctx, i.s.db)
+	return name, classify("find the file of the database", err)
 }
 
 // Account is what a server takes this process for.

@@ -31,6 +31,7 @@ type lane struct {
 	turn    chan struct{} // taken by the lane that writes, nil where all may
 	life    time.Duration // of a connection
 	servers *servers      // behind the address; nil: the pool's next connection will do
+	file    *sameFile     // nil for a server
 
 	once   sync.Once
 	closed chan struct{}
@@ -82,12 +83,21 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 		l.slots <- reservation{}
 		return notSent(op, err)
 	}
+	if err := l.file.check(ctx, r.conn); err != nil {
+		l.release(r, nil)
+		return err
+	}
 	if err := departure.Sends(); err != nil {
 		l.release(r, nil)
 		return notApplied(op, err)
 	}
 	err = f(ctx, r.conn)
 	l.release(r, err)
+	if err == nil { // the file may have lost its name during the write
+		if gone := l.file.check(ctx, nil); gone != nil {
+			return afterWrite(op, gone)
+		}
+	}
 	return classify(op, err)
 }
 

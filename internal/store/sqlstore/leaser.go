@@ -194,6 +194,9 @@ func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 	if tx != nil {
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
+		if err := s.file.check(ctx, tx); err != nil {
+			return 0, err
+		}
 		n, err := execute(ctx, tx, s.dialect.update(changes))
 		return n, classify(op, err)
 	}

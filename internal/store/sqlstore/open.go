@@ -17,16 +17,19 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	d := dialectOf(kind)
 	turn := make(chan struct{}, 1)
 	pool := db.Stats().MaxOpenConnections
+	var file *sameFile
 	if !d.reserves {
-		pool = 0
+		pool, file = 0, new(sameFile)
 	}
-	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency}
+	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, file: file}
 	if d.reserves {
 		s.servers = newServers(db)
 	}
 	s.lanes = share(reserved(pool, concurrency), func(size int) *lane {
 		if !d.reserves {
-			return newLane(db, d, 1, turn)
+			l := newLane(db, d, 1, turn)
+			l.file = file
+			return l
 		}
 		l := newLane(db, d, size, nil)
 		l.servers = s.servers

@@ -26,6 +26,9 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	case tx != nil:
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
+		if err := s.file.check(ctx, tx); err != nil {
+			return err
+		}
 		for some := range slices.Chunk(rows, maxInsert) {
 			query := s.dialect.insert(some)
 			if _, err := tx.ExecContext(ctx, query.sql, query.args...); err != nil {
@@ -168,6 +171,9 @@ func (s *Store) InTransaction(ctx context.Context, tx store.Tx) (bool, error) {
 func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
+	}
+	if err := s.file.check(ctx, s.from(tx)); err != nil {
+		return nil, nil, err
 	}
 	return readTasks(ctx, "read tasks", s.from(tx), s.dialect.rowsByID(s.dialect.taskList(true), ids))
 }

@@ -25,8 +25,9 @@ type Store struct {
 	concurrency int     // tasks that run at once: the smallest pool for processors depends on it
 
 	lanes       [uses]*lane
-	servers     *servers // behind the address of the database; nil for an embedded one
-	held        held     // rows that a purge leaves out
+	servers     *servers  // behind the address of the database; nil for an embedded one
+	file        *sameFile // nil for a server
+	held        held      // rows that a purge leaves out
 	fileVersion fileVersion
 	version     atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
