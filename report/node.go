@@ -8,7 +8,7 @@ type Node struct {
 	Name    string
 	PID     int
 	Address string
-	Version string   // of delaytask
+	Version string   // of delaytask, a plus, and the revision of the build or a digest of the program
 	Tags    []string // that it serves; none when it was not started
 	Shares  []Share  // of each of these tags, in the same order
 	Wake    string   // the UDP address where it is told of tasks that others save; "" for none

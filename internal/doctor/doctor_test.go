@@ -162,6 +162,23 @@ func TestStatementsForSettingsRun(t *testing.T) {
 	})
 }
 
+func TestStatementTimeOfTheServerIsFound(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		limit := "max_execution_time=2000"
+		if admit(t, d).inspected().Server == "MariaDB" {
+			limit = "max_statement_time=2"
+		}
+		separator := "?"
+		if strings.Contains(d.DSN, "?") {
+			separator = "&"
+		}
+		found := connect(t, d.DSN+separator+limit).wants(limit, "statement_time")
+		if !strings.HasSuffix(found[0].Title, " is 2s") || found[0].Severity != Warning {
+			t.Errorf("found %+v", found)
+		}
+	})
+}
+
 func TestWithoutTheirTablesChecksAreLeftOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		p := connect(t, d.DSN)

@@ -23,7 +23,7 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	var err error
 	if told.session, err = s.inspect.Show(ctx, sqlstore.SessionVariables, "transaction_isolation",
 		"tx_isolation", "innodb_snapshot_isolation", "wsrep_on", "wsrep_sync_wait",
-		"group_replication_group_name", "group_replication_consistency"); err != nil {
+		"group_replication_group_name", "group_replication_consistency", "max_statement_time", "max_execution_time"); err != nil {
 		return nil, err
 	}
 	if told.global, err = s.inspect.Show(ctx, sqlstore.GlobalVariables, "sql_mode", "innodb_doublewrite",
@@ -91,9 +91,39 @@ func (s *Subject) judge(told settings) (found []Finding) {
 				shortestIdle),
 			s.set("wait_timeout", "600"))
 	}
+	s.judgeStatementTime(told, add)
 	s.judgeConnections(told, add)
 	s.judgeCluster(told, add)
 	return found
+}
+
+// patientStatement is how long a process waits for a statement at most.
+const patientStatement = 10 * time.Second
+
+// judgeStatementTime judges the time after which the server ends a statement. MariaDB counts seconds and ends writes as
+// well, MySQL counts milliseconds and ends reads.
+func (s *Subject) judgeStatementTime(told settings, add adder) {
+	for name, unit := range map[string]time.Duration{
+		"max_statement_time": time.Second, "max_execution_time": time.Millisecond,
+	} {
+		value, err := strconv.ParseFloat(told.session[name], 64)
+		if err != nil || value <= 0 {
+			continue
+		}
+		severity, most := Info, time.Duration(value*float64(unit))
+		meaning := "the server ends migrations, and long reads of lists, counts and exports"
+		if most < patientStatement {
+			severity = Warning
+			meaning = fmt.Sprintf("the server ends statements that a process would wait %v for: with a backlog or "+
+				"behind a lock claims, purges and lists fail, and saves are of unknown outcome", patientStatement)
+			if unit == time.Millisecond {
+				meaning = fmt.Sprintf("the server ends reads that a process would wait %v for: with a backlog tasks "+
+					"are found late, and lists fail", patientStatement)
+			}
+		}
+		add("statement_time", severity, fmt.Sprintf("%s is %v", name, most), meaning,
+			s.set(name, "0")+" /* or add "+name+"=0 to the DSN */")
+	}
 }
 
 type adder func(code string, severity Severity, title, meaning, fix string)

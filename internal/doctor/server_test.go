@@ -30,6 +30,11 @@ func TestSettingsOfAServerAreJudged(t *testing.T) {
 		{"global.innodb_doublewrite=OFF", "doublewrite", Warning, "innodb_doublewrite = ON"},
 		{"global.innodb_doublewrite=DETECT_AND_RECOVER", "", OK, ""},
 		{"global.wait_timeout=59", "wait_timeout", Warning, "SET PERSIST wait_timeout = 600"},
+		{"session.max_statement_time=2.500000", "statement_time", Warning, "SET PERSIST max_statement_time = 0"},
+		{"session.max_statement_time=60.000000", "statement_time", Info, "max_statement_time=0 to the DSN"},
+		{"session.max_statement_time=0.000000 session.max_execution_time=0", "", OK, ""},
+		{"session.max_execution_time=9999", "statement_time", Warning, "SET PERSIST max_execution_time = 0"},
+		{"session.max_execution_time=10000", "statement_time", Info, ""},
 		{"global.max_connections=84", "connections", Warning, "SET PERSIST max_connections = 170"}, // 3 × 25 + 10
 		{"global.max_connections=85", "", OK, ""},
 		{"global.max_user_connections=84", "connections", Warning, "SET PERSIST max_user_connections = 170"},

@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life.Log = life.Log.With("node", process.Name)
 	source := ids.NewSource(ids.RandomNode(), c.Bounds.Guess)
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{
-		Process: process, Address: cfg.Address, Version: Version, IDs: source,
+		Process: process, Address: cfg.Address, Version: build(), IDs: source,
 	})
 	if err != nil {
 		life.End()
@@ -236,9 +236,6 @@ func (e *Engine) Wake(tags []string) { e.find.Wake(tags) }
 
 // Now returns the database's time as far as it is certain, zero while there is no anchor.
 func (e *Engine) Now() row.Time { return e.events.Now() }
-
-// Version is what the node's row says of the program.
-const Version = "0.1.0"
 
 // ClockWidth returns how far the bounds of the database's clock are apart. It is false while no task may start.
 func (e *Engine) ClockWidth() (time.Duration, bool) { return e.events.Bounds.Width() }

@@ -27,7 +27,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	c := table.NewManualClock(life, now)
 	process := cluster.NewProcess()
 	source := ids.NewSource(ids.RandomNode(), c.Bounds.Guess)
-	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version, IDs: source})
+	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: build(), IDs: source})
 	if err != nil {
 		life.End()
 		return nil, err
