@@ -41,7 +41,8 @@ func checkNodes(ctx context.Context, s *Subject) (found []Finding, err error) {
 			"they were killed or cannot reach the database; their leases are rescued", "delaytask nodes"})
 	}
 	if len(versions) > 1 {
-		found = append(found, Finding{"versions_mixed", Info, "the processes run several versions or builds: " + few(versions),
+		found = append(found, Finding{"versions_mixed", Info,
+			"the processes run several versions or builds: " + few(versions),
 			"this is well during a rolling deploy", "delaytask nodes"})
 	}
 	offset, err := s.clockOffset(ctx)

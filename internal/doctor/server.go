@@ -23,7 +23,8 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	var err error
 	if told.session, err = s.inspect.Show(ctx, sqlstore.SessionVariables, "transaction_isolation",
 		"tx_isolation", "innodb_snapshot_isolation", "wsrep_on", "wsrep_sync_wait",
-		"group_replication_group_name", "group_replication_consistency", "max_statement_time", "max_execution_time"); err != nil {
+		"group_replication_group_name", "group_replication_consistency",
+		"max_statement_time", "max_execution_time"); err != nil {
 		return nil, err
 	}
 	if told.global, err = s.inspect.Show(ctx, sqlstore.GlobalVariables, "sql_mode", "innodb_doublewrite",
