@@ -14,11 +14,12 @@ const (
 	ReasonNotDue      Reason = "not_due"
 	ReasonRetry       Reason = "waiting_for_retry" // an attempt failed and the next one is not due
 	ReasonPaused      Reason = "paused"
-	ReasonUnserved    Reason = "unserved"   // no live node has a processor for the tag
-	ReasonLocked      Reason = "locked"     // another transaction holds the row
-	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free slot
-	ReasonLeased      Reason = "leased"     // it is executing
-	ReasonLeaseOver   Reason = "lease_over" // its executor is gone; a rescue will end the lease
+	ReasonUnserved    Reason = "unserved"    // no live node has a processor for the tag
+	ReasonLocked      Reason = "locked"      // another transaction holds the row
+	ReasonWaiting     Reason = "waiting"     // due, and waiting for a free slot
+	ReasonLeased      Reason = "leased"      // it is executing
+	ReasonLeaseAhead  Reason = "lease_ahead" // its executor is gone; the database's clock was set back since the claim
+	ReasonLeaseOver   Reason = "lease_over"  // its executor is gone; a rescue will end the lease
 	ReasonFinished    Reason = "finished"
 	ReasonQuarantined Reason = "quarantined" // failed because it lost its executor too often
 	ReasonBroken      Reason = "broken"      // its row cannot be read

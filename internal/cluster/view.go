@@ -38,7 +38,7 @@ func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
 	byNumber := slices.SortedFunc(slices.Values(nodes),
 		func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range byNumber {
-		if n.Leaving || now.Sub(n.Heartbeat) > rule.Alive || rule.Gone != nil && rule.Gone(n) {
+		if n.Leaving || !isFresh(n, now, rule.Alive) || rule.Gone != nil && rule.Gone(n) {
 			continue
 		}
 		for _, tag := range n.Tags {

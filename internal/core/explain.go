@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/eyes/explain"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
@@ -39,7 +40,8 @@ func (c *Core) explain(ctx context.Context, t *delaytask.TaskRow) (report.Reason
 		return "", nil, err
 	}
 	if t.Status == delaytask.Executing {
-		reason, text := explain.Executing(t, now.now.Std())
+		ahead := cluster.IsAhead(t.Executor, row.At(t.Due), t.TTR, now.nodes, now.now)
+		reason, text := explain.Executing(t, now.now.Std(), ahead)
 		return reason, text, nil
 	}
 	locked, err := c.store.Locked(ctx, []int64{t.ID})

@@ -137,11 +137,12 @@ func unreachableFrom(n row.Node, all []row.Node, now row.Time) (from []int) {
 	return from
 }
 
-func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+func alive(n row.Node, now row.Time) bool { return cluster.IsAlive(n, now) }
 
 // clusterState holds the tables of nodes and tags at one moment.
 type clusterState struct {
 	now    row.Time
+	nodes  []row.Node
 	served map[string]bool // by a live node that is not leaving
 	paused map[string]row.TagState
 }
@@ -155,7 +156,7 @@ func (c *Core) clusterState(ctx context.Context) (clusterState, error) {
 	if err != nil {
 		return clusterState{}, fmt.Errorf("read the tags: %w", err)
 	}
-	now := clusterState{now: reading.Time, served: map[string]bool{}, paused: map[string]row.TagState{}}
+	now := clusterState{now: reading.Time, nodes: nodes, served: map[string]bool{}, paused: map[string]row.TagState{}}
 	for _, n := range nodes {
 		if n.Leaving || !alive(n, reading.Time) {
 			continue

@@ -272,6 +272,40 @@ func TestTasksThatDoNotMoveAreFound(t *testing.T) {
 	})
 }
 
+func TestLeasesAheadOfTheClockAreFoundAndMended(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		p := admit(t, d)
+		const gone, alive = "web:17:gone:3", "web:18:lives:3"
+		p.exec("INSERT INTO delay_task_node (number, token, tags, heartbeat, version)" +
+			" VALUES (1, 'lives', '[\"t\"]', " + p.ago(0) + ", '1')")
+		for i, of := range []struct {
+			executor string
+			ahead    time.Duration
+		}{{gone, time.Hour}, {row.PopMark + gone, time.Hour}, {alive, time.Hour}, {gone, time.Minute}} {
+			p.task(1<<40+i, "t", row.Executing, -of.ahead)
+			p.exec(fmt.Sprintf("UPDATE delay_task_message SET executor = '%s', ttr = 60000 WHERE id = %d", of.executor,
+				1<<40+i))
+		}
+		beats := func() { p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(0)) }
+		beats()
+		found := p.wants("the clock was set back", "leases_ahead")
+		if !strings.HasPrefix(found[0].Title, "2 tasks of processes that are gone with a lease of another 59m") {
+			t.Errorf("found %+v", found)
+		}
+		p.exec(found[0].Fix)
+		over, _, err := p.Store.Expired(t.Context(), 10)
+		if must(t, err); len(over) != 2 || over[0].Version != 1 {
+			t.Errorf("a rescue finds %+v", over)
+		}
+		beats()
+		p.wants("mended")
+
+		// Its last heartbeat is of the clock as it was.
+		p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(-time.Hour))
+		p.wants("its node is gone, too", "leases_ahead", "clock_back")
+	})
+}
+
 func TestProcessesThatCannotBeToldAreFound(t *testing.T) {
 	now := row.At(time.Now())
 	node := func(number int, host, address string, unreachable ...string) row.Node {

@@ -110,4 +110,4 @@ func (s *Subject) clockOffset(ctx context.Context) (time.Duration, error) {
 	return 0, nil
 }
 
-func isAlive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+func isAlive(n row.Node, now row.Time) bool { return cluster.IsAlive(n, now) }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -145,6 +148,9 @@ func checkLeases(ctx context.Context, s *Subject) ([]Finding, error) {
 			"a rescue takes such tasks back within seconds: no process runs, or another transaction locks the rows",
 			startOne}}, nil
 	}
+	if ahead, err := s.leasesAhead(ctx); err != nil || len(ahead) > 0 {
+		return ahead, err
+	}
 	if len(broken) > 0 {
 		return []Finding{{"tasks_broken", Warning,
 			fmt.Sprintf("%s cannot be read, such as %d: %s", atLeast(len(broken)), broken[0].ID, broken[0].Reason),
@@ -152,6 +158,62 @@ func checkLeases(ctx context.Context, s *Subject) ([]Finding, error) {
 			fmt.Sprintf("delaytask get %d", broken[0].ID)}}, nil
 	}
 	return nil, nil
+}
+
+// leasesAhead looks for leases that outlast their TTR and whose process is gone, by the last of each tag.
+func (s *Subject) leasesAhead(ctx context.Context) ([]Finding, error) {
+	nodes, reading, err := s.Store.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := s.Store.Oldest(ctx, row.Executing)
+	if err != nil || len(tags) == 0 {
+		return nil, err
+	}
+	var spans []row.Span
+	for _, t := range tags {
+		spans = append(spans, row.Span{Status: row.Executing, Tag: t.Tag, From: reading.Time, Down: true})
+	}
+	places, err := s.Store.Places(ctx, spans, sampled)
+	if err != nil {
+		return nil, err
+	}
+	last := slices.Concat(places...)
+	slices.SortFunc(last, func(a, b row.Place) int { return b.Compare(a) })
+	ids := make([]int64, 0, sampled)
+	for _, p := range last[:min(len(last), sampled)] {
+		ids = append(ids, p.ID)
+	}
+	rows, _, err := s.Store.Rows(ctx, ids, false)
+	if err != nil {
+		return nil, err
+	}
+	ahead := slices.DeleteFunc(rows, func(r row.Row) bool {
+		return !cluster.IsAhead(r.Executor, r.Due, r.TTR, nodes, reading.Time)
+	})
+	if len(ahead) == 0 {
+		return nil, nil
+	}
+	return []Finding{{"leases_ahead", Critical,
+		fmt.Sprintf("%s of processes that are gone with a lease of another %s, such as %d", atLeast(len(ahead)),
+			span(ahead[0].Due.Sub(reading.Time)), ahead[0].ID),
+		"the database's clock was set back since the claim; no rescue takes such tasks back until the leases end",
+		s.endLeases(ahead)}}, nil
+}
+
+// endLeases is the statement that lets a rescue take the tasks at once. A higher version shuts out an executor that
+// lives after all.
+func (s *Subject) endLeases(rows []row.Row) string {
+	now := "UTC_TIMESTAMP(6)"
+	if s.Kind == sqlstore.SQLite {
+		now = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+	}
+	which := make([]string, len(rows))
+	for i, r := range rows {
+		which[i] = fmt.Sprintf("id = %d AND version = %d", r.ID, r.Version)
+	}
+	return fmt.Sprintf("UPDATE delay_task_message SET due_time = %s, version = version + 1 WHERE status = %d"+
+		" AND (%s)", now, row.Executing, strings.Join(which, " OR "))
 }
 
 // atLeast counts a sample.

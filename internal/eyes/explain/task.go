@@ -47,10 +47,13 @@ func late(t *delaytask.TaskRow) sentence.Text {
 	return sentence.Text{sentence.Of(sentence.TaskLate, t.Lateness().Round(time.Millisecond), sentence.Of(why))}
 }
 
-// Executing explains a task that executes.
-func Executing(t *delaytask.TaskRow, now time.Time) (report.Reason, sentence.Text) {
+// Executing explains a task that executes. ahead says that its process is gone and its lease longer than its TTR.
+func Executing(t *delaytask.TaskRow, now time.Time, ahead bool) (report.Reason, sentence.Text) {
 	reason, text := report.ReasonLeased, sentence.Of(sentence.TaskLeased, t.Attempt, t.Executor, t.Due)
-	if !now.Before(t.Due) {
+	switch {
+	case ahead:
+		reason, text = report.ReasonLeaseAhead, sentence.Of(sentence.TaskLeaseAhead, t.Executor, t.Due)
+	case !now.Before(t.Due):
 		reason, text = report.ReasonLeaseOver, sentence.Of(sentence.TaskLeaseOver, t.Executor, t.Due)
 	}
 	return reason, append(sentence.Text{text}, late(t)...)

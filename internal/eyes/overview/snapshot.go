@@ -163,4 +163,4 @@ func (r *reading) part(ctx context.Context, part report.OverviewPart, read func(
 	}
 }
 
-func isAlive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+func isAlive(n row.Node, now row.Time) bool { return cluster.IsAlive(n, now) }

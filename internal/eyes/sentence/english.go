@@ -11,6 +11,7 @@ const (
 	TaskQuarantined Code = "task.quarantined"
 	TaskFailed      Code = "task.failed"
 	TaskLeaseOver   Code = "task.lease_over"
+	TaskLeaseAhead  Code = "task.lease_ahead"
 	TaskLeased      Code = "task.leased"
 	TaskNotDue      Code = "task.not_due"
 	TaskRetry       Code = "task.retry"
@@ -108,6 +109,8 @@ var English = map[Code]string{
 	TaskFailed: "It failed for good at %s, in attempt %s: %s",
 	TaskLeaseOver: "The lease of %s ended at %s without an answer; a rescue takes it back within seconds, " +
 		"if a node is alive.",
+	TaskLeaseAhead: "The lease of %s lasts until %s, longer than the TTR: its process is gone, and the database's " +
+		"clock was set back. delaytask doctor prints the statement that ends such leases.",
 	TaskLeased:      "Attempt %s is leased by %s until %s.",
 	TaskNotDue:      "It is due at %s.",
 	TaskRetry:       "Attempt %s failed (%s); the next one is due at %s.",

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// IsAlive reports whether a node's heartbeat is fresh. One that is ahead of the clock by as much is not: a process
+// writes the clock's time each second, so it has written none since the clock was set back.
+func IsAlive(n row.Node, now row.Time) bool { return isFresh(n, now, LeaseTime) }
+
+func isFresh(n row.Node, now row.Time, within time.Duration) bool {
+	return now.Sub(n.Heartbeat) <= within && n.Heartbeat.Sub(now) <= within
+}
+
+// leaseSlack is more than the claim-ahead window and what clocks of one cluster differ by.
+const leaseSlack = 30 * time.Second
+
+// IsAhead reports whether a lease ends later than its TTR allows, and its process is gone: the clock was set back
+// since the claim. Nothing rescues the task until then.
+func IsAhead(executor string, due row.Time, ttr time.Duration, nodes []row.Node, now row.Time) bool {
+	if ttr <= 0 || due.Sub(now) <= ttr+leaseSlack {
+		return false
+	}
+	parts := strings.Split(strings.TrimPrefix(executor, row.PopMark), ":")
+	if len(parts) < 4 { // name, pid, token, number; a name may hold more colons
+		return false
+	}
+	token := parts[len(parts)-2]
+	return !slices.ContainsFunc(nodes, func(n row.Node) bool { return n.Token == token && IsAlive(n, now) })
+}
