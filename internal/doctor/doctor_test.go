@@ -162,6 +162,29 @@ func TestStatementsForSettingsRun(t *testing.T) {
 	})
 }
 
+func TestReplicaThatCanBeWrittenToIsFound(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			p := admit(t, dbtest.NewDisposable(t, kind).Database(t))
+			p.wants("it replicates nothing")
+			if kind == dbtest.MariaDB {
+				p.exec("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 9, MASTER_USER = 'x'")
+			} else {
+				p.exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 9, SOURCE_USER = 'x'")
+			}
+			p.wants("it is told of a source")
+			p.exec("START REPLICA")
+			if found := p.wants("it replicates", "replica"); !strings.Contains(found[0].Title, "127.0.0.1:9") {
+				t.Errorf("found %+v", found)
+			}
+			p.exec("STOP REPLICA")
+			p.wants("it is promoted")
+		})
+	}
+}
+
 func TestStatementTimeOfTheServerIsFound(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		limit := "max_execution_time=2000"

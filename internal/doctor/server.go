@@ -8,13 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
 // settings are what a server says of itself, by names in lower case. A name that it does not know is missing.
 type settings struct {
 	session, global, status map[string]string
-	nodes, pool             int // live processes, and connections of each
+	nodes, pool             int    // live processes, and connections of each
+	source                  string // the server that this one replicates, "" for none or where it is not known
 }
 
 // checkSettings judges what the checks at start leave out: those see the sessions of delaytask, which set much.
@@ -24,7 +26,7 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	if told.session, err = s.inspect.Show(ctx, sqlstore.SessionVariables, "transaction_isolation",
 		"tx_isolation", "innodb_snapshot_isolation", "wsrep_on", "wsrep_sync_wait",
 		"group_replication_group_name", "group_replication_consistency",
-		"max_statement_time", "max_execution_time"); err != nil {
+		"max_statement_time", "max_execution_time", "read_only"); err != nil {
 		return nil, err
 	}
 	if told.global, err = s.inspect.Show(ctx, sqlstore.GlobalVariables, "sql_mode", "innodb_doublewrite",
@@ -36,6 +38,9 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	); err != nil {
 		return nil, err
 	}
+	if told.source, err = s.inspect.ReplicaOf(ctx); err != nil && !isUntold(err) {
+		return nil, err
+	}
 	told.pool = s.DB.Stats().MaxOpenConnections
 	if nodes, reading, err := s.Store.Nodes(ctx); err == nil { // the table may be missing
 		for _, n := range nodes {
@@ -45,6 +50,11 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 		}
 	}
 	return s.judge(told), nil
+}
+
+// isUntold reports whether the account may not ask, or the server does not know the question, as TiDB.
+func isUntold(err error) bool {
+	return sqlstore.IsDenied(err) || row.IsOneOf(err, row.ClassOperator)
 }
 
 // shortestIdle is how long an idle connection stays in a pool.
@@ -91,6 +101,11 @@ func (s *Subject) judge(told settings) (found []Finding) {
 			fmt.Sprintf("the server closes connections that a pool keeps for %d s; statements meet closed ones",
 				shortestIdle),
 			s.set("wait_timeout", "600"))
+	}
+	if told.source != "" && !on(told.session["read_only"]) { // a start on a read-only server is refused
+		add("replica", Critical, "the server applies the changes of "+told.source+", and can be written to",
+			"processes on it run the tasks of that server a second time, and their writes break the replication",
+			s.set("read_only", "1")+"; or point the DSN at "+told.source)
 	}
 	s.judgeStatementTime(told, add)
 	s.judgeConnections(told, add)

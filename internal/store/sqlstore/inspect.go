@@ -307,3 +307,22 @@ func (i Inspector) Databases(ctx context.Context) ([]string, error) {
 	}
 	return slices.Sorted(maps.Values(servers)), nil
 }
+
+// ReplicaOf returns the address of the server whose changes this one is applying now, "" for none. Members of a
+// replication group do not count, and neither does a promoted replica, whose threads are stopped. An account may not be
+// allowed to know: see [IsDenied].
+func (i Inspector) ReplicaOf(ctx context.Context) (source string, err error) {
+	rows, err := readTexts(ctx, i.s.db, "SHOW REPLICA STATUS")
+	for _, r := range rows {
+		if strings.HasPrefix(r["channel_name"], "group_replication_") {
+			continue
+		}
+		for _, names := range [][2]string{{"source_", "replica_"}, {"master_", "slave_"}} { // of MySQL, of MariaDB
+			host, applies := r[names[0]+"host"], r[names[1]+"sql_running"]
+			if host != "" && (applies == "Yes" || r[names[1]+"io_running"] == "Yes") {
+				return host + ":" + r[names[0]+"port"], nil
+			}
+		}
+	}
+	return "", classify("read whether the server is a replica", err)
+}
