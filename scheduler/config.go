@@ -115,6 +115,10 @@ type Config struct {
 	// database that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
+	// OnReplica allows a server that applies the changes of another one, as where two servers replicate each other. On
+	// a replica a process runs the tasks of the primary a second time. Default: Open and New return [ErrReplica].
+	OnReplica bool
+
 	// StartPaused pauses all tags before this process runs its first task: those that an unfinished task, a schedule or
 	// a processor of this process has. Set it in the processes that work on a copy of production. The pauses stay until
 	// [Scheduler.Resume] ends each. Default: false.

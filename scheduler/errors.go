@@ -14,5 +14,9 @@ var ErrInvalidConfig = errors.New("delaytask: invalid config")
 // which links the driver.
 var ErrUnknownDriver = sqlstore.ErrUnknownDriver
 
+// ErrReplica is returned by Open and New when the server applies the changes of another one, and can be written to.
+// This process would run the tasks of that server a second time. Connect to that server, or see [Config.OnReplica].
+var ErrReplica = errors.New("delaytask: the server is a replica")
+
 // ErrNotReady is returned by Ready, with the reason.
 var ErrNotReady = core.ErrNotReady

@@ -35,6 +35,7 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics scheduler.Metric
 			Audit:     orNone(c.Retention.Audit),
 		},
 		Migrate:       c.Migrate,
+		OnReplica:     c.OnReplica,
 		StartPaused:   c.StartPaused,
 		ScheduleOwner: c.SchedulesOwner,
 		Revision:      c.SchedulesRevision,

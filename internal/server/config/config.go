@@ -16,6 +16,7 @@ type Config struct {
 	Exposed     []string // secrets in a settings file that others can read, as "config.yaml: secret"
 	Overridden  []string // settings of the file that the environment overrides, as "log.level by DELAYTASK_LOG_LEVEL"
 	Migrate     bool
+	OnReplica   bool
 	StartPaused bool
 	Secret      string // seals the secrets of registered receivers; "": none can be kept
 	Log         Log

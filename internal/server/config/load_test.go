@@ -118,7 +118,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second,
 			Jitter: 0.5},
 		Lookahead: Lookahead{Every: 2 * time.Second}, BodyLimit: 2, ErrorLimit: 300,
-		StartPaused: true, StopGrace: 2 * time.Second, Node: Node{Name: "n"},
+		OnReplica: true, StartPaused: true, StopGrace: 2 * time.Second, Node: Node{Name: "n"},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day, Audit: 4 * day},
 		SchedulesOwner: "shop", SchedulesRevision: time.Unix(1.7e9, 1000).UTC(),
 		Secret: "0123456789abcdef", Wake: Wake{Listen: "off"},

@@ -15,6 +15,7 @@ const secretKey = "secret"
 var settings = []part[Config]{
 	partOf("dsn", text(1), func(c *Config) *string { return &c.DSN }),
 	partOf("migrate", boolean, func(c *Config) *bool { return &c.Migrate }),
+	partOf("on_replica", boolean, func(c *Config) *bool { return &c.OnReplica }),
 	partOf("start_paused", boolean, func(c *Config) *bool { return &c.StartPaused }),
 	partOf(secretKey, text(0), func(c *Config) *string { return &c.Secret }),
 	partOf("log.level", choice("debug", "info", "warn", "error"), func(c *Config) *string { return &c.Log.Level }),
