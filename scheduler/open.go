@@ -131,8 +131,8 @@ func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 	}
 	// An account that may not ask is not told.
 	if source, err := sqlstore.Inspect(st).ReplicaOf(ctx); err == nil && source != "" && !cfg.OnReplica {
-		return fmt.Errorf("%w: it applies the changes of %s (point the DSN at that server, or allow it with on_replica, Config.OnReplica in Go)",
-			ErrReplica, source)
+		return fmt.Errorf("%w: it applies the changes of %s (point the DSN at that server, or allow it with"+
+			" on_replica, Config.OnReplica in Go)", ErrReplica, source)
 	}
 	for _, w := range warnings {
 		cfg.Logger.Warn("the database works, but not as well as it should", "warning", w.String())
