@@ -1,14 +1,18 @@
 package signin
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestALoginLeadsToAPageOfTheDashboardOnly(t *testing.T) {
@@ -177,6 +181,55 @@ func TestLoginsAreLimited(t *testing.T) {
 		}
 		f("[2001:db8::ffff]:1", "", "60")
 		f("[2001:db8:0:1::1]:1", "", "")
+	})
+}
+
+func TestARightTokenAlwaysEnters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		wrong := func(n int) *http.Response {
+			return s.send("POST", https+"/ui/login", form("x", ""), "Remote", fmt.Sprintf("192.0.2.%d:1", n))
+		}
+		for n := range 2 * mostOfAll {
+			wrong(n % 10)
+		}
+		if got := wrong(1); got.StatusCode != http.StatusTooManyRequests {
+			t.Fatalf("too many wrong tokens: %s", text(got))
+		}
+		if n := strings.Count(s.logged.String(), "was refused"); n > mostOfAll {
+			t.Errorf("wrong tokens wrote %d lines", n)
+		}
+		for range 2 * mostOfToken {
+			s.isIn(s.signIn(s.secret, "Remote", "192.0.2.1:1"), true)
+		}
+		if n := len(s.sessions); n != mostOfToken {
+			t.Errorf("one token has %d sessions", n)
+		}
+	})
+}
+
+// 7,000 made-up cookies wait for their readings, of which the database serves 100 a second.
+func TestMadeUpCookiesCloseTheLoginToNoCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.set(func() { s.slow = 10 * time.Millisecond })
+		signedIn := s.signIn(s.secret)
+		var wg sync.WaitGroup
+		for n := range 7000 {
+			made := hashed(sha256.Sum256([]byte{byte(n), byte(n >> 8)}))
+			wg.Go(func() { s.isIn([]string{"Cookie", Cookie + "=" + made}, false) })
+		}
+		synctest.Wait()
+		began := time.Now()
+		s.isIn(signedIn, true)
+		s.isIn(s.signIn(s.secret, "Cookie", Cookie+"="+hashed([32]byte{1})), true)
+		other, err := newSessions(s.table).begin(t.Context(), "ops", sha256.Sum256([]byte(s.secret)))
+		servertest.OK(t, err)
+		s.isIn([]string{"Cookie", Cookie + "=" + other}, true) // another server has begun it
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("a right token waited %v", took)
+		}
+		wg.Wait()
 	})
 }
 

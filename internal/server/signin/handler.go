@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -205,17 +206,14 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r, http.StatusForbidden)
 		return
 	}
-	if wait := h.limiter.admit(from); wait > 0 {
-		seconds := int(math.Ceil(wait.Seconds()))
-		w.Header().Set("Retry-After", strconv.Itoa(seconds))
-		p.Problem = fmt.Sprintf(t.TooMany, seconds)
-		p.write(w, r, http.StatusTooManyRequests)
-		return
-	}
 	token := strings.TrimSpace(r.PostForm.Get("token"))
 	caller, err := h.cfg.Tokens.Check(ctx, token)
 	switch {
 	case errors.Is(err, access.ErrUnauthorized):
+		if wait := h.limiter.admit(from); wait > 0 {
+			h.tooMany(w, r, p, wait)
+			return
+		}
 		h.cfg.Log.Warn("a login to the dashboard was refused: the token is unknown, or has expired", "remote", from)
 		p.Problem, p.Invalid = t.Wrong, true
 		p.write(w, r, http.StatusUnauthorized)
@@ -237,12 +235,27 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 	browser.SeeOther(w, next)
 }
 
+// tooMany answers a wrong token when there were too many of them. A right one is never answered so: others must not be
+// able to close the login.
+func (h *Handler) tooMany(w http.ResponseWriter, r *http.Request, p page, wait time.Duration) {
+	seconds := int(math.Ceil(wait.Seconds()))
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	p.Problem, p.Invalid = fmt.Sprintf(p.TooMany, seconds), true
+	p.write(w, r, http.StatusTooManyRequests)
+}
+
+// mostFormer is how many sessions a login ends. A browser has one.
+const mostFormer = 4
+
 // replace ends the sessions that came with a login, and begins another one. So a session that someone else has put into
-// a browser ends when that browser signs in.
+// a browser ends when that browser signs in. It looks for none before: the login must not wait for readings that
+// made-up cookies ask for.
 func (h *Handler) replace(ctx context.Context, former []*http.Cookie, token string, hash [32]byte) (string, error) {
-	for _, c := range former {
-		if err := h.sessions.end(ctx, c.Value); err != nil {
-			return "", err
+	for _, c := range former[:min(len(former), mostFormer)] {
+		if hash, ok := hashOf(c.Value); ok {
+			if err := h.sessions.delete(ctx, hash); err != nil {
+				return "", err
+			}
 		}
 	}
 	return h.sessions.begin(ctx, token, hash)

@@ -37,6 +37,7 @@ type table struct {
 	began    time.Time
 	reads    int // of sessions
 	hang     chan struct{}
+	slow     time.Duration // how long a reading of sessions takes
 }
 
 var errAway = errors.New("connection refused")
@@ -71,6 +72,11 @@ func (d *table) Sessions(ctx context.Context, hashes [][32]byte) (found []row.Se
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reads++
+	if d.slow > 0 {
+		d.mu.Unlock()
+		time.Sleep(d.slow)
+		d.mu.Lock()
+	}
 	if hang := d.hang; hang != nil {
 		d.mu.Unlock()
 		select {

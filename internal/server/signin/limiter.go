@@ -11,12 +11,12 @@ import (
 
 const (
 	span       = time.Minute
-	mostOfOne  = 10  // logins of one address within the span
+	mostOfOne  = 10  // wrong tokens of one address within the span
 	mostOfAll  = 100 // of all addresses together
 	ipv6Subnet = 64  // bits: one customer has that many addresses behind them
 )
 
-// limiter counts the logins of the last minute. The bound of all bounds its memory, too.
+// limiter counts the logins with wrong tokens of the last minute. The bound of all bounds its memory, too.
 type limiter struct {
 	mu     sync.Mutex
 	logins []login // the oldest first
@@ -27,7 +27,7 @@ type login struct {
 	from netip.Addr
 }
 
-// admit counts a login. It returns how long to wait where there were too many, and counts none then.
+// admit counts a wrong token. It returns how long to wait where there were too many, and counts none then.
 func (l *limiter) admit(from netip.Addr) (wait time.Duration) {
 	if from.Is6() {
 		subnet, _ := from.WithZone("").Prefix(ipv6Subnet) // it has as many bits

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -31,8 +32,13 @@ const (
 	// together is how long a session counts as used, so that it is read again with others: pages ask every 5 s.
 	together = 15 * time.Second
 
-	readers      = 2    // at once: requests with made-up cookies must not take the connections of others
+	readers      = 2    // at once, of sessions that are known here, and as many of others
 	mostSessions = 1000 // that are remembered
+
+	mostStrangers = 1000   // cookies in one reading of those that this process has not seen
+	mostWaiting   = 10_000 // such cookies that wait for their reading
+
+	mostOfToken = 1200 // sessions that a token begins here within a minute; the next one ends the first of them
 )
 
 var (
@@ -53,20 +59,35 @@ type Store interface {
 
 // sessions finds sessions by their cookies, and remembers some of them.
 type sessions struct {
-	store   Store
-	reading singleflight.Group
-	readers *semaphore.Weighted
+	store     Store
+	reading   singleflight.Group
+	readers   *semaphore.Weighted
+	strangers *batch.Coalescer[*stranger]
 
 	mu    sync.Mutex
 	known map[[32]byte]reading
-	retry time.Time // a request with a session that was read before waits for no reading before this
+	begun map[string][]begun // of the last minute, by tokens, the oldest first
+	retry time.Time          // a request with a session that was read before waits for no reading before this
+}
+
+// begun is when a session began.
+type begun struct {
+	at   time.Time
+	hash [32]byte
+}
+
+// stranger is a cookie that this process has not seen: made up, or of another server. Strangers share readings, so that
+// made-up cookies delay no caller.
+type stranger struct {
+	hash  [32]byte
+	found chan singleflight.Result // of a reading; it has room for one
 }
 
 // reading is a session as it was read.
 type reading struct {
 	row.Session
-	asked time.Time
-	now   row.Time // the database's time at some moment since
+	asked time.Time // zero for a session that was begun here and not read yet
+	now   row.Time  // the database's time at some moment since
 	used  time.Time
 }
 
@@ -76,7 +97,15 @@ func (r reading) age() time.Duration { return time.Since(r.asked) }
 func (r reading) over() bool { return r.now.Add(r.age()) >= r.Expires }
 
 func newSessions(s Store) *sessions {
-	return &sessions{store: s, readers: semaphore.NewWeighted(readers), known: map[[32]byte]reading{}}
+	found := &sessions{store: s, readers: semaphore.NewWeighted(readers), known: map[[32]byte]reading{},
+		begun: map[string][]begun{}}
+	found.strangers = batch.New(batch.Config[*stranger]{
+		Flush: found.readStrangers, Panicked: func(asked []*stranger, value any) {
+			answer(asked, fmt.Errorf("reading sessions panicked: %v", value))
+		},
+		Flushers: readers, MaxItems: mostStrangers, QueueBytes: mostWaiting, Size: func(*stranger) int { return 1 },
+	})
+	return found
 }
 
 // begin stores a session of a token, and returns its cookie.
@@ -85,7 +114,28 @@ func (s *sessions) begin(ctx context.Context, token string, tokenHash [32]byte) 
 	_, _ = rand.Read(random[:]) // it never fails
 	cookie = base64.RawURLEncoding.EncodeToString(random[:])
 	r := row.Session{Hash: sha256.Sum256([]byte(cookie)), Token: token, TokenHash: tokenHash}
-	return cookie, s.store.CreateSession(ctx, r, life)
+	if err = s.store.CreateSession(ctx, r, life); err != nil {
+		return "", err
+	}
+	for _, hash := range s.note(r) {
+		_ = s.delete(ctx, hash) // otherwise it ends by itself
+	}
+	return cookie, nil
+}
+
+// note remembers a session that has begun, and returns sessions of its token that are too many. A right token always
+// enters, and a program that signs in again and again must not fill the table.
+func (s *sessions) note(r row.Session) (tooMany [][32]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(reading{Session: r})
+	own := slices.DeleteFunc(s.begun[r.Token], func(b begun) bool { return time.Since(b.at) >= time.Minute })
+	if len(own) >= mostOfToken {
+		tooMany = append(tooMany, own[0].hash)
+		own = own[1:]
+	}
+	s.begun[r.Token] = append(own, begun{time.Now(), r.Hash})
+	return tooMany
 }
 
 // hashOf returns the hash of a well-formed cookie. It refuses anything else without hashing it.
@@ -106,8 +156,13 @@ func (s *sessions) end(ctx context.Context, cookie string) error {
 	if err != nil {
 		return err
 	}
-	err = s.store.DeleteSession(ctx, found.Hash)
-	s.forget(found.Hash) // after a failure, too: while the database is away this process accepts it no more
+	return s.delete(ctx, found.Hash)
+}
+
+// delete deletes the session with this hash, if there is one.
+func (s *sessions) delete(ctx context.Context, hash [32]byte) error {
+	err := s.store.DeleteSession(ctx, hash)
+	s.forget(hash) // after a failure, too: while the database is away this process accepts it no more
 	return err
 }
 
@@ -133,14 +188,14 @@ func (s *sessions) find(ctx context.Context, cookie string) (row.Session, error)
 
 func (s *sessions) current(ctx context.Context, hash [32]byte) (reading, error) {
 	s.mu.Lock()
-	old, there := s.known[hash]
-	if there {
+	old, seen := s.known[hash]
+	if seen {
 		old.used = time.Now()
 		s.known[hash] = old
 	}
 	retry := s.retry
 	s.mu.Unlock()
-	there = there && old.age() < kept
+	there := seen && old.age() < kept
 	var tooLong <-chan time.Time // never, without a reading that could be used instead
 	if there {
 		if old.age() < fresh || time.Now().Before(retry) {
@@ -152,7 +207,7 @@ func (s *sessions) current(ctx context.Context, hash [32]byte) (reading, error) 
 	}
 	err := errSlow
 	select {
-	case result := <-s.reading.DoChan(string(hash[:]), func() (any, error) { return s.read(hash) }):
+	case result := <-s.ask(hash, seen):
 		if result.Err == nil {
 			return result.Val.(reading), nil
 		}
@@ -166,6 +221,56 @@ func (s *sessions) current(ctx context.Context, hash [32]byte) (reading, error) 
 		return old, nil
 	}
 	return reading{}, err
+}
+
+// ask has the session read: at once when it was seen before, and with other strangers when it was not.
+func (s *sessions) ask(hash [32]byte, seen bool) <-chan singleflight.Result {
+	if seen {
+		return s.reading.DoChan(string(hash[:]), func() (any, error) { return s.read(hash) })
+	}
+	asked := &stranger{hash: hash, found: make(chan singleflight.Result, 1)}
+	if s.strangers.Add(asked) != nil {
+		asked.found <- singleflight.Result{Err: errSlow}
+	}
+	return asked.found
+}
+
+// readStrangers reads the sessions of cookies that this process has not seen.
+func (s *sessions) readStrangers(all []*stranger) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	asked := time.Now()
+	hashes := make([][32]byte, len(all))
+	for i := range all {
+		hashes[i] = all[i].hash
+	}
+	found, now, err := s.store.Sessions(ctx, hashes)
+	if err != nil {
+		answer(all, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range found {
+		s.keep(reading{r, asked, now.Time, time.Now()})
+	}
+	for _, one := range all {
+		if r, there := s.known[one.hash]; there {
+			one.found <- singleflight.Result{Val: r}
+		} else {
+			one.found <- singleflight.Result{Err: errNoSession}
+		}
+	}
+}
+
+// answer answers the strangers that have no answer yet.
+func answer(asked []*stranger, err error) {
+	for _, one := range asked {
+		select {
+		case one.found <- singleflight.Result{Err: err}:
+		default:
+		}
+	}
 }
 
 // read serves all requests that wait for this session, so the context of one of them does not end it. It reads all
@@ -234,19 +339,20 @@ func (s *sessions) remember(hashes [][32]byte, found []row.Session, asked time.T
 		if _, there := used[r.Hash]; !there { // it was forgotten meanwhile
 			continue
 		}
-		if len(s.known) >= mostSessions {
-			s.forgetOldest()
-		}
-		s.known[r.Hash] = reading{r, asked, now, used[r.Hash]}
+		s.keep(reading{r, asked, now, used[r.Hash]})
 	}
 }
 
-func (s *sessions) forgetOldest() {
-	var oldest reading
-	for _, r := range s.known {
-		if oldest.asked.IsZero() || r.asked.Before(oldest.asked) {
-			oldest = r
+// keep remembers a session, in the place of the one that was read longest ago where there are too many. s.mu is held.
+func (s *sessions) keep(r reading) {
+	if _, there := s.known[r.Hash]; !there && len(s.known) >= mostSessions {
+		oldest := r
+		for _, other := range s.known {
+			if oldest.Hash == r.Hash || other.asked.Before(oldest.asked) {
+				oldest = other
+			}
 		}
+		delete(s.known, oldest.Hash)
 	}
-	delete(s.known, oldest.Hash)
+	s.known[r.Hash] = r
 }

@@ -26,7 +26,7 @@ var english = texts{
 	SignIn: "Sign in", Token: "Access token", Make: "In a shell of the service, this makes one:",
 	Again:   "Sign in again",
 	Wrong:   "The token is unknown, was revoked, or has expired.",
-	TooMany: "There were too many logins within a minute. Try again in %d seconds.",
+	TooMany: "This token is wrong, and there were too many wrong ones within a minute. Try another one in %d seconds.",
 	Insecure: "This page came over plain HTTP. Others could read a token here, and browsers keep no session. " +
 		"Set server.tls.cert and server.tls.key, or server.public_url where a proxy has the certificate. Or open the " +
 		"page on the machine of the service, by a loopback address.",
@@ -45,7 +45,7 @@ var chinese = texts{
 	Lang:   "zh-CN",
 	SignIn: "登录", Token: "访问令牌", Make: "在服务所在机器的 shell 里这样创建：", Again: "重新登录",
 	Wrong:   "令牌不存在、已吊销或已过期。",
-	TooMany: "一分钟内登录次数过多。请在 %d 秒后重试。",
+	TooMany: "此令牌不对，且一分钟内不对的令牌过多。请在 %d 秒后重试。",
 	Insecure: "本页经由明文 HTTP 打开：令牌会被他人读到，浏览器也不保存会话。" +
 		"请设置 server.tls.cert 和 server.tls.key；证书在代理上时，设置 server.public_url。" +
 		"也可以在服务所在的机器上用回环地址打开本页。",
