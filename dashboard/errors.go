@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -46,6 +47,7 @@ var answers = []struct {
 	{errReadOnly, http.StatusForbidden, "read_only"},
 	{errForbidden, http.StatusForbidden, wire.CodeForbidden},
 	{errCrossOrigin, http.StatusForbidden, wire.CodeCrossOrigin},
+	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, wire.CodeOverloaded}, // also of a form
 	{errForm, http.StatusBadRequest, "form"},
 	{errQuery, http.StatusBadRequest, "query"},
 	{errNoUser, http.StatusServiceUnavailable, "no_user"},

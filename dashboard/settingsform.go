@@ -18,7 +18,7 @@ func (d *dashboard) settings(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := r.ParseForm(); err != nil {
-		d.fail(w, v, errForm)
+		d.fail(w, v, errors.Join(errForm, err))
 		return
 	}
 	s := v.settings

@@ -12,6 +12,14 @@ import (
 )
 
 func (c *Core) Pop(ctx context.Context, tag string, opts ...delaytask.PopOption) ([]*delaytask.Popped, error) {
+	return c.PopWithin(ctx, nil, tag, opts...)
+}
+
+// PopWithin is Pop for a caller with little memory. room takes some for a body of so many bytes, and reports whether
+// there was any; nil: there always is. It returns [delaytask.ErrOverloaded] when a task is due and there is no room.
+func (c *Core) PopWithin(
+	ctx context.Context, room func(bytes int) bool, tag string, opts ...delaytask.PopOption,
+) ([]*delaytask.Popped, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -20,7 +28,7 @@ func (c *Core) Pop(ctx context.Context, tag string, opts ...delaytask.PopOption)
 		return nil, err
 	}
 	tasks, err := c.engine.Pop(ctx, lease.PopRequest{Tags: p.Tags, Max: p.Max, Wait: p.Wait, Waits: p.Waits,
-		TTR: p.TTR})
+		TTR: p.TTR, Room: room})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 func (p *parts) dashboard(pages Pages) (*signin.Handler, error) {
 	c := signin.Config{
 		Store: p.store, Log: p.log, ReadOnly: p.cfg.Server.Dashboard == "read", PublicURL: p.cfg.Server.PublicURL,
-		Note: api.NoteToken,
+		Note: api.NoteToken, Rooms: p.rooms,
 	}
 	if p.tokens != nil {
 		c.Tokens = p.tokens

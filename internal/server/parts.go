@@ -26,6 +26,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/push"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -46,6 +47,7 @@ type parts struct {
 	asked     bool           // for tokens, from the start
 	client    *webhook.Client
 	receivers *push.Registry
+	rooms     *reqbody.Rooms // for what requests hold
 
 	end   context.CancelFunc // of what runs beside the scheduler
 	loops sync.WaitGroup
@@ -54,7 +56,7 @@ type parts struct {
 func newParts(
 	ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings, first bootstrap,
 ) (*parts, error) {
-	p := &parts{cfg: cfg, registry: prometheus.NewRegistry()}
+	p := &parts{cfg: cfg, registry: prometheus.NewRegistry(), rooms: reqbody.NewRooms()}
 	var err error
 	if cfg.Server.Redact != "off" {
 		if p.redactor, err = redact.New(cfg.Server.RedactNames...); err != nil {
@@ -133,7 +135,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	}
 	legacy, err := compat.New(compat.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping, Check: p.check,
-		OtherNames: names.others(), GetTopics: p.cfg.Server.GetTopics,
+		Rooms: p.rooms, OtherNames: names.others(), GetTopics: p.cfg.Server.GetTopics,
 	})
 	if err != nil {
 		return nil, err
@@ -141,7 +143,7 @@ func (p *parts) handler(stopping context.Context, pages Pages) (*api.API, error)
 	c := api.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
-		Audit: p.audit, Requests: p.store, Receivers: p.receivers, Check: p.check,
+		Rooms: p.rooms, Audit: p.audit, Requests: p.store, Receivers: p.receivers, Check: p.check,
 		Redactor: p.redactor, Observe: p.spans.observed(observer.observe),
 		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry,

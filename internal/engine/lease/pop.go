@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -40,6 +41,8 @@ type waiter struct {
 	got   []*run.Attempt
 	bytes int // of the bodies in got
 	ready chan struct{}
+	room  func(bytes int) bool // nil: there always is
+	full  bool                 // a row was refused for lack of room
 }
 
 // popBytes bounds the bodies that one pop hands out. The first task is handed out whatever its size.
@@ -64,6 +67,9 @@ type PopRequest struct {
 	TTR   time.Duration // length of the lease; 0: each task's own
 	Waits bool          // Wait counts; otherwise the pop waits until its context ends
 	Wait  time.Duration
+	// Room takes memory for a body, and reports whether there was any. With it, hooks get no bodies. Nil: there always
+	// is some.
+	Room func(bytes int) bool
 }
 
 // Take waits until tasks of the tags are due, and hands out up to the maximum. fresh says that one of the tags was not
@@ -81,7 +87,7 @@ func (p *pops) Take(ctx context.Context, r PopRequest, fresh bool) ([]*delaytask
 const claimWait = 500 * time.Millisecond
 
 func (p *pops) join(r PopRequest) (*waiter, error) {
-	w := &waiter{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1)}
+	w := &waiter{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1), room: r.Room}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -131,6 +137,9 @@ func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*run.Attemp
 	switch {
 	case len(got) > 0:
 		return got, nil
+	case w.full:
+		return nil, fmt.Errorf("%w: the tasks that are handed out and not read yet fill the memory that there is for "+
+			"them", delaytask.ErrOverloaded)
 	case err != nil || ctx.Err() != nil:
 		return nil, err
 	default:
@@ -239,21 +248,27 @@ func (p *pops) give(a *run.Attempt, now row.Time) bool {
 	late := p.pool.Measure(a, now)
 	a.HandedOut(now, late)
 	p.runqueue.Pops.Want(w.tags, -1)
-	p.holders.hand(a)
+	held := a
+	if w.room != nil {
+		held = a.Held()
+	}
+	p.holders.hand(held)
 	p.Tell(delaytask.EventStarted, &a.Row, nil) // before its caller can end it
 	table.Signal(w.ready)
 	return true
 }
 
-// hasRoom reports whether a waiter takes the row. A waiter whose bodies would exceed popBytes wants nothing more. What
-// was claimed for it goes to the next waiter, or is released.
+// hasRoom reports whether a waiter takes the row. A waiter whose bodies would exceed popBytes, or the room for them,
+// wants nothing more. What was claimed for it goes to the next waiter, or is released.
 func (p *pops) hasRoom(w *waiter, a *run.Attempt) bool {
 	if w.want == 0 || !slices.Contains(w.tags, a.Row.Tag) {
 		return false
 	}
-	if len(w.got) > 0 && w.bytes+len(a.Row.Body) > popBytes {
+	w.full = w.room != nil && !w.room(len(a.Row.Body))
+	if w.full || len(w.got) > 0 && w.bytes+len(a.Row.Body) > popBytes {
 		p.runqueue.Pops.Want(w.tags, -w.want)
 		w.want = 0
+		table.Signal(w.ready)
 		return false
 	}
 	return true

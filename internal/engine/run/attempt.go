@@ -135,6 +135,18 @@ func (a *Attempt) PassedOn(r row.Row, late delaytask.LateReason) *Attempt {
 	return &Attempt{Item: a.Item, Row: r, Due: a.Due, started: a.StartedAt(), late: late}
 }
 
+// Held returns the attempt of a popped task as it is kept until the end of its lease, without the body.
+func (a *Attempt) Held() *Attempt {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	held := &Attempt{
+		Item: a.Item, Row: a.Row, Due: a.Due, sent: a.sent, forPop: a.forPop, stamp: a.stamp, began: a.began,
+		deadline: a.deadline, renewAt: a.renewAt, started: a.started, late: a.late,
+	}
+	held.Row.Body = nil
+	return held
+}
+
 // StartedAt returns when the task was first handed to a processor, a receiver or the caller of a pop.
 func (a *Attempt) StartedAt() row.Time {
 	a.mu.Lock()

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/delaytask/delaytask/internal/operate"
+	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -26,14 +27,13 @@ type API struct {
 	addresses bool
 	hosts     []string
 	requests  Requests
+	verbs     map[string][]access.Verb // by patterns of routes that take a body
 	receivers Receivers
 	operator  *operate.Operator
-	room      *semaphore.Weighted // for requests
-	pages     *semaphore.Weighted // for pages with bodies
+	rooms     *reqbody.Rooms
 	// bare is for pages without bodies: they are small, and slow clients of pages with bodies must not delay them.
-	bare        *semaphore.Weighted
+	bare        *reqbody.Room
 	requestWait time.Duration
-	roomWait    time.Duration
 	compat      LegacyProtocols
 	dashboard   Dashboard
 

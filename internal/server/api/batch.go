@@ -1,11 +1,11 @@
 package api
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func (a *API) saveBatch(ctx context.Context, in *batchInput) (*output[wire.Batch
 		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidHeader,
 			"a batch takes no Idempotency-Key: give its tasks keys, or save them one by one")
 	}
-	saves, place, err := readBatch(in)
+	saves, place, err := a.readBatch(in)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -65,55 +66,108 @@ func (a *API) saveBatch(ctx context.Context, in *batchInput) (*output[wire.Batch
 }
 
 // readBatch reads the tasks, and returns how the place of each is called.
-func readBatch(in *batchInput) (saves []wire.Save, place func(int) string, err error) {
+func (a *API) readBatch(in *batchInput) (saves []wire.Save, place func(int) string, err error) {
 	media, p := mediaOf(http.Header{"Content-Type": {in.ContentType}})
 	if p != nil {
 		return nil, nil, p
 	}
 	if media == mediaNDJSON {
-		return readLines(in.RawBody)
+		return a.readLines(in.RawBody)
 	}
 	place = func(i int) string { return fmt.Sprintf("body[%d]", i) }
-	decoder := jsontext.NewDecoder(bytes.NewReader(in.RawBody))
+	saves, err = a.readArray(in.RawBody, place)
+	return saves, place, err
+}
+
+// loosely finds the ends of values. It keeps no names of members, so it takes no memory for them.
+var loosely = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+func (a *API) readArray(body []byte, place func(int) string) (saves []wire.Save, err error) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), loosely)
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
-		return nil, nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON, "want a JSON array of tasks")
+		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON, "want a JSON array of tasks")
 	}
 	for decoder.PeekKind() != ']' {
-		var s wire.Save
-		if err := json.UnmarshalDecode(decoder, &s, strictly); err != nil {
-			return nil, nil, located(misfit(err), place(len(saves)))
+		task, err := decoder.ReadValue()
+		if err != nil {
+			return nil, invalidJSON(err)
 		}
-		if saves = append(saves, s); len(saves) > mostBatch {
-			return nil, nil, delaytask.ErrBatchTooLarge
+		if saves, err = a.readTask(saves, task, place); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, invalidJSON(err)
+	}
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, afterValue()
+	}
+	return saves, nil
+}
+
+func (a *API) readLines(body []byte) (saves []wire.Save, place func(int) string, err error) {
+	var lines []int
+	place = func(i int) string { return fmt.Sprintf("line %d", lines[i]) }
+	n := 0
+	for line := range bytes.Lines(body) {
+		n++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		lines = append(lines, n)
+		if saves, err = a.readTask(saves, line, place); err != nil {
+			return nil, nil, err
 		}
 	}
 	return saves, place, nil
 }
 
-func readLines(body []byte) (saves []wire.Save, place func(int) string, err error) {
-	var lines []int
-	place = func(i int) string { return fmt.Sprintf("line %d", lines[i]) }
-	scanner := bufio.NewScanner(bytes.NewReader(body))
-	scanner.Buffer(nil, mostBatchBytes+1)
-	for n := 1; scanner.Scan(); n++ {
-		line := bytes.TrimSpace(scanner.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		lines = append(lines, n)
-		if len(lines) > mostBatch {
-			return nil, nil, delaytask.ErrBatchTooLarge
-		}
-		if p := checkSyntax(line); p != nil {
-			return nil, nil, located(p, place(len(lines)-1))
-		}
-		var s wire.Save
-		if err := json.Unmarshal(line, &s, strictly); err != nil {
-			return nil, nil, located(misfit(err), place(len(lines)-1))
-		}
-		saves = append(saves, s)
+// widest is how many bytes of JSON one byte of text takes at most: \u0001.
+const widest = 6
+
+// readTask appends a task to a batch. What is too long is refused before its members are looked at, which takes a
+// multiple of its size.
+func (a *API) readTask(saves []wire.Save, task []byte, place func(int) string) ([]wire.Save, error) {
+	if len(saves) == mostBatch {
+		return nil, delaytask.ErrBatchTooLarge
 	}
-	return saves, place, nil
+	at := place(len(saves))
+	if err := a.exceeds(task); err != nil {
+		return nil, located(err, at)
+	}
+	if p := checkSyntax(task); p != nil {
+		return nil, located(p, at)
+	}
+	var s wire.Save
+	if err := json.Unmarshal(task, &s, strictly); err != nil {
+		return nil, located(misfit(err), at)
+	}
+	return append(saves, s), nil
+}
+
+// exceeds refuses a long task whose body is longer than any may be, or that has too much beside its body.
+func (a *API) exceeds(task []byte) error {
+	if len(task) <= a.bodyLimit+reqbody.Envelope {
+		return nil
+	}
+	var parts struct {
+		Body jsontext.Value `json:"body"`
+		Text jsontext.Value `json:"body_text"`
+	}
+	if err := json.Unmarshal(task, &parts, loosely); err != nil {
+		if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			return invalidJSON(err)
+		}
+		return misfit(err)
+	}
+	if len(parts.Body) > a.bodyLimit || len(parts.Text) > widest*a.bodyLimit+len(`""`) {
+		return a.problem(delaytask.ErrBodyTooLarge)
+	}
+	if beside := len(task) - len(parts.Body) - len(parts.Text); beside > reqbody.Envelope {
+		return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
+			fmt.Sprintf("the task has %d bytes beside its body, at most %d are allowed", beside, reqbody.Envelope))
+	}
+	return nil
 }
 
 // misfit is the problem of well-formed JSON of the wrong shape.

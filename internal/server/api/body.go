@@ -33,24 +33,37 @@ var unreadableCodes = map[int]string{
 // well-formed JSON, or a batch.
 func (a *API) readBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, p := a.readBody(w, r)
+		limit, batch := int64(a.bodyLimit+reqbody.Envelope), r.URL.Path == batchPath
+		if batch {
+			limit = mostBatchBytes
+		}
+		defer a.rooms.Hold(w, r, limit, weightOf(batch))()
+		body, p := a.readBody(w, r, limit, batch)
 		if p != nil {
 			refused(w, p)
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.ContentLength = int64(len(body))
+		r.Body = &readOnce{bytes.NewReader(body)}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *wire.Problem) {
+// readOnce is a body that is not kept once the framework has its own copy.
+type readOnce struct{ *bytes.Reader }
+
+func (o *readOnce) WriteTo(w io.Writer) (int64, error) {
+	defer o.Reset(nil)
+	return o.Reader.WriteTo(w)
+}
+
+func (o *readOnce) Close() error { return nil }
+
+func (a *API) readBody(
+	w http.ResponseWriter, r *http.Request, limit int64, batch bool,
+) ([]byte, *wire.Problem) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
-	}
-	limit, batch := int64(a.bodyLimit+reqbody.Envelope), r.URL.Path == batchPath
-	if batch {
-		limit = mostBatchBytes
 	}
 	body, err := reqbody.Body(w, r, limit, a.bodyWait)
 	if unreadable, ok := errors.AsType[*reqbody.BodyError](err); ok {
@@ -68,10 +81,10 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *wire.Pr
 	switch {
 	case p != nil:
 		return nil, p
+	case batch && (media == mediaJSON || media == mediaNDJSON): // its tasks are checked one by one
+		return body, nil
 	case media == mediaJSON:
 		return body, checkSyntax(body)
-	case media == mediaNDJSON && batch:
-		return body, nil
 	default:
 		return nil, wrongMedia(fmt.Sprintf("the Content-Type is %q", media))
 	}
@@ -91,10 +104,14 @@ func checkSyntax(data []byte) *wire.Problem {
 		}
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
-			"something follows the JSON value; send one value")
+		return afterValue()
 	}
 	return nil
+}
+
+func afterValue() *wire.Problem {
+	return wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON,
+		"something follows the JSON value; send one value")
 }
 
 // invalidJSON reports the position but not the text: a body may contain a secret.

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -52,7 +51,7 @@ func batchOf(size int) string {
 func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.api.room = semaphore.NewWeighted(mostBatchBytes)
+	s.api.rooms.Large = reqbody.NewRoom(mostBatchBytes, mostBatchBytes)
 	body, rest := io.Pipe()
 	answered := make(chan servertest.Answer, 1)
 	go func() {
@@ -67,17 +66,17 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 		answered <- got
 	}()
 	// The request has room: more than a small body of it has been read.
-	if _, err := io.WriteString(rest, batchOf(smallBody)); err != nil {
+	if _, err := io.WriteString(rest, batchOf(reqbody.SmallBody)); err != nil {
 		t.Error(err)
 	}
 
-	s.api.roomWait = 50 * time.Millisecond
+	s.api.rooms.Wait = 50 * time.Millisecond
 	if p := s.Want(503, wire.CodeOverloaded, "POST", batchPath,
-		batchOf(2*smallBody)); p.Header.Get("Retry-After") == "" {
+		batchOf(2*reqbody.SmallBody)); p.Header.Get("Retry-After") == "" {
 		t.Error("a second large request gets no Retry-After")
 	}
 	s.Save(`{"tag":"t","delay":"1h"}`)
-	s.Want(200, "", "POST", batchPath, batchOf(smallBody/2))
+	s.Want(200, "", "POST", batchPath, batchOf(reqbody.SmallBody/2))
 	if n := s.count(); n != 2 {
 		t.Errorf("%d tasks are stored", n)
 	}
@@ -88,8 +87,8 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 	if got := <-answered; got.Status != http.StatusOK {
 		t.Errorf("the one that had room: %d %s", got.Status, got.Text)
 	}
-	s.Want(200, "", "POST", batchPath, batchOf(2*smallBody))
-	if !s.api.room.TryAcquire(mostBatchBytes) {
+	s.Want(200, "", "POST", batchPath, batchOf(2*reqbody.SmallBody))
+	if s.api.rooms.Large.Free() != mostBatchBytes {
 		t.Error("not all of the room was given back")
 	}
 }
@@ -110,7 +109,8 @@ func (s *stalled) Write([]byte) (int, error) {
 func TestPagesOfSlowClientsShareTheirRoomAndGoneOnesAreNoError(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.api.pages, s.api.roomWait = semaphore.NewWeighted(pageBytes+testBodyLimit), 50*time.Millisecond
+	const room = pageBytes + testBodyLimit
+	s.api.rooms.Answers, s.api.rooms.Wait = reqbody.NewRoom(room, room), 50*time.Millisecond
 	s.Save(`{"tag":"t","delay":"1h","body":"` + strings.Repeat("b", testBodyLimit-2) + `"}`)
 	gone, served := make(chan struct{}), make(chan struct{})
 	slow := func() {
@@ -135,7 +135,7 @@ func TestPagesOfSlowClientsShareTheirRoomAndGoneOnesAreNoError(t *testing.T) {
 	if page := list(s, "bodies=true"); len(page.Tasks) != 1 {
 		t.Errorf("after they have gone: %d tasks", len(page.Tasks))
 	}
-	if !s.api.pages.TryAcquire(pageBytes + testBodyLimit) {
+	if s.api.rooms.Answers.Free() != room {
 		t.Error("not all of the room was given back")
 	}
 	if strings.Contains(s.logged.String(), "ERROR") {

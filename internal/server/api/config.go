@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -27,9 +28,10 @@ type Config struct {
 	Addresses bool          // do not refuse an address, be it one of loopback or not
 	Hosts     []string      // in lower case
 
-	Audit     *audit.Log // records changes by callers; nil: nothing is recorded
-	Requests  Requests   // remembers idempotency keys
-	Receivers Receivers  // addresses that are called back
+	Rooms     *reqbody.Rooms // for what requests hold; nil: as large as in a service
+	Audit     *audit.Log     // records changes by callers; nil: nothing is recorded
+	Requests  Requests       // remembers idempotency keys
+	Receivers Receivers      // addresses that are called back
 	// Check returns why a task of the tag cannot have the body. Nil: there are no rules besides the rules of a save.
 	Check func(tag string, body []byte) error
 	// Redactor masks the secrets of tasks and schedules in the answers to reads; nil: secrets are shown. Pops and the

@@ -20,13 +20,15 @@ var strictJSON = huma.Format{
 	Unmarshal: func(data []byte, v any) error { return plainly(json.Unmarshal(data, v, strictly)) },
 }
 
-// strictly refuses unknown members, and a null that could be mistaken for a member that is left out.
+// strictly refuses unknown members, and a null that could be mistaken for a member that is left out. It keeps no more
+// headers than a task may have.
 var strictly = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(notNull[*wire.Duration]),
 		json.UnmarshalFromFunc(notNull[*wire.Delay]),
 		json.UnmarshalFromFunc(notNull[*wire.Moment]),
+		json.UnmarshalFromFunc(fewHeaders),
 	)),
 )
 
@@ -37,6 +39,42 @@ func notNull[T any](decoder *jsontext.Decoder, _ *T) error {
 		return errNull
 	}
 	return errors.ErrUnsupported // as if this function were not there
+}
+
+// mostHeaders is at least as many bytes as the headers of a task may take.
+const mostHeaders = 16 << 10
+
+// fewHeaders reads the headers of a task, no more of them than show that they are too many: as a map they take many
+// times their bytes.
+func fewHeaders(decoder *jsontext.Decoder, to *map[string]string) error {
+	if decoder.PeekKind() != '{' {
+		return errors.ErrUnsupported
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return err
+	}
+	headers, taken := map[string]string{}, 0
+	for decoder.PeekKind() == '"' {
+		if taken > mostHeaders {
+			if err := errors.Join(decoder.SkipValue(), decoder.SkipValue()); err != nil {
+				return err
+			}
+			continue
+		}
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return err
+		}
+		text, value := name.String(), ""
+		if err := json.UnmarshalDecode(decoder, &value); err != nil {
+			return err
+		}
+		headers[text] = value
+		taken += len(text) + len(value) + len(`"":"",`)
+	}
+	*to = headers
+	_, err := decoder.ReadToken()
+	return err
 }
 
 // plainly describes a mismatch without the names of this program's types.

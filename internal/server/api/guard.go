@@ -106,8 +106,8 @@ func IsLoopbackName(host string) bool {
 	return err == nil && address.IsLoopback() && !address.Is4In6()
 }
 
-// routed answers requests without a route in the same shape as all others.
-func routed(mux *http.ServeMux) http.Handler {
+// routed answers requests without a route in the same shape as all others. It passes on the others.
+func routed(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.URL.Path == "*" { // neither is about a path
 			w.Header().Set("Allow", "GET, POST, PUT, PATCH, DELETE")
@@ -129,7 +129,7 @@ func routed(mux *http.ServeMux) http.Handler {
 			refused(w, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "use GET"))
 		default:
 			noteRoute(r.Context(), pattern)
-			mux.ServeHTTP(w, r)
+			next.ServeHTTP(w, r)
 		}
 	})
 }

@@ -73,10 +73,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*output[wire.Page], erro
 		return nil, a.problem(in.err)
 	}
 	room := pageRoomOf(ctx)
-	if in.Bodies {
-		room.room = a.pages
-	}
-	if err := room.enter(ctx, a.roomWait); err != nil {
+	if err := room.enter(ctx, in.Bodies); err != nil {
 		return nil, err
 	}
 	page, err := view.List(ctx, in.filter)

@@ -44,10 +44,7 @@ func (a *API) listSchedules(ctx context.Context, in *scheduleListInput) (*output
 	}
 	limit := min(cmp.Or(in.Limit, schedulesListed), mostSchedulesListed)
 	room := pageRoomOf(ctx)
-	if in.Bodies {
-		room.room = a.pages
-	}
-	if err := room.enter(ctx, a.roomWait); err != nil {
+	if err := room.enter(ctx, in.Bodies); err != nil {
 		return nil, err
 	}
 	atOnce := max(limit, schedulesListed) // so many may be of other tags

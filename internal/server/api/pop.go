@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -40,12 +41,12 @@ func (a *API) popOperations() {
 	const text = "Answers the moment a task is due, with up to max tasks, each with the lease token that ends it; " +
 		"204 when the wait is over. Whatever is not finished before its lease ends is handed out again."
 	one := a.operation(http.MethodPost, "/v1/tags/{tag}/pop", "pop", "Take due tasks of a tag", text, groupPull)
-	one.Middlewares = nil // it has a wait of its own
+	one.Middlewares = huma.Middlewares{a.paged} // it has a wait of its own
 	huma.Register(a.spec, one, func(ctx context.Context, in *popInput) (*popOutput, error) {
 		return a.pop(ctx, []string{in.Tag}, &in.PopParams)
 	})
 	many := a.operation(http.MethodPost, "/v1/pop", "popTags", "Take due tasks of several tags", text, groupPull)
-	many.Middlewares = nil
+	many.Middlewares = one.Middlewares
 	huma.Register(a.spec, many, func(ctx context.Context, in *popManyInput) (*popOutput, error) {
 		return a.pop(ctx, in.Tags, &in.PopParams)
 	})
@@ -67,7 +68,10 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	waiting, done := context.WithCancel(ctx)
 	defer done()
 	defer context.AfterFunc(a.stopping, done)()
-	popped, err := a.scheduler.Pop(waiting, tags[0], append(options, delaytask.PopAlso(tags[1:]...))...)
+	room := pageRoomOf(ctx)
+	room.place = a.rooms.Answers.Open(reqbody.CallerOf(room.r))
+	popped, err := core.Of(a.scheduler).PopWithin(waiting, room.grow, tags[0],
+		append(options, delaytask.PopAlso(tags[1:]...))...)
 	switch {
 	case ctx.Err() != nil:
 		reqbody.Unclaim(a.log, a.scheduler, popped)
@@ -82,6 +86,7 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	if err := reqbody.HandOut(ctx, a.log, a.scheduler, popped, allow); err != nil {
 		return nil, a.problem(err)
 	}
+	room.place.Unread(room.w)
 	reply := &wire.PopReply{Tasks: make([]wire.Popped, len(popped))}
 	for i, p := range popped {
 		reply.Tasks[i] = wire.FromPopped(p)

@@ -2,125 +2,89 @@ package api
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/sync/semaphore"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-const (
-	// smallBody is the size in bytes up to which a body never waits for room.
-	smallBody = 1 << 20
-	// roomBytes bounds the bodies of large requests that are in memory at a time, and as much the pages.
-	roomBytes = 256 << 20
-	// bareBytes is the part of the room of pages that pages without bodies have.
-	bareBytes = roomBytes / 4
-	// roomWait is how long a large request, and one for a page, waits for room.
-	roomWait = 10 * time.Second
-)
+// bareBytes bounds the pages without bodies that are in memory at a time.
+const bareBytes = 32 << 20
 
-// roomed admits large requests while there is room for their bodies. A body takes room for its whole size when the
-// first byte beyond a small body is read, and returns it when the request is answered.
-func (a *API) roomed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
-			return
-		}
-		body := &roomedBody{ReadCloser: r.Body, ctx: r.Context(), room: a.room, wait: a.roomWait,
-			weight: mostBatchBytes}
-		if r.ContentLength >= 0 { // a body beyond every limit is refused when it is read
-			body.weight = min(r.ContentLength, mostBatchBytes)
-		}
-		defer body.leave()
-		r.Body = body
-		next.ServeHTTP(w, r)
-	})
-}
+// taskRoom is what a task takes in memory beside its body, in bytes.
+const taskRoom = 2 << 10
 
-// roomedBody is a body that waits for room once it turns out to be large.
-type roomedBody struct {
-	io.ReadCloser
-	ctx    context.Context
-	room   *semaphore.Weighted
-	wait   time.Duration
-	weight int64
-	read   int64
-	inside bool
-}
-
-func (b *roomedBody) Read(p []byte) (int, error) {
-	if !b.inside && b.weight > smallBody {
-		if b.read >= smallBody {
-			if err := b.enter(); err != nil {
-				return 0, err
-			}
-		} else {
-			p = p[:min(int64(len(p)), smallBody-b.read)]
-		}
+// weightOf says how many bytes are held because of so many bytes of a body: those that are read, what is made of them,
+// and the row. A batch is decoded task by task, and each task takes memory of its own, however short it is.
+func weightOf(batch bool) func(int64) int64 {
+	if !batch {
+		return func(n int64) int64 { return 4 * n }
 	}
-	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
-	return n, err
-}
-
-func (b *roomedBody) enter() error {
-	ctx, cancel := context.WithTimeout(b.ctx, b.wait)
-	defer cancel()
-	if err := b.room.Acquire(ctx, b.weight); err != nil {
-		return reqbody.NoRoom
-	}
-	b.inside = true
-	return nil
-}
-
-func (b *roomedBody) leave() {
-	if b.inside {
-		b.room.Release(b.weight)
-	}
+	const shortest = int64(len(`{"tag":"t"}` + "\n"))
+	return func(n int64) int64 { return 3*n + min(n/shortest, mostBatch)*taskRoom }
 }
 
 // pageBytes bounds the tasks of a page, in bytes. One task alone may take more.
 const pageBytes = 16 << 20
 
-// pageRoom is the share of one request in the memory for pages. It covers the largest page during the read, then the
-// page that was found until the client has read it.
+// pageRoom is the place of one page in memory. It covers the largest page during the read, then the page that was found
+// until the client has read it.
 type pageRoom struct {
-	room *semaphore.Weighted
-	held int64
+	a     *API
+	w     http.ResponseWriter
+	r     *http.Request
+	place *reqbody.Place
 }
 
 type pageRoomKey struct{}
 
-// paged returns the request's share when it is answered.
+// paged returns the page's place when the request is answered.
 func (a *API) paged(ctx huma.Context, next func(huma.Context)) {
-	room := &pageRoom{room: a.bare}
-	defer func() { room.room.Release(room.held) }()
+	r, w := humago.Unwrap(ctx)
+	room := &pageRoom{a: a, w: w, r: r}
+	defer room.leave()
 	next(huma.WithValue(ctx, pageRoomKey{}, room))
 }
 
 func pageRoomOf(ctx context.Context) *pageRoom { return ctx.Value(pageRoomKey{}).(*pageRoom) }
 
 // enter waits for room.
-func (r *pageRoom) enter(ctx context.Context, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	if err := r.room.Acquire(ctx, pageBytes); err != nil {
+func (p *pageRoom) enter(ctx context.Context, bodies bool) error {
+	room := p.a.bare
+	if bodies {
+		room = p.a.rooms.Answers
+	}
+	return p.enterRoom(ctx, room, pageBytes)
+}
+
+func (p *pageRoom) enterRoom(ctx context.Context, room *reqbody.Room, bytes int64) (err error) {
+	p.place, err = room.Enter(ctx, reqbody.CallerOf(p.r), bytes, p.a.rooms.Wait, nil)
+	if err != nil {
 		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeOverloaded, reqbody.NoRoom.Error())
 	}
-	r.held = pageBytes
 	return nil
 }
 
-// keep returns what the page does not need.
-func (r *pageRoom) keep(needed int64) {
-	if spare := r.held - needed; spare > 0 {
-		r.room.Release(spare)
-		r.held = needed
+// grow takes room for one more task that is handed out, with its answer.
+func (p *pageRoom) grow(body int) bool { return p.place.Grow(2*int64(body) + taskRoom) }
+
+// enterTask waits for room for a task that is shown, with its answer.
+func (p *pageRoom) enterTask(ctx context.Context) error {
+	return p.enterRoom(ctx, p.a.rooms.Answers, 2*int64(p.a.bodyLimit)+taskRoom)
+}
+
+// keep returns what the page does not need. From now on it waits for its client.
+func (p *pageRoom) keep(needed int64) {
+	p.place.Keep(needed)
+	p.place.Unread(p.w)
+}
+
+func (p *pageRoom) leave() {
+	if p.place != nil {
+		p.place.Leave()
+		p.place = nil
 	}
 }

@@ -1,11 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/delaytask/delaytask/internal/core"
@@ -20,9 +20,8 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
-		bodyWait: reqbody.BodyWait, requestWait: requestWait, roomWait: roomWait,
-		room: semaphore.NewWeighted(roomBytes), pages: semaphore.NewWeighted(roomBytes - bareBytes),
-		bare:      semaphore.NewWeighted(bareBytes),
+		bodyWait: reqbody.BodyWait, requestWait: requestWait,
+		rooms: cmp.Or(c.Rooms, reqbody.NewRooms()), bare: reqbody.NewRoom(bareBytes, bareBytes/2),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		compat: c.Compat, dashboard: c.Dashboard,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
@@ -35,7 +34,11 @@ func New(c Config) (*API, error) {
 	a.spec = humago.New(versioned, document())
 	a.spec.UseMiddleware(unambiguous, unescaped)
 	a.describe()
-	mux.Handle("/v1/", a.admitted(a.authenticated(a.roomed(a.readBodies(routed(versioned))))))
+	var err error
+	if a.verbs, err = verbsByRoute(a.spec.OpenAPI()); err != nil {
+		return nil, err
+	}
+	mux.Handle("/v1/", a.admitted(a.authenticated(routed(versioned, a.entitled(versioned, a.readBodies(versioned))))))
 	// Without this the mux would redirect to /v1/.
 	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) })
 	mux.HandleFunc("GET /openapi.json", a.openAPI())
@@ -50,7 +53,7 @@ func New(c Config) (*API, error) {
 	}
 	if c.Compat != nil {
 		for _, path := range legacyPaths {
-			mux.Handle(path, a.admitted(a.authenticated(a.roomed(c.Compat))))
+			mux.Handle(path, a.admitted(a.authenticated(c.Compat)))
 		}
 	}
 	if c.Dashboard != nil {
@@ -61,7 +64,7 @@ func New(c Config) (*API, error) {
 		mux.HandleFunc("/ui", toDashboard)
 		mux.HandleFunc("GET /{$}", toDashboard)
 	}
-	a.handler = observed(c.Observe, a.recovered(a.bounded(a.sameOrigin(routed(mux)))))
+	a.handler = observed(c.Observe, a.recovered(a.bounded(a.sameOrigin(routed(mux, mux)))))
 	return a, nil
 }
 

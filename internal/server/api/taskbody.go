@@ -24,13 +24,16 @@ type taskBodyOutput struct {
 
 func (a *API) taskBodyOperations() {
 	const bytes = "The bytes of the body and nothing else. It needs the verb bodies."
-	huma.Register(a.spec, a.operation(http.MethodGet, taskPath+"/body", "getTaskBody", "Show the body of a task", bytes,
-		groupTasks),
+	byID := a.operation(http.MethodGet, taskPath+"/body", "getTaskBody", "Show the body of a task", bytes, groupTasks)
+	byID.Middlewares = append(byID.Middlewares, a.paged)
+	huma.Register(a.spec, byID,
 		func(ctx context.Context, in *idRaw) (*taskBodyOutput, error) {
 			return a.taskBody(ctx, &in.IDInput, in.RawInput)
 		})
-	huma.Register(a.spec, a.operation(http.MethodGet, keyPath+"/body", "getTaskBodyByKey",
-		"Show the body of the unfinished task with a key", bytes, groupTasks),
+	byKey := a.operation(http.MethodGet, keyPath+"/body", "getTaskBodyByKey",
+		"Show the body of the unfinished task with a key", bytes, groupTasks)
+	byKey.Middlewares = byID.Middlewares
+	huma.Register(a.spec, byKey,
 		func(ctx context.Context, in *keyRaw) (*taskBodyOutput, error) {
 			return a.taskBody(ctx, &in.KeyInput, in.RawInput)
 		})
@@ -41,10 +44,15 @@ func (a *API) taskBody(ctx context.Context, in named, raw RawInput) (*taskBodyOu
 	if err != nil {
 		return nil, a.problem(err)
 	}
+	room := pageRoomOf(ctx)
+	if err := room.enterTask(ctx); err != nil {
+		return nil, err
+	}
 	id, body, redacted, err := a.view(ctx, raw).Body(ctx, ref)
 	if err != nil {
 		return nil, a.problem(err)
 	}
+	room.keep(2*int64(len(body)) + taskRoom)
 	return &taskBodyOutput{
 		Type:     mediaBytes,
 		Download: fmt.Sprintf(`attachment; filename="task-%s.body"`, wire.ID(id)),

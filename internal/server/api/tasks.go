@@ -54,11 +54,13 @@ func (a *API) taskOperations() {
 	get := a.operation(http.MethodGet, taskPath, "getTask", "Show a task", withErrors+
 		" With wait it answers once the task is completed, failed or cancelled; when the wait is over, it shows the "+
 		"task as it is then.", groupTasks)
-	get.Middlewares = nil // it has a wait of its own
+	get.Middlewares = huma.Middlewares{a.paged} // it has a wait of its own
 	huma.Register(a.spec, get,
 		func(ctx context.Context, in *GetInput) (*output[wire.Task], error) { return a.getEnded(ctx, in) })
-	huma.Register(a.spec, a.operation(http.MethodGet, keyPath, "getTaskByKey", "Show the unfinished task with a key",
-		withErrors, groupTasks),
+	byKey := a.operation(http.MethodGet, keyPath, "getTaskByKey", "Show the unfinished task with a key", withErrors,
+		groupTasks)
+	byKey.Middlewares = append(byKey.Middlewares, a.paged)
+	huma.Register(a.spec, byKey,
 		func(ctx context.Context, in *keyRaw) (*output[wire.Task], error) {
 			return a.get(ctx, &in.KeyInput, in.RawInput)
 		})
@@ -113,6 +115,8 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*output[wire.Task], e
 	if err != nil || wait == 0 || now.Body.Broken != "" || now.Body.Status.Final() {
 		return now, err
 	}
+	room := pageRoomOf(ctx)
+	room.leave() // while it waits
 	waiting, done := context.WithTimeout(ctx, wait)
 	defer done()
 	defer context.AfterFunc(a.stopping, done)()
@@ -127,7 +131,11 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*output[wire.Task], e
 	case err != nil:
 		return a.getNow(again, in)
 	}
+	if err := room.enterTask(ctx); err != nil {
+		return nil, err
+	}
 	shown, err := a.view(again, in.RawInput).Seen(delaytask.ID(task.ID), &task)
+	room.keep(2*int64(len(task.Body)+len(task.ErrorStack)) + taskRoom)
 	return outputOf(a, taskOf(&shown), err)
 }
 
@@ -143,7 +151,12 @@ func (a *API) get(ctx context.Context, in named, raw RawInput) (*output[wire.Tas
 	if err != nil {
 		return nil, a.problem(err)
 	}
+	room := pageRoomOf(ctx)
+	if err := room.enterTask(ctx); err != nil {
+		return nil, err
+	}
 	task, err := a.view(ctx, raw).Task(ctx, ref)
+	room.keep(2*int64(len(task.Body)+len(task.ErrorStack)) + taskRoom)
 	return outputOf(a, taskOf(&task), err)
 }
 

@@ -108,7 +108,9 @@ func (h *Handler) pop(ctx context.Context, p protocol, q *command) (answer, erro
 	waiting, cancel := context.WithTimeout(ctx, reqbody.LongestWait+patience)
 	defer cancel()
 	defer context.AfterFunc(h.cfg.Stopping, cancel)()
-	popped, err := h.cfg.Scheduler.Pop(waiting, q.topic, options...)
+	place := ctx.Value(placeKey{}).(*reqbody.Place)
+	room := func(body int) bool { return place.Grow(held(int64(body))) }
+	popped, err := core.Of(h.cfg.Scheduler).PopWithin(waiting, room, q.topic, options...)
 	if ctx.Err() != nil {
 		reqbody.Unclaim(h.cfg.Log, h.cfg.Scheduler, popped)
 		return answer{}, context.Cause(ctx)

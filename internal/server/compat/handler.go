@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/request"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	Log       *slog.Logger
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
+
+	Rooms *reqbody.Rooms // for what requests hold; nil: as large as in a service
 
 	// OtherNames reports that the server answers other names than loopback's. There, over plain HTTP, a browser
 	// does not name the page that sends a GET. So GETs are served for the topics of GetTopics alone.
@@ -51,6 +54,7 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("compat: a part of the configuration is missing")
 	}
 	c.BodyLimit = cmp.Or(c.BodyLimit, request.DefaultBodyLimit)
+	c.Rooms = cmp.Or(c.Rooms, reqbody.NewRooms())
 	if c.Check == nil {
 		c.Check = func(string, []byte) error { return nil }
 	}
@@ -63,6 +67,9 @@ func New(c Config) (*Handler, error) {
 	}
 	return h, nil
 }
+
+// placeKey is the key of the place in memory that an answer takes.
+type placeKey struct{}
 
 // patience is how long a request waits for the database, in addition to its own wait.
 const patience = 15 * time.Second
@@ -78,7 +85,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.crossOrigin(r):
 		refuse(w, http.StatusForbidden, "a web page of another origin may not call this server")
 	default:
-		a, err := to.serve(w, r)
+		defer h.cfg.Rooms.Hold(w, r, h.mostBytes(), held)()
+		place := h.cfg.Rooms.Answers.Open(reqbody.CallerOf(r))
+		defer place.Leave()
+		a, err := to.serve(w, r.WithContext(context.WithValue(r.Context(), placeKey{}, place)))
+		place.Unread(w)
 		if err != nil {
 			h.fail(w, err)
 			return

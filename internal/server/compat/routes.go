@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 // command is POST /compat/topics.
 func (h *Handler) command(w http.ResponseWriter, r *http.Request) (answer, error) {
-	q, err := h.decode(w, r)
+	q, err := h.decode(w, r, access.Save, access.SaveHTTP, access.Work, access.Change)
 	if err != nil {
 		return answer{}, err
 	}
@@ -40,7 +41,7 @@ func (h *Handler) command(w http.ResponseWriter, r *http.Request) (answer, error
 
 // add is POST /o/add.
 func (h *Handler) add(w http.ResponseWriter, r *http.Request) (answer, error) {
-	q, err := h.decode(w, r)
+	q, err := h.decode(w, r, access.Save, access.SaveHTTP)
 	if err != nil {
 		return answer{}, err
 	}
@@ -70,7 +71,12 @@ func (h *Handler) queried(
 	return do(r.Context(), jobs, &q)
 }
 
-func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (command, error) {
+// decode reads a command of a caller that has one of the verbs for some topic. Which one it needs is in the body.
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request, verbs ...access.Verb) (command, error) {
+	if !slices.ContainsFunc(verbs, access.From(r.Context()).SomeTag) {
+		w.Header().Set("Connection", "close") // otherwise the server reads what is left of the body
+		return command{}, allow(r.Context(), verbs[0], "")
+	}
 	data, err := h.read(w, r)
 	if err != nil {
 		return command{}, err
@@ -81,9 +87,15 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (command, error
 // widest is how many bytes of JSON one byte of text takes at most: \u0001.
 const widest = 6
 
+// mostBytes bounds the body of a request.
+func (h *Handler) mostBytes() int64 { return widest*int64(h.cfg.BodyLimit) + reqbody.Envelope }
+
+// held is how many bytes are held because of so many bytes of a body: those, what is made of them, and the row.
+func held(body int64) int64 { return 4 * body }
+
 // read returns the whole body of a request, within its limits of size and time.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	data, err := reqbody.Body(w, r, widest*int64(h.cfg.BodyLimit)+reqbody.Envelope, reqbody.BodyWait)
+	data, err := reqbody.Body(w, r, h.mostBytes(), reqbody.BodyWait)
 	if unreadable, ok := errors.AsType[*reqbody.BodyError](err); ok {
 		return nil, &refusal{unreadable.Status, unreadable.Error()}
 	}

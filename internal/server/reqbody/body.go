@@ -3,6 +3,7 @@
 package reqbody
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,9 @@ type BodyError struct {
 
 func (e *BodyError) Error() string { return e.text }
 
+// Is reports that [NoRoom] is a [delaytask.ErrOverloaded].
+func (e *BodyError) Is(target error) bool { return e == NoRoom && target == delaytask.ErrOverloaded }
+
 // NoRoom is the error of a body for which there is no room: too many large ones are in memory.
 var NoRoom = &BodyError{http.StatusServiceUnavailable,
 	"other large requests fill the memory that there is for them; try again"}
@@ -46,7 +50,7 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64, wait time.Duratio
 	// Errors of deadlines are ignored: only a recorder in a test does not support them.
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(wait))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	body, err := readAll(http.MaxBytesReader(w, r.Body, limit), min(r.ContentLength, limit))
 	if err != nil {
 		// Otherwise the server would wait for more of the body before it sends the answer.
 		w.Header().Set("Connection", "close")
@@ -55,6 +59,18 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64, wait time.Duratio
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	return body, nil
+}
+
+// readAll takes memory for a body of the expected length, and not before the body has its place.
+func readAll(body io.Reader, expected int64) ([]byte, error) {
+	var begin bytes.Buffer
+	if n, err := begin.ReadFrom(io.LimitReader(body, bytes.MinRead)); err != nil || n < bytes.MinRead {
+		return begin.Bytes(), err
+	}
+	all := bytes.NewBuffer(make([]byte, 0, max(expected, bytes.MinRead)+bytes.MinRead))
+	all.Write(begin.Bytes())
+	_, err := all.ReadFrom(body)
+	return all.Bytes(), err
 }
 
 func unreadable(err error, wait time.Duration) *BodyError {

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/server/browser"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
 
 const (
@@ -28,8 +30,15 @@ const (
 	// or on this machine, for all of its paths.
 	Cookie = "__Host-delaytask"
 
-	mostForm = 16 << 10 // bytes of the form of a login
+	mostForm  = 16 << 10  // bytes of the form of a login
+	pageBytes = 512 << 10 // of a page, until it is read
+	// mostPageForm is more bytes than the form of any page has.
+	mostPageForm = 5 << 20
 )
+
+// held is how many bytes are held because of so many bytes of a form: those, and its values three times while they are
+// decoded.
+func held(form int64) int64 { return 4 * form }
 
 // Tokens checks access tokens.
 type Tokens interface {
@@ -50,6 +59,7 @@ type Config struct {
 	ReadOnly  bool           // callers may change nothing, whatever their tokens allow
 	PublicURL string         // of https, where a proxy has the certificate; "": none
 	Trusted   []netip.Prefix // proxies whose X-Forwarded-For counts
+	Rooms     *reqbody.Rooms // for what requests hold; nil: as large as in a service
 	// Note is called with the name of a caller's token, for the log of requests. May be nil.
 	Note func(ctx context.Context, token string)
 }
@@ -59,6 +69,7 @@ type Handler struct {
 	cfg      Config
 	sessions *sessions
 	limiter  limiter
+	forms    forms
 	lines    *rate.Limiter // of the log, about requests that failed
 }
 
@@ -68,6 +79,7 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("signin: a part of the configuration is missing")
 	}
 	c.Pages = http.StripPrefix(strings.TrimSuffix(Root, "/"), c.Pages)
+	c.Rooms = cmp.Or(c.Rooms, reqbody.NewRooms())
 	if c.Note == nil {
 		c.Note = func(context.Context, string) {}
 	}
@@ -118,7 +130,16 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 	if h.cfg.ReadOnly {
 		caller = caller.Only(access.Read, access.Bodies, access.Observe, access.Audit, access.Metrics)
 	}
-	h.cfg.Pages.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+	r = r.WithContext(access.WithCaller(r.Context(), caller))
+	defer h.cfg.Rooms.Hold(w, r, mostPageForm, held)()
+	place, err := h.cfg.Rooms.Answers.Enter(r.Context(), reqbody.CallerOf(r), pageBytes, h.cfg.Rooms.Wait, nil)
+	if err != nil {
+		h.unavailable(w, r, err)
+		return
+	}
+	defer place.Leave()
+	place.Unread(w)
+	h.cfg.Pages.ServeHTTP(w, r)
 }
 
 // caller returns the caller of the request's session. It returns errNoSession for a request without one. Where no
@@ -189,7 +210,9 @@ func (h *Handler) takeToken(w http.ResponseWriter, r *http.Request) {
 	ctx, t := r.Context(), textsFor(r)
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err := r.ParseForm(); err != nil || media != "application/x-www-form-urlencoded" {
+	done := h.forms.read(w)
+	err := r.ParseForm()
+	if done(); err != nil || media != "application/x-www-form-urlencoded" {
 		page{texts: t, Problem: t.NotAForm, Back: true}.write(w, r, http.StatusBadRequest)
 		return
 	}

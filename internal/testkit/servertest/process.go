@@ -149,3 +149,6 @@ func (p *Process) Answers(url string) {
 		return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
 	})
 }
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -1,0 +1,137 @@
+package reqbody
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/operate/access"
+)
+
+// Rooms is the memory for all that requests hold: bodies and forms, what is made of them, and answers that are not
+// read. Small requests have a room of their own, so that no large one delays them.
+type Rooms struct {
+	Small, Large *Room
+	Answers      *Room         // for tasks that are handed out or shown, with their bodies
+	Wait         time.Duration // how long a request waits for room
+}
+
+const (
+	// SmallBody is the size in bytes up to which a body has its place in the room of small requests.
+	SmallBody = 1 << 20
+	// begun is what is read of a body of unknown length before it takes a place for the largest one.
+	begun = 64 << 10
+
+	smallBytes  = 32 << 20
+	largeBytes  = 96 << 20 // a batch of the greatest size takes all of it
+	answerBytes = 48 << 20
+	roomWait    = 10 * time.Second
+)
+
+// NewRooms returns the memory of a service.
+func NewRooms() *Rooms {
+	return &Rooms{
+		Small: NewRoom(smallBytes, smallBytes/2), Large: NewRoom(largeBytes, largeBytes),
+		Answers: NewRoom(answerBytes, answerBytes/2), Wait: roomWait,
+	}
+}
+
+// Unread cuts off the client of an answer when that has waited for it and others need its place.
+func (p *Place) Unread(w http.ResponseWriter) {
+	p.Waits(func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now()) })
+}
+
+// CallerOf names who sends a request: by the token, or by the address without one.
+func CallerOf(r *http.Request) string {
+	if name := access.From(r.Context()).Name(); name != "" {
+		return "token " + name
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return host
+}
+
+// Hold makes the body of a request wait for its place when it is first read. The body holds the place until done is
+// called: when the request is answered. A body has at most limit bytes, and weight says how many bytes are held because
+// of so many bytes of it. One that has not arrived when others need its place is cut off, with [NoRoom].
+func (s *Rooms) Hold(
+	w http.ResponseWriter, r *http.Request, limit int64, weight func(int64) int64,
+) (done func()) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return func() {}
+	}
+	b := &heldBody{ReadCloser: r.Body, rooms: s, w: w, r: r, limit: limit, weight: weight, caller: CallerOf(r)}
+	r.Body = b
+	return b.leave
+}
+
+// heldBody is a body that waits for its place.
+type heldBody struct {
+	io.ReadCloser
+	rooms  *Rooms
+	w      http.ResponseWriter
+	r      *http.Request
+	limit  int64
+	weight func(int64) int64
+	caller string
+
+	read  int64
+	most  int64 // how many bytes the place is for
+	place *Place
+	isCut chan struct{} // closed when it was cut off
+}
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	if b.place == nil || b.read >= b.most {
+		if err := b.enter(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.most-b.read)])
+	b.read += int64(n)
+	if err == nil {
+		return n, nil
+	}
+	select {
+	case <-b.isCut:
+		return n, NoRoom
+	default:
+	}
+	b.place.Waits(nil)
+	b.place.Keep(b.weight(b.read))
+	return n, err
+}
+
+// enter takes a place for the beginning of the body, and then for all of it. What is longer than the limit is refused
+// when it is read.
+func (b *heldBody) enter() error {
+	room, most := b.rooms.Small, b.r.ContentLength
+	switch {
+	case most < 0 && b.place == nil:
+		most = min(begun, b.limit)
+	case most < 0 || b.place != nil || most > b.limit:
+		most = b.limit
+	}
+	if most > SmallBody || b.place != nil {
+		room = b.rooms.Large
+	}
+	cut := make(chan struct{})
+	place, err := room.Enter(b.r.Context(), b.caller, b.weight(most), b.rooms.Wait, func() {
+		close(cut)
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now())
+	})
+	if err != nil {
+		return err
+	}
+	if b.place != nil {
+		b.place.Leave()
+	}
+	b.place, b.isCut, b.most = place, cut, most+1 // one byte more shows that a body is too long
+	return nil
+}
+
+func (b *heldBody) leave() {
+	if b.place != nil {
+		b.place.Leave()
+	}
+}

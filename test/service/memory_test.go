@@ -1,0 +1,113 @@
+//go:build linux && !race
+
+package service
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+)
+
+// mostResident is what the service takes at most, whatever callers with few rights send.
+const mostResident = 300 << 20
+
+// resident returns the peak of the memory that the server has had.
+func (s *server) resident() int64 {
+	s.TB.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	servertest.OK(s.TB, err)
+	kib, err := strconv.ParseInt(string(regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)[1]), 10, 64)
+	servertest.OK(s.TB, err)
+	return kib << 10
+}
+
+// flood sends the same bytes over many connections, as fast as the server takes them, and reads no answer. It returns
+// what ends it.
+func (s *server) flood(connections int, head string, body []byte) (end func()) {
+	s.TB.Helper()
+	var open []net.Conn
+	var sends sync.WaitGroup
+	for range connections {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		servertest.OK(s.TB, err)
+		open = append(open, conn)
+		_ = conn.SetWriteDeadline(time.Now().Add(3 * time.Second)) // the server may take no more
+		sends.Go(func() { _, _ = (&net.Buffers{[]byte(head), body}).WriteTo(conn) })
+	}
+	sends.Wait()
+	return func() {
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+	}
+}
+
+// namesOf is JSON members that take so many bytes.
+func namesOf(size int) []byte {
+	var all bytes.Buffer
+	for n := 0; all.Len() < size; n++ {
+		fmt.Fprintf(&all, `"%x":"",`, n)
+	}
+	return append(all.Bytes(), `"z":""`...)
+}
+
+func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends 600 MiB")
+	}
+	db := dbtest.New(t, dbtest.SQLite)
+	s := serve(t, db, "DELAYTASK_SERVER_AUTH=token")
+	weak, reader := token(t, db, "weak", "weak.*", "save,work"), token(t, db, "reader", "weak.*", "read")
+	other := token(t, db, "other", "*", "save,work")
+	s.becomes(200, "GET", "/v1/tasks?tag=weak.a", reader...)
+	s.becomes(204, "POST", "/v1/tags/other/pop", other...)
+	post := func(path string, length int, header ...string) string {
+		text := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + strconv.Itoa(length) + "\r\n"
+		for n := 0; n < len(header); n += 2 {
+			text += header[n] + ": " + header[n+1] + "\r\n"
+		}
+		return text + "\r\n"
+	}
+	json := append([]string{"Content-Type", "application/json"}, weak...)
+	f := func(name string, connections int, head string, body []byte) {
+		t.Helper()
+		began := time.Now()
+		end := s.flood(connections, head, body)
+		defer end()
+		sent := time.Since(began)
+		s.Want(200, "", "GET", "/readyz", "")
+		ready := time.Since(began) - sent
+		s.Want(201, "", "POST", "/v1/tasks", `{"tag":"other"}`, other...)
+		s.Want(200, "", "POST", "/v1/tags/other/pop?wait=50s", "", other...)
+		most := s.resident()
+		if t.Logf("%s: %d MiB; sent after %v, ready in %v, all in %v", name, most>>20, sent, ready,
+			time.Since(began)); most > mostResident {
+			t.Errorf("%s took %d MiB", name, most>>20)
+		}
+	}
+	headers := fmt.Appendf(nil, `[{"tag":"weak.a","delay":"1h","headers":{%s}}]`, namesOf(31<<20))
+	f("batches of headers", 8, post("/v1/tasks/batch", len(headers), json...), headers)
+	one := headers[1 : 1+(1<<20)]
+	f("saves of headers", 100, post("/v1/tasks", len(one), json...), one)
+	f("saves of headers without the right", 100,
+		post("/v1/tasks", len(one), append([]string{"Content-Type", "application/json"}, reader...)...), one)
+	names := fmt.Appendf(nil, `[{"tag":"weak.a","delay":"1h","body":{%s}}]`, namesOf(31<<20))
+	f("batches of names", 8, post("/v1/tasks/batch", len(names), json...), names)
+	f("stalled saves", 1500, post("/v1/tasks", 1<<20-1, json...), one[:1<<20-2])
+	f("stalled commands", 200, post("/compat/topics", 4<<20, json...), headers[:4<<20-1])
+	for range 12 {
+		s.Want(200, "", "POST", "/v1/tasks/batch", `[`+strings.TrimSuffix(strings.Repeat(
+			`{"tag":"weak.pop","body":"`+strings.Repeat("b", 1<<20-10)+`"},`, 16), ",")+`]`, weak...)
+	}
+	f("pops that are not read", 40, post("/v1/tags/weak.pop/pop?max=16&wait=50s", 0, weak...), nil)
+}
