@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -122,6 +123,8 @@ func routed(mux *http.ServeMux, next http.Handler) http.Handler {
 		handler, pattern := mux.Handler(r)
 		versioned := strings.HasPrefix(r.URL.Path, "/v1/")
 		switch {
+		case !isPlain(r.URL.EscapedPath(), pattern):
+			refused(w, noSuchRoute())
 		case pattern == "":
 			refuseUnrouted(w, r, handler)
 		case versioned && r.Method == http.MethodHead:
@@ -133,6 +136,22 @@ func routed(mux *http.ServeMux, next http.Handler) http.Handler {
 		}
 	})
 }
+
+// isPlain reports whether a path writes all that its pattern has as the pattern does. A proxy before the service may
+// have rules for paths, and must not be deceived by /%6detrics.
+func isPlain(path, pattern string) bool {
+	_, wanted, _ := strings.Cut(pattern, "/")
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, want := range strings.Split(wanted, "/") {
+		if want != "" && !strings.HasPrefix(want, "{") && (i >= len(segments) || segments[i] != want) {
+			return false
+		}
+	}
+	return !strings.HasPrefix(wanted, "ui/") || !encodedLetter.MatchString(path)
+}
+
+// encodedLetter is a letter or a digit that needs no encoding. The pages of the dashboard have patterns of their own.
+var encodedLetter = regexp.MustCompile(`%(3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])`)
 
 // refuseUnrouted takes the methods of the path from the mux's own answer.
 func refuseUnrouted(w http.ResponseWriter, r *http.Request, answer http.Handler) {

@@ -126,3 +126,16 @@ func TestEveryRequestIsObservedByRouteAndTokenName(t *testing.T) {
 	f("GET", "/healthz", "", 200, "/healthz", "")
 	f("GET", "/secret", "", 404, "", "")
 }
+
+func TestEncodedLettersInAPathReachNoRoute(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, route := range []string{"GET /%6detrics", "GET /%72eadyz", "GET /openapi%2Ejson", "GET /%76%31/tasks",
+		"GET /v1/t%61sks", "POST /v1/tags/a/%70op", "POST /v1/tasks/b%61tch", "GET /%6f/get?topic=a", "GET /u%69/",
+		"GET /ui/t%61sks"} {
+		method, path, _ := strings.Cut(route, " ")
+		s.Want(404, wire.CodeNoSuchRoute, method, path, "")
+	}
+	s.Want(204, "", "POST", "/v1/tags/a%2Fb%61/pop", "")
+	s.Want(200, "", "GET", "/readyz", "")
+}

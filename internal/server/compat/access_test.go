@@ -96,6 +96,12 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 		{"Origin", q.URL}} {
 		q.Want(200, "", http.MethodGet, "/o/complete?topic=t&id=2", "", header...)
 	}
+	// A typed address, or a link in a mail, whose site answers 302 with this one.
+	navigation := []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document",
+		"User-Agent", "Mozilla/5.0 (X11; Linux x86_64)"}
+	for _, path := range []string{"/o/get?topic=t", "/o/complete?topic=t&id=1"} {
+		q.Want(403, "", http.MethodGet, path, "", navigation...)
+	}
 	q.is(q.get("t", "&wait=20000"), "1", "")
 }
 

@@ -130,12 +130,16 @@ func (h *Handler) checkGet(r *http.Request, topic string) error {
 				"to server.get_topics"}
 	case r.Header.Get(clientHeader) != "":
 		return nil
-	case h.cfg.OtherNames && access.From(r.Context()).Name() == "", silentBrowser(r):
+	case h.cfg.OtherNames && access.From(r.Context()).Name() == "", silentBrowser(r), navigates(r):
 		return &refusal{http.StatusForbidden, "a web page may have sent this GET: send the header " + clientHeader +
 			": 1 with it, which no web page can add"}
 	}
 	return nil
 }
+
+// navigates reports whether a browser opens the address. It names no page where a link or a typed address leads here by
+// way of a redirect. No program navigates.
+func navigates(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Mode") == "navigate" }
 
 // silentBrowser reports whether a browser sends the request without naming the page. Browsers name none over plain HTTP
 // unless they call a loopback name. Behind a proxy, token and name need not be the client's own.
