@@ -20,7 +20,7 @@ import (
 //
 // It returns [delaytask.ErrInvalidScheduleName], [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], what
 // SaveDelayTask returns for the tag, the body and the options, [delaytask.ErrScheduleOwned] when a program declares a
-// schedule of the name, and [ErrNoAnswer].
+// schedule of the name, [delaytask.ErrScheduleState] when a backfill has it, and [ErrNoAnswer].
 func (c *Client) SaveSchedule(
 	ctx context.Context, name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
 ) (delaytask.Schedule, error) {
@@ -77,14 +77,16 @@ func (c *Client) PauseSchedule(ctx context.Context, name string, opts ...delayta
 		body: wire.Pause(pause), again: true})
 }
 
-// ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns
-// [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleState] for a schedule that is not paused, and [ErrNoAnswer].
+// ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come, a backfill where it was. It
+// returns [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleState] for a schedule that is not paused, and
+// [ErrNoAnswer].
 func (c *Client) ResumeSchedule(ctx context.Context, name string) error {
 	return c.onSchedule(ctx, name, "resume", &httpCall{method: http.MethodPost, path: "/resume"})
 }
 
 // ResetSchedule sets the schedule to its first tick that is to come, whatever was decided: for a database whose clock
-// was ahead. It returns [delaytask.ErrScheduleNotFound], and [ErrNoAnswer].
+// was ahead. It returns [delaytask.ErrScheduleNotFound], [delaytask.ErrScheduleState] for a backfill, and
+// [ErrNoAnswer].
 func (c *Client) ResetSchedule(ctx context.Context, name string) error {
 	return c.onSchedule(ctx, name, "reset", &httpCall{method: http.MethodPost, path: "/reset", again: true})
 }

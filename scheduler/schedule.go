@@ -17,7 +17,8 @@ import (
 //
 // It returns [delaytask.ErrInvalidScheduleName], [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], also when no
 // tick is to come, what [Scheduler.SaveDelayTask] returns for the tag, the body and the options, and
-// [delaytask.ErrScheduleOwned] when a program declares a schedule of the name.
+// [delaytask.ErrScheduleOwned] when a program declares a schedule of the name, and [delaytask.ErrScheduleState] when a
+// backfill has it.
 func (s *Scheduler) SaveSchedule(
 	ctx context.Context, name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
 ) (delaytask.Schedule, error) {
@@ -60,14 +61,15 @@ func (s *Scheduler) PauseSchedule(ctx context.Context, name string, opts ...dela
 	return s.core.PauseSchedule(ctx, name, opts...)
 }
 
-// ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come. It returns
-// [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleState] for a schedule that is not paused.
+// ResumeSchedule ends a pause. The schedule goes on with the first tick that is to come, a backfill where it was. It
+// returns [delaytask.ErrScheduleNotFound], and [delaytask.ErrScheduleState] for a schedule that is not paused.
 func (s *Scheduler) ResumeSchedule(ctx context.Context, name string) error {
 	return s.core.ResumeSchedule(ctx, name)
 }
 
 // ResetSchedule sets the schedule to its first tick that is to come, whatever was decided. It is for a database whose
-// clock was ahead: decided ticks do not run again by themselves. It returns [delaytask.ErrScheduleNotFound].
+// clock was ahead: decided ticks do not run again by themselves. It returns [delaytask.ErrScheduleNotFound],
+// and [delaytask.ErrScheduleState] for a backfill.
 func (s *Scheduler) ResetSchedule(ctx context.Context, name string) error {
 	return s.core.ResetSchedule(ctx, name)
 }

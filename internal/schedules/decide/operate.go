@@ -43,22 +43,28 @@ func (p *plan) pause(reason string) {
 	p.s.State, p.s.Reason = row.SchedulePaused, row.Shorten(reason, mostNote)
 }
 
-// Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed.
+// Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed. A backfill
+// goes on where it was: all its ticks are past.
 func Resume(st State) (row.Decision, error) {
 	return operation(st, func(p *plan) error {
 		if p.s.State != row.SchedulePaused {
 			return p.refusedState()
 		}
 		p.s.State, p.s.Reason, p.s.Failures = row.ScheduleActive, "", 0
-		p.skipToFuture()
+		if p.s.Parent == "" {
+			p.skipToFuture()
+		}
 		return nil
 	})
 }
 
 // Reset sets the cursor to the first tick that is not due yet, whatever was decided: for a clock that was wrong. The
-// history of ticks from there on is deleted, or they could not be decided again.
+// history of ticks from there on is deleted, or they could not be decided again. A backfill has no tick to come.
 func Reset(st State) (row.Decision, error) {
 	return operation(st, func(p *plan) error {
+		if p.s.Parent != "" {
+			return p.refused("a backfill: all its ticks are past; delete it, or backfill another range")
+		}
 		p.withdraw()
 		p.s.Last = p.dueBy(p.Now)
 		p.setNext(p.dueAfter(p.Now))
@@ -82,6 +88,19 @@ func Retire(st State, reason string) (row.Decision, error) {
 			return nil
 		}
 		p.s.State, p.s.Reason = row.ScheduleRetired, reason
+		return nil
+	})
+}
+
+// Delete deletes the schedule with its history. A run that nothing has begun is cancelled, one that executes goes on.
+func Delete(st State) (row.Decision, error) {
+	return operation(st, func(p *plan) error {
+		for i := range p.open {
+			if o := &p.open[i]; o.unstarted() && !o.Foreign {
+				p.cancel(o, "withdrawn: its schedule was deleted")
+			}
+		}
+		p.to.Write, p.to.Ended = row.WriteDelete, nil // the history goes with it
 		return nil
 	})
 }
@@ -137,6 +156,9 @@ func New(st State) row.Decision {
 // cursor stays. Other ticks count from now on, whatever the old ones were: an edit runs nothing at once.
 func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
 	return operation(st, func(p *plan) error {
+		if p.s.Parent != "" {
+			return p.refused("a backfill, which runs as its schedule was; delete it, and backfill the range again")
+		}
 		p.withdraw()
 		was := *p.s
 		*p.s = to
@@ -198,7 +220,7 @@ func (p *plan) decidedBefore(tick row.Time) (last row.Time) {
 // withdraw takes back runs that nothing has begun, so that their ticks are decided anew. A run that has waited while
 // later ticks were decided is cancelled: the cursor cannot go back behind those. So is the run of a tick that another
 // definition had. A run that waits for the lease of the run that it replaces stays, because nothing else remembers that
-// lease.
+// lease. A run of a backfill behind later ones stays as well: no other run would cover its tick.
 func (p *plan) withdraw() {
 	kept := p.open[:0:0]
 	slices.SortStableFunc(p.open, func(a, b Open) int { return cmp.Compare(b.Run.Tick, a.Run.Tick) })
@@ -208,12 +230,17 @@ func (p *plan) withdraw() {
 			kept = append(kept, o)
 			continue
 		}
+		undo := o.Run.Tick == p.s.Last && p.next(o.Run.Tick-1) == o.Run.Tick
+		if o.Run.Cause == row.CauseBackfill && !undo {
+			kept = append(kept, o)
+			continue
+		}
 		p.cancel(&o, "withdrawn: its schedule was changed, paused or triggered")
 		if o.Run.Cause == row.CauseManual {
 			continue // the history keeps that someone asked for it
 		}
 		p.s.Runs--
-		if o.Run.Tick != p.s.Last || p.next(o.Run.Tick-1) != o.Run.Tick {
+		if !undo {
 			continue
 		}
 		p.to.Ended = p.to.Ended[:len(p.to.Ended)-1]

@@ -99,9 +99,7 @@ func (p *Planner) delete(ctx context.Context, name string) error {
 		if st.Schedule.Owner != "" && !st.Schedule.State.Retired() {
 			return row.Decision{}, delaytask.ErrScheduleOwned
 		}
-		d, err := decide.Retire(st, "deleted")
-		d.Write, d.Ended, d.Undone = row.WriteDelete, nil, nil // the history goes with it
-		return d, err
+		return decide.Delete(st)
 	})
 	return err
 }
