@@ -27,7 +27,7 @@ type Missed string
 // The values of [WithMissed].
 const (
 	MissedOnce Missed = "once" // the latest runs now; the default
-	MissedSkip Missed = "skip" // the latest runs if it is at most a minute late
+	MissedSkip Missed = "skip" // the latest runs if it is at most a minute late; no run begins later
 	MissedAll  Missed = "all"  // each runs, the oldest first; of more than 1,000 the newest 1,000
 )
 
@@ -93,8 +93,9 @@ func WithMaxOpen(n int) Option {
 	})
 }
 
-// WithMissed says what happens to ticks that no process has decided in time. The default is [MissedOnce]. It returns
-// [ErrInvalidOption] for an unknown policy. The option is for schedules.
+// WithMissed says what happens to ticks that no process has decided in time, and to a planted run that an outage has
+// kept from beginning. The default is [MissedOnce]. It returns [ErrInvalidOption] for an unknown policy. The option is
+// for schedules.
 func WithMissed(policy Missed) Option {
 	return scheduleOption(func(s *ScheduleSettings) error {
 		all := []Missed{MissedOnce, MissedSkip, MissedAll}
@@ -107,8 +108,8 @@ func WithMissed(policy Missed) Option {
 }
 
 // WithStartWithin drops ticks that did not start within d of their time: a nightly job does not run at noon after an
-// outage. The default is no bound. It returns [ErrInvalidOption] when d is below 1 s or over 290 years. The option is
-// for schedules.
+// outage. A claim that came too late is no start, also after a crash. The default is no bound. It returns
+// [ErrInvalidOption] when d is below 1 s or over 290 years. The option is for schedules.
 func WithStartWithin(d time.Duration) Option {
 	return scheduleOption(func(s *ScheduleSettings) error {
 		if d < time.Second || d > MaxDelay {

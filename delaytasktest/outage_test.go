@@ -66,25 +66,14 @@ func (a *away) outcome() (runs []string, became map[time.Time]string) {
 		lost += len(ticks)
 	}
 	late := func(tick time.Time, than time.Duration) bool { return back.Sub(tick)-a.jitter > than }
-	start := func(tick time.Time, cause string) {
-		if a.within > 0 && late(tick, a.within) {
-			became[tick], lost = "cancelled", 0
-		} else {
-			run(tick, back, cause, 1)
-		}
-	}
 	n, m := a.dueBy(down), a.dueBy(back)
 	for _, tick := range a.ticks[:n] {
 		run(tick, tick.Add(a.jitter), "tick", 1)
 	}
 	left = cmp.Or(a.most, -1)
-	due, replace, beside := a.ticks[n:m], a.overlap == delaytask.OverlapReplace, a.overlap == delaytask.OverlapAllow
-	switch { // what was open is settled first
-	case a.open == "its tick" && replace:
-		became[due[0]], due = "cancelled", due[1:]
+	due, beside := a.ticks[n:m], a.overlap == delaytask.OverlapAllow
+	switch { // what was open is settled first, and a run that has not begun is taken back
 	case a.open == "its tick":
-		start(due[0], "tick")
-		due = due[1:]
 	case a.open == "a retry" && beside && a.within > 0:
 		became[a.ticks[n-1]] = "cancelled"
 	case a.open != "" && beside:
@@ -92,23 +81,16 @@ func (a *away) outcome() (runs []string, became map[time.Time]string) {
 	case a.open != "": // no attempt begins after the next tick
 		became[a.ticks[n-1]] = "failed"
 	}
-	switch last := len(due) - 1; {
-	case a.open == "its tick" && a.overlap == delaytask.OverlapSkip: // the run was in the way of each
-		drop("skipped", due)
-	case a.open == "its tick" && !beside:
-		drop("skipped", due[:last])
-		start(due[last], "late")
-	default:
-		if a.missed == delaytask.MissedAll {
-			last -= 999
-		}
-		for i, tick := range due {
-			minute := late(tick, time.Minute)
-			if i < last || a.within > 0 && late(tick, a.within) || a.missed == delaytask.MissedSkip && minute {
-				drop("missed", due[i:i+1])
-			} else {
-				start(tick, map[bool]string{true: "late", false: "tick"}[minute])
-			}
+	last := len(due) - 1
+	if a.missed == delaytask.MissedAll {
+		last -= 999
+	}
+	for i, tick := range due {
+		minute := late(tick, time.Minute)
+		if i < last || a.within > 0 && late(tick, a.within) || a.missed == delaytask.MissedSkip && minute {
+			drop("missed", due[i:i+1])
+		} else {
+			run(tick, back, map[bool]string{true: "late", false: "tick"}[minute], 1)
 		}
 	}
 	for _, tick := range a.ticks[m:] {

@@ -343,3 +343,24 @@ func TestLateStartSaysWhy(t *testing.T) {
 		}
 	})
 }
+
+// A process claims the task too late, and dies before it says so.
+func TestAClaimThatCameTooLateIsNoStartAfterACrash(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		id := w.save(e, "a", 0, delaytask.WithMaxLateness(5*time.Second, delaytask.LateSkip))
+		time.Sleep(time.Minute)
+		claimed, err := w.store.Claim(w.Context(), row.Claim{
+			Executor: "gone", Rows: []row.Ref{{ID: id, Version: w.row(id).Version}},
+		})
+		if err != nil || len(claimed.Rows) != 1 {
+			w.Fatalf("%+v %v", claimed, err)
+		}
+		w.engine(w.store, serving{"a": nothing})
+		time.Sleep(2 * time.Minute)
+		if r := w.row(id); r.Status != row.Cancelled || r.CrashCount != 1 {
+			w.Errorf("row %+v", r)
+		}
+		w.notStarted(id)
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -522,4 +523,51 @@ func TestOfTwoReplacedRunsTheLastToReturnCounts(t *testing.T) {
 		w.must(err)
 		time.Sleep(40 * time.Second)
 	})
+}
+
+// The outage begins before and after the run of the next tick is planted. The process that comes back claims that run
+// before it looks at the schedule.
+func TestAnOutageThatBeginsAfterPlantingDecidesNothing(t *testing.T) {
+	for missed, want := range map[delaytask.Missed][]string{
+		delaytask.MissedOnce: {"completed tick", "missed tick ×2", "completed tick"},
+		delaytask.MissedSkip: {"completed tick", "missed tick ×2", "completed tick"},
+		delaytask.MissedAll:  {"completed tick", "completed late", "completed late", "completed tick"},
+	} {
+		for _, before := range []time.Duration{5 * time.Second, 20 * time.Second} {
+			inBubble(t, func(w *world) {
+				e := w.engine(w.store, serving{"a": nothing})
+				time.Sleep(time.Second)
+				w.schedule(e, "job", "* * * * *", delaytask.WithMissed(missed))
+				tick := time.Now().Truncate(time.Minute).Add(2 * time.Minute)
+				time.Sleep(time.Until(tick.Add(-before)))
+				w.crash(e)
+				time.Sleep(time.Until(tick.Add(122 * time.Second)))
+				w.engine(w.store, serving{"a": nothing})
+				time.Sleep(20 * time.Second)
+				got := w.history("job")
+				for i := range got {
+					got[i], _, _ = strings.Cut(got[i], " +")
+				}
+				if !slices.Equal(got, want) {
+					w.Errorf("%s, %v before the tick: got %q, want %q", missed, before, got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestAWaitingRunOfAnUnservedTagIsNotTakenBack(t *testing.T) {
+	for _, overlap := range []delaytask.Overlap{delaytask.OverlapSkip, delaytask.OverlapQueueOne} {
+		inBubble(t, func(w *world) {
+			e := w.engine(w.store, nil)
+			time.Sleep(time.Second)
+			w.schedule(e, "job", "* * * * *", delaytask.WithOverlap(overlap))
+			time.Sleep(5*time.Minute + 30*time.Second)
+			w.engine(w.store, serving{"a": nothing})
+			time.Sleep(5 * time.Second)
+			if got := w.history("job"); !strings.HasPrefix(got[0], "completed tick +") {
+				w.Errorf("%s: %q", overlap, got)
+			}
+		})
+	}
 }

@@ -41,6 +41,10 @@ type ScheduleWatch interface {
 	Look(at row.Time)                                         // the first schedule needs attention then
 	Ended(schedule string)                                    // a run of the schedule has ended
 	Confirm(ctx context.Context, schedule string, task int64) // the processor of a cancelled run has returned
+
+	// TakeBack asks whether the first attempt of a run, which was claimed, may begin now. Its due time is the one that
+	// it was claimed at. A run that was taken back is cancelled.
+	TakeBack(ctx context.Context, run *row.Row, now row.Time) (taken bool, err error)
 }
 
 // Config is what the events of an engine are made of.
@@ -74,6 +78,11 @@ func (e *Events) WatchSchedules(w ScheduleWatch) { e.runs = w }
 
 // Scheduled tells when the first schedule needs attention, by a read of the table that was made for another reason.
 func (e *Events) Scheduled(look row.Time) { e.runs.Look(look) }
+
+// TakenBack asks whether a run of a schedule that was claimed is taken back, because it comes too late.
+func (e *Events) TakenBack(ctx context.Context, run *row.Row, now row.Time) (bool, error) {
+	return e.runs.TakeBack(ctx, run, now)
+}
 
 // Confirmed tells that the processor of a cancelled run of a schedule has returned.
 func (e *Events) Confirmed(ctx context.Context, of *row.TickOf, task int64) {

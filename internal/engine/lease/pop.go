@@ -222,8 +222,7 @@ func tasksOf(runs []*run.Attempt) []*delaytask.Task {
 // Deliver gives a claimed row to the caller who waits longest, or releases it when none waits.
 func (p *pops) Deliver(a *run.Attempt) {
 	now := max(p.Now(), a.Due)
-	if s, late := run.TooLate(a, now); late {
-		p.pool.Settler.Add(a, s)
+	if refused, _ := p.pool.Settler.Refused(a, now); refused {
 		return
 	}
 	if !p.give(a, now) {

@@ -97,9 +97,8 @@ func (r *runner) execute(a *Attempt) (err error) {
 		r.Settler.Add(a, Released(a, now))
 		return nil
 	}
-	if s, late := TooLate(a, now); late {
-		r.Settler.Add(a, s)
-		return s.Err
+	if refused, err := r.Settler.Refused(a, now); refused {
+		return err
 	}
 	ctx, end := r.context(a, &reg, now)
 	began := time.Now()
@@ -241,21 +240,29 @@ func (r *runner) begun(a *Attempt, now row.Time) {
 	r.Tell(delaytask.EventStarted, &a.Row, nil)
 }
 
-// TooLate decides about a task whose claim came later than it allows.
-func TooLate(a *Attempt, now row.Time) (Settlement, bool) {
+// tooLate decides about a task whose claim came later than it allows. The claim of an executor that has died tells of
+// a start. When it came too late, it was none.
+func tooLate(a *Attempt, now row.Time) (Settlement, bool) {
 	if s, past := pastNextTick(a, now); past {
 		return s, true
 	}
 	late := now.Sub(a.expected())
+	if noStart := a.Row.Execution.Sub(a.Row.Expected); a.Row.CrashCount > 0 && noStart > a.Row.MaxLate {
+		late = max(late, noStart)
+	}
 	if a.Row.LatePolicy == delaytask.LateRun || a.Row.MaxLate == 0 || late <= a.Row.MaxLate {
 		return Settlement{}, false
 	}
 	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v",
 		late.Round(time.Millisecond), a.Row.MaxLate)
+	s := failed(a, row.Cancelled, now, reason, metrics.RunSkippedLate)
 	if a.Row.LatePolicy == delaytask.LateFail {
-		return failed(a, row.Failed, now, reason, metrics.RunFailedLate), true
+		s = failed(a, row.Failed, now, reason, metrics.RunFailedLate)
 	}
-	return failed(a, row.Cancelled, now, reason, metrics.RunSkippedLate), true
+	if a.Row.Execution.Sub(a.Row.Expected) > a.Row.MaxLate {
+		s.Change.Execution = 0
+	}
+	return s, true
 }
 
 // errPastNextTick is why a run of a schedule is not tried again.

@@ -234,6 +234,31 @@ func (s *Settler) fenced(a *Attempt) {
 		"version", a.Row.Version, "attempt", a.Row.Attempt, "err", delaytask.ErrLeaseLost)
 }
 
+// Refused ends an attempt that comes too late to begin, and reports whether it does, and the error of the task. A run
+// of a schedule that may be taken back is given back when that cannot be found out.
+func (s *Settler) Refused(a *Attempt, now row.Time) (refused bool, err error) {
+	if a.Row.TickOf != nil && a.Row.Execution.IsZero() && a.Row.Attempt == 1 && a.Row.CrashCount == 0 {
+		asks := a.Row
+		asks.Due = a.Due
+		taken, err := s.TakenBack(s.Life, &asks, now)
+		if err != nil {
+			s.Add(a, Released(a, now))
+			return true, nil
+		}
+		if taken {
+			s.attempts.Remove(a)
+			s.runqueue.Release(a.Item, runqueue.Ended)
+			s.Metrics.Run(a.Row.Tag, metrics.RunSkippedLate)
+			return true, nil
+		}
+	}
+	of, late := tooLate(a, now)
+	if late {
+		s.Add(a, of)
+	}
+	return late, of.Err
+}
+
 // Stored does what follows the end of an attempt that this process has stored: of one that ran here, of one that its
 // holder has ended, and of one whose lease a holder let end. A cancel, a rescue and a row that cannot be decoded end no
 // attempt of this process. They are reported where they are stored. The row is as it was before, and is not owned any

@@ -51,7 +51,7 @@ func TestAPausedBackfillLosesNoRunThatWaits(t *testing.T) {
 	w.start(second)
 	w.do(Pause(w.state(), ""))
 	w.takes = time.Second
-	w.until(10*time.Minute + 40*time.Second).wants("00:00:00 completed backfill at 00:10:30",
+	w.until(10*time.Minute+40*time.Second).wants("00:00:00 completed backfill at 00:10:30",
 		"00:01:00 open backfill")
 	w.ends[second.ID] = w.now
 	w.do(Resume(w.state())).until(12 * time.Minute)

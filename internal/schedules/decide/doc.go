@@ -9,6 +9,7 @@
 //   - plan.go: the steps of a decision, and when to look again.
 //   - overlap.go: ticks that fell due while the allowed number of runs was open.
 //   - missed.go: ticks that were not decided in time.
+//   - outage.go: runs that were planted, and that an outage kept from beginning.
 //   - run.go: the task of a run, and the rows of the history.
 //   - standing.go: how many ticks wait, for the metrics.
 //   - operate.go: what operators and programs do: pause, resume, trigger, skip, reset, edit, retire.

@@ -222,6 +222,17 @@ func (p *plan) decidedBefore(tick row.Time) (last row.Time) {
 // definition had. A run that waits for the lease of the run that it replaces stays, because nothing else remembers that
 // lease. A run of a backfill behind later ones stays as well: no other run would cover its tick.
 func (p *plan) withdraw() {
+	p.withdrawWhere(func(o *Open, undo bool) (row.Outcome, string) {
+		if o.Run.Cause == row.CauseBackfill && !undo {
+			return row.OutcomeOpen, ""
+		}
+		return row.OutcomeCancelled, "withdrawn: its schedule was changed, paused or triggered"
+	})
+}
+
+// withdrawWhere withdraws the runs for which verdict returns another outcome than open, and why. It is told whether the
+// tick of the run can be decided anew. If it cannot, the history has the outcome.
+func (p *plan) withdrawWhere(verdict func(o *Open, undo bool) (row.Outcome, string)) {
 	kept := p.open[:0:0]
 	slices.SortStableFunc(p.open, func(a, b Open) int { return cmp.Compare(b.Run.Tick, a.Run.Tick) })
 	for i := range p.open {
@@ -231,11 +242,13 @@ func (p *plan) withdraw() {
 			continue
 		}
 		undo := o.Run.Tick == p.s.Last && p.next(o.Run.Tick-1) == o.Run.Tick
-		if o.Run.Cause == row.CauseBackfill && !undo {
+		outcome, why := verdict(&o, undo)
+		if outcome == row.OutcomeOpen {
 			kept = append(kept, o)
 			continue
 		}
-		p.cancel(&o, "withdrawn: its schedule was changed, paused or triggered")
+		p.cancel(&o, why)
+		p.to.Ended[len(p.to.Ended)-1].Outcome = outcome
 		if o.Run.Cause == row.CauseManual {
 			continue // the history keeps that someone asked for it
 		}

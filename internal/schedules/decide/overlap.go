@@ -12,11 +12,12 @@ import (
 // open. It returns zero when the first of them did not.
 //
 // The stored times alone decide, so the answer is the same whenever a node looks. A run that was planted after a tick
-// was due is not in that tick's way: both were missed, and the policy for missed ticks orders them.
+// was due is not in that tick's way: both were missed, and the policy for missed ticks orders them. Nor is a run that
+// had not begun in an outage.
 func (p *plan) overlapped() row.Time {
 	var ends []row.Time
 	for i := range p.runs {
-		if o := &p.runs[i]; !o.Gone && o.Task.Created < p.due(p.s.Next) {
+		if o := &p.runs[i]; !o.Gone && o.Task.Created < p.due(p.s.Next) && !p.idleThen(o) {
 			ends = append(ends, o.endOf(p.Now))
 		}
 	}

@@ -45,12 +45,14 @@ type Open struct {
 	// Foreign says that the task is an old run that an operator has retried. It is in the way like any run. Its row of
 	// the history tells of its first end.
 	Foreign bool
+	// Held says that the node which has claimed the task asks whether it may begin. See [Begin].
+	Held bool
 }
 
 func (o *Open) ended() bool { return o.Gone || o.Task.Status.Final() }
 
 // unstarted reports whether nothing has begun to run the task, or has given it back.
-func (o *Open) unstarted() bool { return o.Task.Status == row.Pending && !o.again() }
+func (o *Open) unstarted() bool { return (o.Task.Status == row.Pending || o.Held) && !o.again() }
 
 // heldBack reports whether the run waits although its tick is due, as for a lease.
 func (o *Open) heldBack(now row.Time) bool { return o.Task.Expected <= now && now < o.Task.Due }
@@ -61,6 +63,8 @@ func (o *Open) heldBack(now row.Time) bool { return o.Task.Expected <= now && no
 func (o *Open) endOf(now row.Time) row.Time {
 	t := &o.Task
 	switch {
+	case o.Held:
+		return now
 	case o.ended() && !t.Finish.IsZero():
 		return t.Finish
 	case t.Status == row.Executing && !t.Due.IsZero():
@@ -108,6 +112,7 @@ func Decide(st State) row.Decision {
 	p.collect()
 	p.takeNewerZoneData()
 	if p.s.State == row.ScheduleActive {
+		p.takeBack()
 		p.decideDue()
 		p.plantAhead()
 	}
@@ -131,7 +136,11 @@ func (p *plan) look() (at row.Time) {
 		}
 	}
 	for i := range p.open {
-		sooner(max(p.Now, p.open[i].Task.Due).Add(openLook))
+		o := &p.open[i]
+		sooner(max(p.Now, o.Task.Due).Add(openLook))
+		if by := p.startsBy(o); o.unstarted() && !by.IsZero() {
+			sooner(max(p.Now, by) + 1)
+		}
 	}
 	switch {
 	case p.s.State != row.ScheduleActive || p.s.Next.IsZero():
@@ -170,6 +179,10 @@ func (p *plan) collect() {
 		}
 		run := endOf(o, p.Now)
 		p.to.Ended = append(p.to.Ended, run)
+		if run.Outcome == row.OutcomeMissed {
+			p.notRun(o)
+			continue
+		}
 		switch run.Outcome {
 		case row.OutcomeCompleted:
 			p.s.Failures = 0
@@ -188,12 +201,15 @@ func (p *plan) collect() {
 	}
 }
 
-// maybeTooLate reports whether an open run may have been claimed too late for a further attempt. Then its node ends it
-// within a moment, and as of an earlier time.
+// maybeTooLate reports whether an open run may have been claimed too late. Then its node ends it within a moment: a
+// further attempt as of an earlier time, and a first one that is to be taken back.
 func (p *plan) maybeTooLate() bool {
 	return slices.ContainsFunc(p.open, func(o Open) bool {
 		t := &o.Task
-		return t.Status == row.Executing && o.again() && t.TickOf.Past(p.Now) && p.Now.Sub(t.Updated) < refusedWithin
+		if t.Status != row.Executing || o.Held || p.Now.Sub(t.Updated) >= refusedWithin {
+			return false
+		}
+		return o.again() && t.TickOf.Past(p.Now) || !o.again() && p.unattended(&o)
 	})
 }
 

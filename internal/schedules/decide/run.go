@@ -114,6 +114,9 @@ func endOf(o *Open, now row.Time) row.ScheduleRun {
 		run.Outcome = row.OutcomeFailed
 	default:
 		run.Outcome = row.OutcomeCancelled
+		if by := boundOf(&o.Task); run.Start.IsZero() && !by.IsZero() && run.Finish > by {
+			run.Outcome = row.OutcomeMissed
+		}
 	}
 	if run.Outcome != row.OutcomeCompleted {
 		first, _, _ := strings.Cut(o.Task.ErrorStack, "\n")

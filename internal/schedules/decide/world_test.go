@@ -173,6 +173,15 @@ func (w *world) look() {
 }
 
 func (w *world) start(r *row.Row) {
+	if Late(r, w.now) {
+		asks := *r
+		r.Status, r.Attempt, r.Version, r.Execution, r.Updated = row.Executing, 1, r.Version+1, w.now, w.now
+		if d, taken := Begin(w.state(), &row.Row{ID: r.ID, Version: r.Version, Due: asks.Due}); taken {
+			w.apply(d)
+			return
+		}
+		*r = asks
+	}
 	if r.MaxLate > 0 && w.now.Sub(r.Expected) > r.MaxLate {
 		r.Status, r.Finish, r.ErrorStack = row.Cancelled, w.now, "too late"
 		w.look()

@@ -3,8 +3,11 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/decide"
 )
@@ -30,6 +33,40 @@ func (p *Planner) Confirm(ctx context.Context, name string, task int64) {
 	if err != nil {
 		p.Failed("putting forward the run of a schedule", err)
 	}
+}
+
+// TakeBack decides about a run that was claimed here and has not begun, and reports whether it was taken back. Only a
+// run that comes late is asked for. It returns an error when that cannot be told now.
+func (p *Planner) TakeBack(ctx context.Context, run *row.Row, now row.Time) (taken bool, err error) {
+	if !decide.Late(run, now) {
+		return false, nil
+	}
+	for n := range mostTries {
+		if n > 0 && !lifecycle.Sleep(ctx, lifecycle.Backoff(n-1)) {
+			break
+		}
+		var st decide.State
+		st, err = p.State(ctx, run.TickOf.Schedule)
+		switch {
+		case errors.Is(err, delaytask.ErrScheduleNotFound), errors.Is(err, ErrUnreadable):
+			return false, nil // it was deleted, or others plan it
+		case err != nil:
+			p.Failed("reading the schedule of a late run", err)
+			return false, err
+		}
+		d, taken := decide.Begin(st, run)
+		if !taken {
+			return false, nil
+		}
+		done, err := p.try(ctx, d)
+		if err != nil {
+			p.Failed("taking back a late run", err)
+		}
+		if done || err != nil {
+			return done, err
+		}
+	}
+	return false, delaytask.ErrContended
 }
 
 // fewRuns is how many rows of the history are read to find a run: some say of ticks that they did not run.

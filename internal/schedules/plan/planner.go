@@ -8,7 +8,7 @@
 //   - declare.go: schedules that programs declare.
 //   - measure.go: how the schedules stand, for the metrics.
 //   - manual.go: the same for a caller that tells the time, in tests of users.
-//   - confirm.go: puts forward a run that waits for the lease of the one that it replaces.
+//   - confirm.go: what a node asks and tells of a run: may it begin late, has the run that it replaces returned.
 package plan
 
 import (
