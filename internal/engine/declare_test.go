@@ -197,3 +197,18 @@ func TestALargeSetIsNotReadEachMinute(t *testing.T) {
 		}
 	})
 }
+
+// The old process goes a second after the new one has compared the table.
+func TestAScheduleIsRetiredWithinItsMinute(t *testing.T) {
+	inBubble(t, func(w *world) {
+		old := w.version(1, "0 1 * * *", "kept", "removed")
+		time.Sleep(5 * time.Second)
+		w.version(2, "0 1 * * *", "kept")
+		time.Sleep(5 * time.Second)
+		w.leaves(old)
+		time.Sleep(50 * time.Second)
+		w.wantStored("kept 0 1 * * *", "removed 0 1 * * *")
+		time.Sleep(20 * time.Second)
+		w.wantStored("kept 0 1 * * *", "removed 0 1 * * * retired")
+	})
+}

@@ -14,6 +14,8 @@ const (
 	plantAhead = 10 * time.Second
 	// plantPeriods is the same as a number of look-aheads, for those that are longer than usual.
 	plantPeriods = 5
+	// planBudget is how long a node may search for ticks in a second. Some definitions are expensive to search.
+	planBudget = 100 * time.Millisecond
 )
 
 func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *plan.Planner {
@@ -21,6 +23,7 @@ func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *pla
 		Store: arm.Store, Now: arm.Bounds.AtLeast, NextID: nextID, Mine: arm.Plans, Committed: arm.Written,
 		Nodes: arm.Census.Nodes,
 		Ahead: max(plantAhead, plantPeriods*lookAhead), ZoneData: spec.ZoneData(),
+		Budget: planBudget,
 	})
 }
 

@@ -571,3 +571,70 @@ func TestAWaitingRunOfAnUnservedTagIsNotTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// A run of the deleted schedule executes while a schedule of the name is stored, whose first tick is planted at once.
+func TestAScheduleIsStoredWhileARunOfADeletedOneExecutes(t *testing.T) {
+	saves := map[string]func(w *world, e *Engine){
+		"saved":    func(w *world, e *Engine) { w.schedule(e, "job", "@every 5s") },
+		"declared": func(w *world, _ *Engine) { w.version(1, "@every 5s", "job"); time.Sleep(3 * time.Second) },
+	}
+	inBubbles(t, saves, func(w *world, save func(*world, *Engine)) {
+		e := w.engine(w.store, serving{"a": untilEnd(12*time.Second, nil)})
+		time.Sleep(time.Second)
+		w.schedule(e, "job", "@every 5s")
+		time.Sleep(5 * time.Second)
+		w.must(e.Schedules().Delete(w.Context(), "job"))
+		save(w, e)
+		_, err := e.Schedules().Change(w.Context(), "job", func(st decide.State) (row.Decision, error) {
+			d, _, err := decide.Trigger(st, false)
+			return d, err
+		})
+		if !errors.Is(err, delaytask.ErrScheduleBusy) {
+			w.Error("a trigger beside the old run:", err)
+		}
+		time.Sleep(20 * time.Second)
+		if got := w.history("job"); got[0] != "skipped tick" || !slices.Contains(got, "open tick") {
+			w.Errorf("%q", got)
+		}
+	})
+}
+
+// Each plan of a run takes 30 ms. A node plans no more than it has time for in a second, and in the end all.
+func TestExpensiveSchedulesArePlannedByTurns(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, serving{"a": nothing})
+		var slow atomic.Bool
+		var mu sync.Mutex
+		planned, next := map[int64]int{}, e.Schedules().NextID
+		e.Schedules().NextID = func() int64 {
+			if slow.Load() {
+				time.Sleep(30 * time.Millisecond)
+				mu.Lock()
+				planned[time.Now().Unix()]++
+				mu.Unlock()
+			}
+			return next()
+		}
+		w.must(e.Start(w.Context()))
+		time.Sleep(time.Second)
+		for i := range 20 {
+			w.schedule(e, fmt.Sprint("job-", i), "* * * * *")
+		}
+		slow.Store(true)
+		time.Sleep(3 * time.Minute)
+		for i := range 20 {
+			got := w.history(fmt.Sprint("job-", i))
+			late := func(line string) bool { return line != "completed tick" && line != "open tick" }
+			if len(got) < 3 || slices.ContainsFunc(got, late) {
+				w.Errorf("job-%d: %q", i, got)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for second, n := range planned {
+			if n > 8 { // two seconds of the budget touch each second of the clock
+				w.Errorf("%d runs planned in the second %d", n, second)
+			}
+		}
+	})
+}

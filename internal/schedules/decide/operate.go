@@ -145,6 +145,7 @@ func Trigger(st State, beside bool) (d row.Decision, run row.Row, err error) {
 // New returns the decision that stores a schedule for the first time. Its first tick is the first one to come.
 func New(st State) row.Decision {
 	p := newPlan(st)
+	p.collect() // of a deleted schedule of the name
 	p.to.Write = row.WriteNew
 	p.s.ZoneData = p.ZoneData
 	p.s.Next = p.dueAfter(p.Now)

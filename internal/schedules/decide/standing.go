@@ -32,9 +32,9 @@ func Unsuccessful(st *State) int {
 }
 
 // dueFrom counts the ticks that are due, from one on.
-func (p *plan) dueFrom(tick row.Time) (n int) {
-	for ; !tick.IsZero() && p.due(tick) <= p.Now && n < mostStanding; tick = p.next(tick) {
-		n++
+func (p *plan) dueFrom(tick row.Time) int {
+	if tick.IsZero() || p.due(tick) > p.Now {
+		return 0
 	}
-	return n
+	return min(p.count(tick, p.Now.Add(-p.jitter)), mostStanding)
 }

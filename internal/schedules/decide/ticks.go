@@ -3,6 +3,7 @@ package decide
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"sort"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -54,22 +55,28 @@ func (t ticks) dueBy(moment row.Time) row.Time { return t.prev(moment.Add(-t.jit
 func (t ticks) dueAfter(moment row.Time) row.Time { return t.next(moment.Add(-t.jitter)) }
 
 // count returns how many ticks there are from the first to the last of a span, both included and counted up to a bound.
+// It does not walk over dense ticks.
 func (t ticks) count(first, last row.Time) int {
-	n := 0
-	for tick := first; !tick.IsZero() && tick <= last && n < mostCounted; tick = t.next(tick) {
-		n++
+	if first.IsZero() || first > last {
+		return 0
 	}
-	return n
+	counts, _ := t.spec.Counts([]time.Time{first.Std(), last.Add(time.Second).Std()})
+	return min(counts[0], mostCounted)
 }
 
 // back returns the tick that is n ticks before one, or the first one after the bound if that is later.
 func (t ticks) back(tick, bound row.Time, n int) row.Time {
-	for range n {
-		before := t.prev(tick)
-		if before.IsZero() || before < bound {
-			break
-		}
-		tick = before
+	from := tick
+	for window := time.Second; from > bound && t.count(from, tick) <= n; window *= 2 {
+		from = max(bound, tick.Add(-window))
 	}
-	return tick
+	// The last moment with so many ticks from there on is the tick.
+	seconds := int(tick.Sub(from) / time.Second)
+	after := sort.Search(seconds+1, func(i int) bool {
+		return t.count(from.Add(time.Duration(i)*time.Second), tick) <= n
+	})
+	if after == 0 {
+		return t.next(from - 1)
+	}
+	return from.Add(time.Duration(after-1) * time.Second)
 }

@@ -20,6 +20,7 @@ const mostTries = 10
 func (p *Planner) Change(
 	ctx context.Context, name string, change func(decide.State) (row.Decision, error),
 ) (row.Schedule, error) {
+	tag := ""
 	for n := range mostTries {
 		if n > 0 && !lifecycle.Sleep(ctx, lifecycle.Backoff(n-1)) {
 			return row.Schedule{}, ctx.Err()
@@ -31,10 +32,17 @@ func (p *Planner) Change(
 		if err := p.addHistory(ctx, &st); err != nil {
 			return row.Schedule{}, err
 		}
+		if one := []decide.State{st}; n > 0 { // an old run may be in the way
+			if err := p.addForeign(ctx, one, tag); err != nil {
+				return row.Schedule{}, err
+			}
+			st = one[0]
+		}
 		d, err := change(st)
 		if err != nil {
 			return row.Schedule{}, err
 		}
+		tag = d.Schedule.Tag
 		done, err := p.try(ctx, d)
 		if done || err != nil {
 			d.Schedule.Version++ // it was the version that the decision was made for

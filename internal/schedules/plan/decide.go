@@ -1,13 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/ids"
-	"github.com/delaytask/delaytask/internal/lifecycle/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/decide"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
@@ -24,20 +25,57 @@ const (
 // this machine, or its grammar is newer than this program.
 var ErrUnreadable = errors.New("this process cannot decide about the schedule, and leaves it to others")
 
-// decide decides what is due of the schedules, and stores it.
+// decide decides what is due of the schedules, and stores it. When the search for ticks has taken the time that it
+// may take in a second, the others are put off until the next one, the expensive ones behind the cheap.
 func (p *Planner) decide(ctx context.Context, due []row.Schedule) {
+	slices.SortStableFunc(due, func(a, b row.Schedule) int { return cmp.Compare(p.took[a.ID], p.took[b.ID]) })
 	for some := range slices.Chunk(due, perTransaction) {
 		states, err := p.states(ctx, some)
 		if err != nil {
 			p.Failed("reading the open runs of schedules", err)
 			continue // their look has come, so the next read finds them again
 		}
-		decisions := make([]row.Decision, len(states))
+		decisions := make([]row.Decision, 0, len(states))
 		for i := range states {
-			decisions[i] = decide.Decide(states[i])
+			s := &states[i].Schedule
+			if p.exhausted() {
+				p.putOff(*s, states[i].Now)
+				continue
+			}
+			began := time.Now()
+			decisions = append(decisions, decide.Decide(states[i]))
+			p.note(s.ID, time.Since(began))
 		}
 		p.store(ctx, decisions)
 	}
+}
+
+// expensive is from which time on a decision counts as expensive.
+const expensive = time.Millisecond
+
+// exhausted reports whether the budget of this second is used up.
+func (p *Planner) exhausted() bool {
+	if time.Since(p.since) >= time.Second {
+		p.since, p.spent = time.Now(), 0
+	}
+	return p.Budget > 0 && p.spent >= p.Budget
+}
+
+// note counts the time that a decision about a schedule has taken.
+func (p *Planner) note(id int64, took time.Duration) {
+	p.spent += took
+	if took < expensive {
+		delete(p.took, id)
+	} else {
+		p.took[id] = took
+	}
+}
+
+// putOff keeps a schedule for the next pass.
+func (p *Planner) putOff(s row.Schedule, now row.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held[s.ID] = held{s, now.Add(readEvery)}
 }
 
 // states reads what decisions are made of. Schedules that this program cannot read are left out.
@@ -126,11 +164,12 @@ func (p *Planner) tasks(ctx context.Context, runs []row.ScheduleRun) (map[int64]
 	return tasks, nil
 }
 
-// store stores decisions together, and by halves when the database refuses one of them. A decision that another node
-// has been quicker with is dropped: a schedule that still needs attention is found again.
-func (p *Planner) store(ctx context.Context, decisions []row.Decision) {
+// store stores decisions together, and by halves when the database refuses one of them. It returns the ones that are
+// stored. A decision that another node has been quicker with is dropped: a schedule that still needs attention is found
+// again.
+func (p *Planner) store(ctx context.Context, decisions []row.Decision) (stored []row.Decision) {
 	if len(decisions) == 0 {
-		return
+		return nil
 	}
 	call, cancel := p.CallIn(ctx)
 	applied, err := p.Store.Decide(call, decisions)
@@ -138,23 +177,21 @@ func (p *Planner) store(ctx context.Context, decisions []row.Decision) {
 	if err == nil && applied {
 		p.stored(decisions)
 		p.trim(ctx, decisions)
-		return
+		return decisions
 	}
 	ofOne := row.IsOneOf(err, row.ClassDuplicate, row.ClassCaller, row.ClassLocked)
 	if len(decisions) > 1 && (err == nil || ofOne) {
 		half := len(decisions) / 2
-		p.store(ctx, decisions[:half])
-		p.store(ctx, decisions[half:])
-		return
+		return append(p.store(ctx, decisions[:half]), p.store(ctx, decisions[half:])...)
 	}
-	if err == nil {
-		return
-	}
-	if row.ClassOf(err) == row.ClassDuplicate {
+	switch {
+	case err == nil:
+	case row.ClassOf(err) == row.ClassDuplicate:
 		p.meet(ctx, decisions[0].Schedule.Name)
-		return
+	default:
+		p.Failed("deciding about schedules", err)
 	}
-	p.Failed("deciding about schedules", err)
+	return nil
 }
 
 // stored is what follows stored decisions.
@@ -225,16 +262,31 @@ func (p *Planner) again(ctx context.Context, name string) (*row.Decision, error)
 	if err != nil || len(states) == 0 {
 		return nil, err
 	}
-	holders, err := p.Store.FindActive(ctx, nil, []row.TagKey{{Tag: found[0].Tag, Key: decide.Key(name)}})
-	if err != nil {
+	if err := p.addForeign(ctx, states, found[0].Tag); err != nil {
 		return nil, err
-	}
-	for _, r := range holders {
-		known, _ := batch.Split(states[0].Open, func(o decide.Open) bool { return o.Task.ID == r.ID })
-		if len(known) == 0 {
-			states[0].Open = append(states[0].Open, decide.Open{Task: r, Foreign: true})
-		}
 	}
 	d := decide.Decide(states[0])
 	return &d, nil
+}
+
+// addForeign adds the tasks that have the keys of schedules, in the tag of each or in another one, and are no open runs
+// of them: old runs that an operator has retried, and runs of deleted schedules.
+func (p *Planner) addForeign(ctx context.Context, states []decide.State, tag string) error {
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	keys := make([]row.TagKey, len(states))
+	at := map[string]*decide.State{}
+	for i := range states {
+		s := &states[i].Schedule
+		keys[i] = row.TagKey{Tag: cmp.Or(tag, s.Tag), Key: decide.Key(s.Name)}
+		at[keys[i].Key] = &states[i]
+	}
+	holders, err := p.Store.FindActive(ctx, nil, keys)
+	for _, r := range holders {
+		st := at[r.Key]
+		if !slices.ContainsFunc(st.Open, func(o decide.Open) bool { return o.Task.ID == r.ID }) {
+			st.Open = append(st.Open, decide.Open{Task: r, Foreign: true})
+		}
+	}
+	return err
 }

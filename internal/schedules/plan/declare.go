@@ -37,6 +37,8 @@ type Declared struct {
 
 const (
 	assertEvery = time.Minute
+	// judgeEvery is how often a node looks at what the other nodes declare, which it knows already.
+	judgeEvery = 2 * time.Second
 	// agreeFor is how long all live nodes of an owner must have declared the same set before schedules are retired that
 	// it lacks. A single new node, on trial, retires nothing.
 	agreeFor = time.Minute
@@ -90,22 +92,36 @@ type assertion struct {
 	set    Set
 	hash   string
 	agreed row.Time  // since when all of them declare this set; zero: they do not
+	mature bool      // the table was compared since they have agreed for a minute
+	next   time.Time // when the table is compared again, unless the nodes begin to agree
 	rests  time.Time // until when the table is left alone
 }
 
-// turn compares the table with the set, and returns when it is to be done again.
+// turn looks at the other nodes, compares the table with the set when that is due, and returns when to look again.
 func (a *assertion) turn(ctx context.Context) time.Duration {
 	nodes, now, known := a.Nodes()
 	if !known {
 		return unknownNodes
 	}
-	leads, agree := a.judge(nodes)
+	compares := !time.Now().Before(a.next)
+	leads, agree := a.judge(nodes, compares)
 	switch {
 	case !agree:
-		a.agreed, a.rests = 0, time.Time{}
+		a.agreed, a.mature, a.rests = 0, false, time.Time{}
 	case a.agreed.IsZero():
 		a.agreed = now
 	}
+	matures := agree && !a.mature && now.Sub(a.agreed) >= agreeFor
+	if !compares && !matures {
+		return judgeEvery
+	}
+	a.mature = a.mature || matures
+	a.next = time.Now().Add(a.compare(ctx, now, leads, agree))
+	return judgeEvery
+}
+
+// compare compares the table with the set, if it is this node's turn, and returns when that is to be done again.
+func (a *assertion) compare(ctx context.Context, now row.Time, leads, agree bool) time.Duration {
 	if !leads || time.Now().Before(a.rests) || len(a.set.Schedules) == 0 && a.idle() {
 		return assertEvery
 	}
@@ -132,8 +148,9 @@ func (p *Planner) idle() bool {
 	return p.look.IsZero()
 }
 
-// judge reports whether this node may store its set, and whether all live nodes of the owner declare the same.
-func (a *assertion) judge(nodes []row.Node) (leads, agree bool) {
+// judge reports whether this node may store its set, and whether all live nodes of the owner declare the same. It may
+// say that they contradict each other.
+func (a *assertion) judge(nodes []row.Node, say bool) (leads, agree bool) {
 	leads, agree = true, true
 	for _, n := range nodes {
 		d := n.Declares
@@ -143,6 +160,8 @@ func (a *assertion) judge(nodes []row.Node) (leads, agree bool) {
 			leads, agree = false, false
 		case d.Revision < a.set.Revision, d.Revision.IsZero() && d.Hash != a.hash:
 			agree = false
+		case d.Hash != a.hash && !say:
+			leads, agree = false, false
 		case d.Hash != a.hash:
 			a.Log.Error("two nodes of one revision declare different schedules, and neither set is stored; give each "+
 				"build a revision of its own", "owner", d.Owner, "other", n.Name, "revision", d.Revision.Std())
@@ -200,11 +219,18 @@ func (a *assertion) stored(ctx context.Context) (map[string]row.Schedule, error)
 
 func (a *assertion) create(ctx context.Context, fresh []Declared, now row.Time) error {
 	for some := range slices.Chunk(fresh, perTransaction) {
-		decisions := make([]row.Decision, len(some))
+		states := make([]decide.State, len(some))
 		for i, d := range some {
 			s := a.owned(d)
 			s.ID = a.NextID()
-			decisions[i] = decide.New(a.state(s, d.Spec, now, nil))
+			states[i] = a.state(s, d.Spec, now, nil)
+		}
+		if err := a.addForeign(ctx, states, ""); err != nil {
+			return err
+		}
+		decisions := make([]row.Decision, len(some))
+		for i := range states {
+			decisions[i] = decide.New(states[i])
 		}
 		a.store(ctx, decisions)
 	}
@@ -239,45 +265,52 @@ func (a *assertion) owned(d Declared) row.Schedule {
 }
 
 func (a *assertion) edit(ctx context.Context, changed []row.Schedule) error {
-	return a.each(ctx, changed, func(st decide.State) (row.Decision, error) {
+	_, err := a.each(ctx, changed, func(st decide.State) (row.Decision, error) {
 		d := a.set.Schedules[st.Schedule.Name]
 		return decide.Edit(st, a.owned(d), d.Spec)
 	})
+	return err
 }
 
 // retire retires schedules, and deletes those that are retired.
 func (a *assertion) retire(ctx context.Context, gone []row.Schedule) error {
-	return a.each(ctx, gone, func(st decide.State) (row.Decision, error) {
+	stored, err := a.each(ctx, gone, func(st decide.State) (row.Decision, error) {
 		if st.Schedule.State.Retired() {
 			return row.Decision{Write: row.WriteDelete, Schedule: st.Schedule}, nil
 		}
-		a.Log.Warn("a schedule is retired, because its program declares it no more; it comes back with its state when "+
-			"it is declared within 30 days", "schedule", st.Schedule.Name, "owner", a.set.Owner)
 		return decide.Retire(st, "its program declares it no more")
 	})
+	for i := range stored {
+		if stored[i].Write == row.WriteDelete {
+			continue
+		}
+		a.Log.Warn("a schedule is retired, because its program declares it no more; it comes back with its state when "+
+			"it is declared within 30 days", "schedule", stored[i].Schedule.Name, "owner", a.set.Owner)
+	}
+	return err
 }
 
-// each stores what change decides about the schedules, many in a transaction.
+// each stores what change decides about the schedules, many in a transaction, and returns what is stored.
 func (a *assertion) each(
 	ctx context.Context, all []row.Schedule, change func(decide.State) (row.Decision, error),
-) error {
+) (stored []row.Decision, err error) {
 	for some := range slices.Chunk(all, perTransaction) {
 		states, err := a.states(ctx, some)
 		if err != nil {
-			return err
+			return stored, err
 		}
 		var decisions []row.Decision
 		for _, st := range states {
 			if err := a.addHistory(ctx, &st); err != nil {
-				return err
+				return stored, err
 			}
 			d, err := change(st)
 			if err != nil {
-				return err
+				return stored, err
 			}
 			decisions = append(decisions, d)
 		}
-		a.store(ctx, decisions)
+		stored = append(stored, a.store(ctx, decisions)...)
 	}
-	return nil
+	return stored, nil
 }

@@ -32,7 +32,7 @@ type Store interface {
 	Update(ctx context.Context, tx store.Tx, changes []row.Change) (applied int, err error)
 }
 
-// Config is what a [Planner] works with. Every field is set.
+// Config is what a [Planner] works with. Every field is set but Budget.
 type Config struct {
 	Store     Store
 	Now       func() (now row.Time, anchored bool) // a lower bound of the database's clock
@@ -41,7 +41,8 @@ type Config struct {
 	Committed func(rows ...row.Due)     // called with the runs that were stored
 	Ahead     time.Duration             // how long before they are due ticks are planted
 	Nodes     func() (live []row.Node, now row.Time, known bool)
-	ZoneData  string // version of the zone data of this machine; "" when it is not known
+	Budget    time.Duration // how long the loop may search for ticks in a second; 0: no bound
+	ZoneData  string        // version of the zone data of this machine; "" when it is not known
 }
 
 const (
@@ -67,6 +68,12 @@ type Planner struct {
 	ended map[string]struct{} // schedules whose runs have ended here
 	held  map[int64]held      // schedules that need attention soon, by id
 	read  row.Time            // when these were read
+
+	// Of the loop alone: what the search for ticks has taken since a moment, and in the last decision about each
+	// expensive schedule.
+	spent time.Duration
+	since time.Time
+	took  map[int64]time.Duration
 }
 
 // held is a schedule that was read before it needs attention, so that its turn costs no read.
@@ -79,6 +86,7 @@ type held struct {
 func New(life *lifecycle.Lifecycle, c Config) *Planner {
 	return &Planner{
 		Lifecycle: life, Config: c, wake: make(chan struct{}, 1), ended: map[string]struct{}{}, held: map[int64]held{},
+		took: map[int64]time.Duration{},
 	}
 }
 

@@ -62,8 +62,9 @@ func (p *Planner) create(ctx context.Context, to row.Schedule, sp *spec.Spec) (r
 		return row.Decision{}, err
 	}
 	to.ID = p.NextID()
-	d := decide.New(p.state(to, sp, now, nil))
+	one := []decide.State{p.state(to, sp, now, nil)}
 	for n := 0; ; n++ {
+		d := decide.New(one[0])
 		done, err := p.try(ctx, d)
 		switch {
 		case done || err != nil:
@@ -73,6 +74,10 @@ func (p *Planner) create(ctx context.Context, to row.Schedule, sp *spec.Spec) (r
 		}
 		if _, err := p.State(ctx, to.Name); !errors.Is(err, delaytask.ErrScheduleNotFound) {
 			return d, errors.Join(errTaken, err)
+		}
+		// A run of a deleted schedule of the name may be in the way.
+		if err := p.addForeign(ctx, one, to.Tag); err != nil {
+			return d, err
 		}
 	}
 }

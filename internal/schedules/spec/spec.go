@@ -107,6 +107,22 @@ func (s *Spec) next(from, until int64) (tick int64, found bool) {
 	if from >= until {
 		return 0, false
 	}
+	// One line may have to be searched for many years, where another one has a tick in the next hour.
+	if near := from + 60*60; len(s.lines) > 1 && near < until {
+		if tick, found = s.first(from, near); found {
+			return tick, true
+		}
+		if near = from + 7*day; near < until {
+			if tick, found = s.first(from, near); found {
+				return tick, true
+			}
+		}
+	}
+	return s.first(from, until)
+}
+
+// first returns the first tick of a line in [from, until).
+func (s *Spec) first(from, until int64) (tick int64, found bool) {
 	for _, l := range s.lines {
 		if t, ok := l.next(s, from, until); ok {
 			tick, until, found = t, t, true
