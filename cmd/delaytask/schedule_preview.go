@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (a *app) printTicks(ticks []delaytask.Tick, warnings []string, now time.Tim
 			return err
 		}
 	}
-	if count > 0 {
+	if count > 0 && !slices.Contains(warnings, spec.EarlyWarning) {
 		if err := a.printf("There is no later tick.\n"); err != nil {
 			return err
 		}

@@ -108,3 +108,18 @@ func TestSchedulePreviewPointsAtTheMistake(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+func TestSchedulePreviewThatEndsEarlyDoesNotSayThatNoTickIsLater(t *testing.T) {
+	t.Parallel()
+	args := []string{"schedule", "preview", "--zone", "Europe/Berlin", "--after", "2026-11-24T00:00:00Z",
+		"1 0 0 29 2 *", "5 * * * *", "!0 * * * * *"}
+	for _, days := range []string{"1/2 * *", "2/4,3/4 * *", "4-7,12-15,20-23,28-31 * *", "8-15,24-31 * *", "16-31 * *",
+		"* * 1/2", "* * 2,3,6", "* * 4-6", "* 1/2 *", "* 2/4,3/4 *", "* 4-7,12 *", "* 8-12 *"} {
+		args = append(args, "!0 * * "+days)
+	}
+	r := newShell(t).run(args...)
+	if r.code != exitDone || strings.Contains(r.stdout, "no later tick") {
+		t.Errorf("code %d: %s", r.code, r.stdout)
+	}
+	contains(t, r.stderr, "the search for ticks ended early")
+}

@@ -25,7 +25,7 @@ func Preview(s delaytask.Spec, after time.Time, n int) (ticks []delaytask.Tick, 
 		ticks = append(ticks, delaytask.Tick(t))
 	}
 	if !complete {
-		warnings = append(warnings, "the search for ticks ended early: the excludes leave out too much")
+		warnings = append(warnings, spec.EarlyWarning)
 	}
 	return ticks, warnings, nil
 }

@@ -316,6 +316,11 @@ func (of *field) read(f *fields, text string) (reason string) {
 			continue
 		case strings.ContainsAny(item, "*?") && !starred.MatchString(item):
 			return fmt.Sprintf("%q is not one of *, */n, n, a-b, a-b/n", item)
+		case stepOver(item, of.last-of.first+1):
+			return fmt.Sprintf("%q steps farther than the field reaches (%d to %d): name the number alone", item,
+				of.first, of.last)
+		case of.name == "day of week" && sundays.MatchString(item):
+			return fmt.Sprintf("%q is Sunday alone in some crons and each day in others: write SUN, or *", item)
 		}
 		bits, err := of.bits(item)
 		if err != nil {
@@ -334,6 +339,16 @@ func (of *field) read(f *fields, text string) (reason string) {
 	return ""
 }
 
+// sundays matches a range from Sunday to Sunday, by its name.
+var sundays = regexp.MustCompile(`^(?i:0|7|SUN)-(?i:SUN)(/.*)?$`)
+
+// stepOver reports whether an item has a step above the bound. The others refuse what is no number.
+func stepOver(item string, most int) bool {
+	_, step, _ := strings.Cut(item, "/")
+	n, err := strconv.Atoi(step)
+	return err == nil && n > most
+}
+
 var starred = regexp.MustCompile(`^[*?](/[0-9]+)?$`)
 
 // bits returns the numbers of an item. Sunday is 0 and, in the place of 7, also the end of a range.
@@ -344,7 +359,7 @@ func (of *field) bits(item string) (uint64, error) {
 	span, step, hasStep := strings.Cut(item, "/")
 	first, last, ranged := strings.Cut(span, "-")
 	sunday := func(name string) bool { return name == "7" || strings.EqualFold(name, "SUN") }
-	if !ranged || !sunday(last) || strings.EqualFold(span, "SUN-SUN") {
+	if !ranged || !sunday(last) {
 		if first == "7" {
 			item = "0" + item[1:]
 		}

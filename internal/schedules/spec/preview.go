@@ -119,6 +119,9 @@ func clock(local int64) string {
 	return t.Format(time.TimeOnly)
 }
 
+// EarlyWarning is the warning of a preview that is not complete.
+const EarlyWarning = "the search for ticks ended early: the excludes leave out too much"
+
 // UTCWarning is the warning of a definition with times of day and without a zone.
 const UTCWarning = "times of day are in UTC: no zone is given"
 
