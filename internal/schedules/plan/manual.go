@@ -8,6 +8,7 @@ import (
 
 // PlanNow decides all that can be decided at this moment. It is for a caller that runs no [Planner.Loop].
 func (p *Planner) PlanNow(ctx context.Context) error {
+	p.Budget = 0 // the time of the caller stands still meanwhile
 	seen := map[row.Ref]bool{}
 	for {
 		p.collectEnded(ctx)
