@@ -52,7 +52,7 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 
 // New is Open on the application's own pool. The pool keeps its settings and stays open after Stop. Some of its
 // connections are reserved until then. On MySQL and MariaDB saves need 6 connections: a smaller pool is refused.
-// Processors need 2 and one for each task that runs at once ([Config.Concurrency]), at least 6 and at most 24: on a
+// Processors need 2 and one for each task that runs at once ([Config.Concurrency]), at least 6 and at most 22: on a
 // smaller pool Register is refused. Each error says the number that is needed.
 func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)

@@ -361,7 +361,8 @@ func TestStopSaysWhichResultsAreNotStored(t *testing.T) {
 		}
 		w.standing(row.Executing, 1, 0, kept)
 		w.standing(row.Completed, 1, 0, stored)
-		if text := said.String(); !strings.Contains(text, fmt.Sprint("tasks=[", kept, "]")) || strings.Contains(text, "hook") {
+		text := said.String()
+		if !strings.Contains(text, fmt.Sprint("tasks=[", kept, "]")) || strings.Contains(text, "hook") {
 			w.Errorf("the log says:\n%s", text)
 		}
 		unlock()

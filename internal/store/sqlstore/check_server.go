@@ -141,5 +141,5 @@ func (s *Store) RoomToRun() error {
 	}
 	return refuse(fmt.Sprintf(moreConns+", or set Config.Concurrency to %d or less", least, most-readers),
 		"the pool has %d connections; processors with a concurrency of %d need %d: %d for reads,"+
-			" and one for each task, counted as %d to %d", most, s.concurrency, least, readers, fewest, len(turns))
+			" and one for each task, counted as %d to %d", most, s.concurrency, least, readers, fewest, enough)
 }

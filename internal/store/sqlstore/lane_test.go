@@ -246,7 +246,8 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 		}
 	}
 	sizes := map[use]int{
-		saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, scheduling: 1, chores: 1,
+		saves: 5, keyedSaves: 2, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, scheduling: 1, chores: 1,
+		apart: 4,
 	}
 	for kind, l := range share(len(turns), open) {
 		if want := sizes[use(kind)]; cap(l.slots) != want {

@@ -26,7 +26,7 @@ const (
 // turns lists which kind gets the next connection. In the end single saves have two connections and bulk saves three.
 var turns = [...]use{
 	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, scheduling, apart, claims, results,
-	renewals, saves, apart, saves, claims, keyedSaves, saves, apart, saves, apart,
+	renewals, saves, apart, saves, claims, keyedSaves, apart, saves, apart, saves,
 }
 
 // hosts names the kind whose connections another kind uses while it has none. A chore or a result waits for locks no
@@ -39,13 +39,15 @@ var hosts = map[use]use{
 const (
 	// fewest is the smallest number of connections for writes.
 	fewest = 4
+	// enough is how many connections for writes processors of any concurrency can do with.
+	enough = 20
 	// readers is how many connections of the pool the reads need beside the reserved ones.
 	readers = 2
 )
 
 // needed returns the smallest pool for processors of that concurrency. Tasks that end at the same time each need a
-// connection, up to the number that all lanes can use.
-func needed(concurrency int) int { return readers + min(max(concurrency, fewest), len(turns)) }
+// connection, up to a bound.
+func needed(concurrency int) int { return readers + min(max(concurrency, fewest), enough) }
 
 // reserved returns how many connections of a pool the writes keep. A pool of 0 has no limit.
 func reserved(pool, concurrency int) int {
