@@ -132,7 +132,7 @@ type Evidence struct {
 	LeasedUntil time.Time        // node_silent: when the last of its leases ends; zero where it holds none
 	Status      delaytask.Status // purge_behind: of the tasks
 	Retention   time.Duration    // purge_behind: of that status
-	Tags        []string         // purge_behind: sorted
+	Tags        []string         // purge_behind; rows_locked: whose tasks wait here; sorted
 }
 
 // FindingCode says, for programs, what a finding is about. Later versions may add codes.

@@ -51,7 +51,7 @@ func (c *Core) explain(ctx context.Context, t *delaytask.TaskRow) (report.Reason
 	}
 	reason, text := explain.Pending(t, explain.Around{
 		Now: now.now.Std(), Paused: now.paused[t.Tag].Paused, Served: now.served[t.Tag],
-		Locked: slices.Contains(locked, t.ID),
+		Locked: slices.Contains(locked, t.ID), TagLocked: slices.Contains(c.engine.LockedTags(), t.Tag),
 	})
 	if refused { // the rest was read
 		text = append(text, sentence.Of(sentence.TaskLockUnknown))

@@ -240,6 +240,10 @@ func (e *Engine) Now() row.Time { return e.events.Now() }
 // ClockWidth returns how far the bounds of the database's clock are apart. It is false while no task may start.
 func (e *Engine) ClockWidth() (time.Duration, bool) { return e.events.Bounds.Width() }
 
+// LockedTags returns the tags whose writes wait here, because another transaction has locked a range of their rows,
+// sorted.
+func (e *Engine) LockedTags() []string { return e.events.Ranges.Tags() }
+
 // DatabasesApart returns the servers of two databases that answer at the address of the database, nil where there is
 // one.
 func (e *Engine) DatabasesApart() []string { return e.events.Apart() }

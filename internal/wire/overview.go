@@ -102,7 +102,7 @@ type Evidence struct {
 	LeasedUntil  Time             `json:"leased_until,omitzero" doc:"node_silent: when its last lease ends"`
 	Status       delaytask.Status `json:"status,omitempty" doc:"purge_behind: of the tasks"`
 	RetentionMS  int64            `json:"retention_ms,omitempty" doc:"purge_behind: of that status"`
-	Tags         []string         `json:"tags,omitempty" doc:"purge_behind"`
+	Tags         []string         `json:"tags,omitempty" doc:"purge_behind; rows_locked: tags that wait"`
 }
 
 // FromOverview is an overview in JSON.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,20 @@ func (r *ranges) Passed(group string) {
 func (r *ranges) forget(group string) {
 	delete(r.of, group)
 	r.known.Add(-1)
+}
+
+// Tags returns the tags of which a range is locked, sorted. Where only a key is, it is not among them.
+func (r *ranges) Tags() (tags []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for group, known := range r.of {
+		if known.met && now.Before(known.until) && !strings.Contains(group, keySeparator) {
+			tags = append(tags, group)
+		}
+	}
+	slices.Sort(tags)
+	return tags
 }
 
 // None reports whether no group is known.

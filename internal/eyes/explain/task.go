@@ -63,6 +63,7 @@ func Executing(t *delaytask.TaskRow, now time.Time, ahead bool) (report.Reason, 
 type Around struct {
 	Now                    time.Time
 	Paused, Served, Locked bool // its tag; its tag, by a live process; its row
+	TagLocked              bool // a range of its tag's rows, as this process has met it
 }
 
 // Pending explains a pending task. It returns the first reason, and a text that also names later ones.
@@ -85,6 +86,7 @@ func Pending(t *delaytask.TaskRow, a Around) (report.Reason, sentence.Text) {
 	hurdle(a.Paused, report.ReasonPaused, sentence.TaskPaused, t.Tag)
 	hurdle(!a.Served, report.ReasonUnserved, sentence.TaskUnserved, t.Tag)
 	hurdle(a.Locked, report.ReasonLocked, sentence.TaskLocked)
+	hurdle(a.TagLocked && !a.Locked && !early, report.ReasonLocked, sentence.TaskTagLocked, t.Tag)
 	hurdle(len(reasons) == 0, report.ReasonWaiting, sentence.TaskWaiting, t.Due)
 	return reasons[0], text
 }

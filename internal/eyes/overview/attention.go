@@ -232,18 +232,23 @@ func (v *view) purgeFindings() (found []report.Finding) {
 }
 
 // lockFindings tells of transactions that lock tasks. Where the server does not tell what is locked, one is a finding
-// only while tasks are overdue.
+// only while tasks are overdue, or writes of a tag wait here. Those waits are a finding where it tells of none.
 func (v *view) lockFindings() (found []report.Finding) {
 	isLate := slices.ContainsFunc(v.dueFindings(), func(f report.Finding) bool {
 		return f.Code == report.FindingOverdue
 	})
 	for _, l := range v.locks.found {
-		if l.Age < lockHeld || !l.Tasks && !isLate {
+		if l.Age < lockHeld || !l.Tasks && !isLate && len(v.lockedTags) == 0 {
 			continue
 		}
 		found = append(found, report.Finding{
 			Code: report.FindingRowsLocked, Number: l.Rows, Since: v.now.Add(-l.Age).Std(),
-			Evidence: report.Evidence{Thread: l.Thread, MayLock: !l.Tasks},
+			Evidence: report.Evidence{Thread: l.Thread, MayLock: !l.Tasks, Tags: v.lockedTags},
+		})
+	}
+	if len(found) == 0 && len(v.lockedTags) > 0 {
+		found = append(found, report.Finding{
+			Code: report.FindingRowsLocked, Since: v.now.Std(), Evidence: report.Evidence{Tags: v.lockedTags},
 		})
 	}
 	return found

@@ -23,6 +23,7 @@ type site struct {
 	hanging []Hanging
 	apart   []string
 	locks   []Lock
+	waiting []string // tags of which a range is locked
 	denied  error
 	reader  *Reader
 }
@@ -31,7 +32,7 @@ func newSite(t *testing.T) *site {
 	s := &site{T: t, Store: memstore.New()}
 	s.reader = reader(t, s.Store, Process{
 		Clock: func() Clock { return s.clock }, Hanging: func() []Hanging { return s.hanging },
-		Apart:     func() []string { return s.apart },
+		Apart: func() []string { return s.apart }, LockedTags: func() []string { return s.waiting },
 		Locks:     func(context.Context) ([]Lock, error) { return s.locks, s.denied },
 		Retention: map[row.Status]time.Duration{row.Completed: time.Hour},
 	})
@@ -215,6 +216,25 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 			end()
 			if found := s.see(report.OverviewFilter{}); len(found.Attention) > 0 {
 				t.Errorf("%s: afterwards: %+v", want, found.Attention)
+			}
+		})
+	}
+}
+
+// MariaDB does not tell what a transaction has locked, and an account may not be allowed to ask who has.
+func TestALockedRangeIsFoundByTheWritesThatWait(t *testing.T) {
+	for want, lock := range map[string][]Lock{
+		"rows of a are locked by another transaction, which holds up some of their tasks": nil,
+		"connection 42 has a transaction open that locks 5 rows, which may be tasks, and holds up tasks of a": {
+			{Thread: "42", Age: time.Minute, Rows: 5},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(t)
+			s.locks, s.waiting = lock, []string{"a"}
+			found := s.see(report.OverviewFilter{}).Attention
+			if len(found) != 1 || found[0].Code != report.FindingRowsLocked || found[0].Text != want {
+				t.Errorf("found %+v, want %q", found, want)
 			}
 		})
 	}

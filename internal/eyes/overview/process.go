@@ -16,6 +16,9 @@ type Process struct {
 	// Locks returns the transactions that hold locks on rows for longer than [LockedFor]. It is nil where the database
 	// has no such locks. Its error has row.ClassOperator where the account lacks a privilege.
 	Locks func(ctx context.Context) ([]Lock, error)
+	// LockedTags returns the tags whose writes wait in this process, because another transaction has locked a range of
+	// their rows, sorted.
+	LockedTags func() []string
 }
 
 // Clock is what a process knows of the database's time.

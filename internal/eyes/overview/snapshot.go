@@ -15,19 +15,21 @@ import (
 
 // Snapshot is what one reading has found. It is never changed: all viewers share it.
 type Snapshot struct {
-	read    time.Time // by this machine, when the reading began
-	now     row.Time
-	nodes   []row.Node
-	paused  map[string]row.TagState
-	clock   Clock
-	apart   []string // servers of two databases
-	hanging []Hanging
-	counts  []listing.TagCount // of tasks that have not ended, and of failed ones
-	due     map[string]*dueSoon
-	failed  map[string]*failures
-	retried map[string]*failures
-	leases  leases
-	missing map[report.OverviewPart]error
+	read   time.Time // by this machine, when the reading began
+	now    row.Time
+	nodes  []row.Node
+	paused map[string]row.TagState
+	clock  Clock
+	apart  []string // servers of two databases
+
+	lockedTags []string // whose writes wait in this process
+	hanging    []Hanging
+	counts     []listing.TagCount // of tasks that have not ended, and of failed ones
+	due        map[string]*dueSoon
+	failed     map[string]*failures
+	retried    map[string]*failures
+	leases     leases
+	missing    map[report.OverviewPart]error
 
 	retention map[row.Status]time.Duration
 	seldom
@@ -150,6 +152,9 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 	s.clock, s.hanging, s.retention, s.seldom = of.Clock(), of.Hanging(), of.Retention, c.seldom
 	if of.Apart != nil {
 		s.apart = of.Apart()
+	}
+	if of.LockedTags != nil {
+		s.lockedTags = of.LockedTags()
 	}
 	return s, nil
 }

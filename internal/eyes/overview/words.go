@@ -40,8 +40,14 @@ func Words(f *report.Finding) (text, do sentence.Sentence) {
 		text, do = sentence.Of(sentence.LeaseOver, count), explain(f.Task)
 	case report.FindingRowsLocked:
 		text, do = sentence.Of(sentence.RowsLocked, e.Thread, f.Number), sentence.Of(sentence.DoRowsLocked, e.Thread)
-		if e.MayLock {
+		switch {
+		case e.Thread == "":
+			text, do = sentence.Of(sentence.RangeLocked, few(e.Tags)), sentence.Of(sentence.DoRangeLocked)
+		case e.MayLock:
 			text.Code = sentence.RowsMayBeLocked
+		}
+		if e.Thread != "" && len(e.Tags) > 0 {
+			text = sentence.Of(sentence.HoldsUp, text, few(e.Tags))
 		}
 	case report.FindingHanging:
 		text = sentence.Of(sentence.Hanging, sentence.ID(f.Task), e.Attempt)

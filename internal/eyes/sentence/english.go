@@ -18,6 +18,7 @@ const (
 	TaskPaused      Code = "task.paused"
 	TaskUnserved    Code = "task.unserved"
 	TaskLocked      Code = "task.locked"
+	TaskTagLocked   Code = "task.tag_locked"
 	TaskLockUnknown Code = "task.lock_unknown"
 	TaskWaiting     Code = "task.waiting"
 	TaskLate        Code = "task.late"
@@ -81,6 +82,8 @@ const (
 	Status          Code = "finding.status." // before a Status
 	FewOfMore       Code = "finding.few_of_more"
 	RowsLocked      Code = "finding.rows_locked"
+	RangeLocked     Code = "finding.range_locked"
+	HoldsUp         Code = "finding.holds_up"
 	RowsMayBeLocked Code = "finding.rows_may_be_locked"
 	Hanging         Code = "finding.hanging"
 )
@@ -96,6 +99,7 @@ const (
 	DoNodeSilent   Code = "do.node_silent"
 	DoPurgeBehind  Code = "do.purge_behind"
 	DoRowsLocked   Code = "do.rows_locked"
+	DoRangeLocked  Code = "do.range_locked"
 	DoHanging      Code = "do.hanging"
 )
 
@@ -117,6 +121,7 @@ var English = map[Code]string{
 	TaskPaused:      "The tag %s is paused.",
 	TaskUnserved:    "No live node serves the tag %s.",
 	TaskLocked:      "Its row is locked by another transaction.",
+	TaskTagLocked:   "Rows of tag %s are locked by another transaction.",
 	TaskLockUnknown: "The database refuses to look for a lock on its row, as one that is read-only does.",
 	TaskWaiting:     "It has been due since %s and waits for a free slot.",
 	TaskLate:        "It started %s late: %s.",
@@ -196,6 +201,8 @@ var English = map[Code]string{
 	Status + "completed": "completed", Status + "failed": "failed", Status + "cancelled": "cancelled",
 	FewOfMore:       "%s and %s more",
 	RowsLocked:      "connection %s has a transaction open that locks %s rows of tasks",
+	RangeLocked:     "rows of %s are locked by another transaction, which holds up some of their tasks",
+	HoldsUp:         "%s, and holds up tasks of %s",
 	RowsMayBeLocked: "connection %s has a transaction open that locks %s rows, which may be tasks",
 	Hanging:         "the processor of task %s, in attempt %s, ignores that its context has ended",
 
@@ -208,5 +215,6 @@ var English = map[Code]string{
 	DoNodeSilent:   "look whether it runs and reaches the database: delaytask nodes",
 	DoPurgeBehind:  "start a process where none is alive; each deletes by its own retention: delaytask nodes",
 	DoRowsLocked:   "find out what it waits for, or end it on the server: KILL %s",
+	DoRangeLocked:  "find the transaction on the server, and end it: SHOW ENGINE INNODB STATUS",
 	DoHanging:      "mend the processor where the stack shows it, or start this process again",
 }

@@ -11,12 +11,14 @@ func TestARoomIsSharedByCallersInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRoom(10, 6)
 		entered := make(chan string, 10)
+		wait := time.Minute
 		enter := func(caller string, bytes int64) {
-			go func() {
-				if _, err := r.Enter(t.Context(), caller, bytes, time.Minute, nil); err == nil {
+			go func(wait time.Duration) {
+				if _, err := r.Enter(t.Context(), caller, bytes, wait, nil); err == nil {
 					entered <- caller
 				}
-			}()
+			}(wait)
+			wait -= time.Second // or the last ones would get the room of those that have waited in vain
 			synctest.Wait()
 		}
 		first, err := r.Enter(t.Context(), "weak", 100, 0, nil) // its share

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -16,7 +17,9 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 		return 0, refusedTo(op, errNotFinal)
 	}
 	return under(ctx, s, op, func() int {
-		old := s.tasks.dueBefore(status, before, limit)
+		old := s.tasks.dueBefore(status, before, limit+len(s.locked))
+		old = slices.DeleteFunc(old, func(e row.Place) bool { return s.isLocked(e.ID) })
+		old = old[:min(len(old), limit)]
 		for _, e := range old {
 			s.tasks.delete(e.ID)
 		}
