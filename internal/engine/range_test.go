@@ -113,3 +113,26 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 		}
 	})
 }
+
+// The runs of one tag cannot be planted. Ten schedules of others tick every second.
+func TestALockedRangeHoldsUpNoOtherSchedule(t *testing.T) {
+	inBubble(t, func(w *world) {
+		serves := serving{}
+		for i := range 10 {
+			serves[fmt.Sprint("t", i)] = nothing
+		}
+		e := w.engine(w.laned(), serves)
+		for i := range 10 {
+			w.scheduleOf(fmt.Sprint("t", i), e, fmt.Sprint("s", i), "@every 1s")
+		}
+		time.Sleep(15 * time.Second)
+		unlock := w.store.LockRange(func(tag string, to row.Status) bool { return tag == "t0" && to == row.Pending })
+		time.Sleep(20 * time.Second)
+		unlock()
+		for i := 1; i < 10; i++ {
+			if n := w.done(fmt.Sprint("t", i)); n < 33 {
+				w.Errorf("%d runs of t%d within 35 s", n, i)
+			}
+		}
+	})
+}

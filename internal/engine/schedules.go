@@ -19,8 +19,8 @@ const (
 )
 
 func newPlanner(arm *arm.Arm, lookAhead time.Duration, nextID func() int64) *plan.Planner {
-	return plan.New(arm.Lifecycle, plan.Config{
-		Store: arm.Store, Now: arm.Bounds.AtLeast, NextID: nextID, Mine: arm.Plans, Committed: arm.Written,
+	return plan.New(arm.Table, plan.Config{
+		Now: arm.Bounds.AtLeast, NextID: nextID, Mine: arm.Plans, Committed: arm.Written,
 		Nodes: arm.Census.Nodes,
 		Ahead: max(plantAhead, plantPeriods*lookAhead), ZoneData: spec.ZoneData(),
 		Budget: planBudget,

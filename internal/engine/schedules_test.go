@@ -26,7 +26,12 @@ import (
 // schedule stores a schedule of the tag "a".
 func (w *world) schedule(e *Engine, name, line string, opts ...delaytask.Option) row.Schedule {
 	w.Helper()
-	save, err := request.NewSchedule(name, delaytask.Spec{}, "a", name, request.Limits{}, opts...)
+	return w.scheduleOf("a", e, name, line, opts...)
+}
+
+func (w *world) scheduleOf(tag string, e *Engine, name, line string, opts ...delaytask.Option) row.Schedule {
+	w.Helper()
+	save, err := request.NewSchedule(name, delaytask.Spec{}, tag, name, request.Limits{}, opts...)
 	w.must(err)
 	sp, err := spec.Parse(delaytask.Spec{Lines: []string{line}})
 	w.must(err)

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/decide"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 const (
@@ -164,10 +166,48 @@ func (p *Planner) tasks(ctx context.Context, runs []row.ScheduleRun) (map[int64]
 	return tasks, nil
 }
 
-// store stores decisions together, and by halves when the database refuses one of them. It returns the ones that are
+// store stores decisions together, and by halves when the database refuses one of them. It stores those of a tag apart
+// of which another transaction may have locked a range. It returns the ones that are
 // stored. A decision that another node has been quicker with is dropped: a schedule that still needs attention is found
 // again.
 func (p *Planner) store(ctx context.Context, decisions []row.Decision) (stored []row.Decision) {
+	apart, decisions := table.SplitApart(p.Table, decisions, tagOf)
+	for tag, of := range apart {
+		if n, _ := p.apart.Begin(tag, len(of)); n > 0 { // the others are found again
+			p.Go(func() {
+				defer p.apart.End(tag)
+				p.storeApart(tag, of[:n])
+			})
+		}
+	}
+	return p.storeAll(ctx, decisions)
+}
+
+func tagOf(d row.Decision) string { return d.Schedule.Tag }
+
+// storeApart stores decisions of a tag on connections of their own.
+func (p *Planner) storeApart(tag string, decisions []row.Decision) {
+	call, cancel := p.Call()
+	defer cancel()
+	call = store.Apart(call)
+	applied, err := p.Store.Decide(call, decisions)
+	if table.IsLocked(err) {
+		p.TellRange(tag)
+		p.apart.Locked(tag, len(decisions))
+		return
+	}
+	p.Ranges.Passed(tag)
+	p.apart.Passed(tag)
+	switch {
+	case err == nil && applied:
+		p.stored(decisions)
+		p.trim(call, decisions)
+	default: // one of them is why
+		p.storeAll(call, decisions)
+	}
+}
+
+func (p *Planner) storeAll(ctx context.Context, decisions []row.Decision) (stored []row.Decision) {
 	if len(decisions) == 0 {
 		return nil
 	}
@@ -179,10 +219,15 @@ func (p *Planner) store(ctx context.Context, decisions []row.Decision) (stored [
 		p.trim(ctx, decisions)
 		return decisions
 	}
-	ofOne := row.IsOneOf(err, row.ClassDuplicate, row.ClassCaller, row.ClassLocked)
+	if table.IsLocked(err) {
+		p.Locks.Note()
+		table.MayWait(p.Table, decisions, tagOf)
+		return p.store(ctx, decisions)
+	}
+	ofOne := row.IsOneOf(err, row.ClassDuplicate, row.ClassCaller)
 	if len(decisions) > 1 && (err == nil || ofOne) {
 		half := len(decisions) / 2
-		return append(p.store(ctx, decisions[:half]), p.store(ctx, decisions[half:])...)
+		return append(p.storeAll(ctx, decisions[:half]), p.storeAll(ctx, decisions[half:])...)
 	}
 	switch {
 	case err == nil:

@@ -18,23 +18,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
-	"github.com/delaytask/delaytask/internal/store"
 )
-
-// Store is what a planner needs of the store.
-type Store interface {
-	store.Schedules
-	Get(ctx context.Context, tx store.Tx, ids []int64) (rows []row.Row, broken []row.Broken, err error)
-	FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) ([]row.Row, error)
-	Update(ctx context.Context, tx store.Tx, changes []row.Change) (applied int, err error)
-}
 
 // Config is what a [Planner] works with. Every field is set but Budget.
 type Config struct {
-	Store     Store
 	Now       func() (now row.Time, anchored bool) // a lower bound of the database's clock
 	NextID    func() int64
 	Mine      func(schedule int64) bool // reports whether a schedule is of this node's share
@@ -57,9 +48,10 @@ const (
 
 // Planner plans the runs of schedules. It is safe for concurrent use.
 type Planner struct {
-	*lifecycle.Lifecycle
+	*table.Table
 	Config
 	specs specs
+	apart *table.Turns // of tags of which another transaction may have locked a range
 
 	wake chan struct{}
 
@@ -83,9 +75,9 @@ type held struct {
 }
 
 // New returns a planner that does nothing before [Planner.Loop].
-func New(life *lifecycle.Lifecycle, c Config) *Planner {
+func New(t *table.Table, c Config) *Planner {
 	return &Planner{
-		Lifecycle: life, Config: c, wake: make(chan struct{}, 1), ended: map[string]struct{}{}, held: map[int64]held{},
+		Table: t, Config: c, apart: table.NewTurns(perTransaction), wake: make(chan struct{}, 1), ended: map[string]struct{}{}, held: map[int64]held{},
 		took: map[int64]time.Duration{},
 	}
 }

@@ -33,7 +33,11 @@ func (s *Store) Decide(ctx context.Context, decisions []row.Decision) (applied b
 		}
 		changes, tasks = append(changes, d.Changes...), append(tasks, d.Insert...)
 	}
-	if err := s.enterRows(ctx, op, row.IDsOf(changes, changeID)); err != nil {
+	into := make([]landing, len(tasks))
+	for i, r := range tasks {
+		into[i] = landing{r.ID, r.Tag, row.Pending}
+	}
+	if err := s.enterRows(ctx, op, row.IDsOf(changes, changeID), into...); err != nil {
 		return false, err
 	}
 	defer s.mu.Unlock()
