@@ -166,7 +166,7 @@ func (p *Planner) tasks(ctx context.Context, runs []row.ScheduleRun) (map[int64]
 	return tasks, nil
 }
 
-// store stores decisions together, and by halves when the database refuses one of them. It stores those of a tag apart
+// store stores decisions together, and by halves when the database refuses one of them. It stores decisions of a tag apart
 // of which another transaction may have locked a range. It returns the ones that are
 // stored. A decision that another node has been quicker with is dropped: a schedule that still needs attention is found
 // again.
