@@ -59,17 +59,21 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// statements returns the statements in one language. None of them holds a semicolon.
-func (d document) statements(language string) []string {
-	var all []string
+// statements returns the statements in one language.
+func (d document) statements(language string) (all []string) {
 	for _, block := range d.blocks() {
-		if block.language != language {
-			continue
+		if block.language == language {
+			all = append(all, block.statements()...)
 		}
-		for statement := range strings.SplitSeq(block.text, ";") {
-			if statement = strings.TrimSpace(statement); statement != "" && !accounts.MatchString(statement) {
-				all = append(all, statement)
-			}
+	}
+	return all
+}
+
+// statements returns the statements of the block. None of them holds a semicolon.
+func (b block) statements() (all []string) {
+	for statement := range strings.SplitSeq(b.text, ";") {
+		if statement = strings.TrimSpace(statement); statement != "" && !accounts.MatchString(statement) {
+			all = append(all, statement)
 		}
 	}
 	return all

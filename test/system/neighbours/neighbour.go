@@ -45,9 +45,10 @@ var neighbours = []neighbour{
 	{name: "look", tag: true, level: serializable, page: []string{"LEFT(error_stack, 200)"}},
 	{name: "cancel", tag: true, page: []string{"SET status = 4"}},
 	{name: "change", tag: true, page: []string{"INTERVAL 10 MINUTE", "SET message_body"}},
-	{name: "retry", tag: true, page: []string{"SET status = 0"}},
+	{name: "retry", tag: true, page: []string{"status = 2 AND tag = 'mail.send'", "SET m.status = 0"}},
 	{name: "pause", tag: true, page: []string{"delay_task_tag"}},
-	{name: "delete", tag: true, page: []string{"DELETE FROM delay_task_message"}},
+	{name: "delete", tag: true, page: []string{
+		"status = 1 AND tag = 'order.close'", "DELETE m FROM"}},
 
 	{name: "counts", level: serializable, page: []string{"AS oldest_due", "DATE(due_time) AS day"}},
 	{name: "overdue", level: serializable, page: []string{"AS overdue"}},
@@ -58,8 +59,9 @@ var neighbours = []neighbour{
 	{name: "rollups", level: serializable, page: []string{"FROM delay_task_rollup"},
 		sql: []string{"SELECT * FROM delay_task_rollup WHERE span = 1 FOR UPDATE"}},
 	{name: "nodes", level: serializable, page: []string{"AS silent_seconds"}},
-	{name: "archive", page: []string{"delay_task_archive"}},
-	{name: "failover", page: []string{"version + 1000000"}},
+	{name: "archive", page: []string{"@after = 0", "INTERVAL 3 DAY", "delay_task_archive"}},
+	{name: "failover", page: []string{
+		"@after = 0", "status IN (0, 3) ORDER BY id", "version + 1000000"}},
 	{name: "forget", page: []string{
 		"DELETE FROM delay_task_worker", "DELETE FROM delay_task_token", "DELETE FROM delay_task_session",
 		"DELETE FROM delay_task_node"}},
