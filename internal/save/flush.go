@@ -197,7 +197,7 @@ func (s *Saver) insert(
 	}
 	class := row.ClassOf(err)
 	switch class {
-	case row.ClassUnknown:
+	case row.ClassUnknown, row.ClassDuplicate: // a statement that was sent twice meets its own rows
 	case row.ClassNotApplied, row.ClassLocked:
 		hold(requests, err)
 	default:

@@ -166,10 +166,9 @@ func (p *Planner) tasks(ctx context.Context, runs []row.ScheduleRun) (map[int64]
 	return tasks, nil
 }
 
-// store stores decisions together, and by halves when the database refuses one of them. It stores decisions of a tag apart
-// of which another transaction may have locked a range. It returns the ones that are
-// stored. A decision that another node has been quicker with is dropped: a schedule that still needs attention is found
-// again.
+// store stores decisions together, and by halves when the database refuses one of them. It returns the ones that are
+// stored. A tag travels apart of which another transaction may have locked a range. A decision that another node has
+// been quicker with is dropped: a schedule that still needs attention is found again.
 func (p *Planner) store(ctx context.Context, decisions []row.Decision) (stored []row.Decision) {
 	apart, decisions := table.SplitApart(p.Table, decisions, tagOf)
 	for tag, of := range apart {

@@ -129,7 +129,6 @@ func (r *Room) admit() {
 	}
 }
 
-func (r *Room) fits(p *Place) bool   { return p.bytes <= r.free && r.within(p) }
 func (r *Room) within(p *Place) bool { return r.callers[p.caller]+p.bytes <= r.share }
 
 func (r *Room) take(p *Place) {
