@@ -77,8 +77,8 @@ type held struct {
 // New returns a planner that does nothing before [Planner.Loop].
 func New(t *table.Table, c Config) *Planner {
 	return &Planner{
-		Table: t, Config: c, apart: table.NewTurns(perTransaction), wake: make(chan struct{}, 1), ended: map[string]struct{}{}, held: map[int64]held{},
-		took: map[int64]time.Duration{},
+		Table: t, Config: c, apart: table.NewTurns(perTransaction), wake: make(chan struct{}, 1),
+		ended: map[string]struct{}{}, held: map[int64]held{}, took: map[int64]time.Duration{},
 	}
 }
 
