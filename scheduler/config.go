@@ -264,7 +264,8 @@ const maxOwner = 128
 // engineConfig translates: a negative value, which is not the zero value of a field left out, becomes 0.
 func (c *Config) engineConfig(store store.Store) engine.Config {
 	cfg := engine.Config{
-		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout, Nap: clock.Nap,
+		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout,
+		Nap: clock.Nap, Machine: clock.ThisMachine(),
 		Concurrency: c.Concurrency, TTR: c.TTR, Timeout: max(c.Timeout, 0),
 		MaxAttempts: c.MaxAttempts,
 		Backoff:     c.Backoff,

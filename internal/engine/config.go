@@ -8,6 +8,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/find"
+	"github.com/delaytask/delaytask/internal/lifecycle/clock"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -33,6 +34,9 @@ type Config struct {
 	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is
 	// simulated.
 	Nap func(time.Duration)
+
+	// Machine tells of this machine's time. The zero value where the time is simulated.
+	Machine clock.Machine
 
 	// WithTimeout bounds an attempt. Nil for [context.WithTimeoutCause].
 	WithTimeout func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)

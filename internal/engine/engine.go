@@ -61,7 +61,7 @@ type Engine struct {
 // runs before Start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life := newLife(ctx, &cfg)
-	c := table.NewClock(life, cfg.TTR)
+	c := table.NewClock(life, cfg.Machine, cfg.TTR)
 	t := table.New(c, cfg.Store)
 	if err := c.TakeReadings(ctx, cfg.Store, table.ReadingsInARow); err != nil {
 		life.End()

@@ -106,6 +106,9 @@ type Reading struct {
 	Time   Time
 	Server string // the server that answered; a cluster behind one address has several
 	Other  string // a server of another database that answers at the same address; "" for none
+
+	// Asked is when the statement that read it was sent, by time.Now; zero: when the call of the store began.
+	Asked time.Time
 }
 
 // Sighting returns what [Due] holds of the row.

@@ -176,9 +176,6 @@ func (a *Arm) PaceFactor() int {
 	return 1
 }
 
-// LongestSleep bounds a sleep of the timers, because a suspend of the machine ends no timer.
-const LongestSleep = time.Second
-
 // UnanchoredWait is how often the timers look whether the clock has an anchor again.
 const UnanchoredWait = 10 * time.Millisecond
 
@@ -219,7 +216,7 @@ func (a *Arm) fire() time.Duration {
 			a.Notifier.row(d)
 		}
 	}
-	return min(wait, LongestSleep)
+	return a.Sleep(wait)
 }
 
 // stillMine reports whether a timer that fires is still this process's: nodes come and go, and a tag may be paused.

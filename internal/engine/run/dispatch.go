@@ -106,7 +106,7 @@ func (d *dispatcher) startDue() time.Duration {
 			return arm.UnanchoredWait
 		}
 		if wait > 0 {
-			return min(wait, arm.LongestSleep)
+			return d.Sleep(wait)
 		}
 		d.claimedAhead = slices.Delete(d.claimedAhead, 0, 1)
 		d.begin(next)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -14,7 +15,8 @@ import (
 
 const (
 	minRescueHold = 5 * time.Second
-	clockDrift    = 1000 // ppm: NTP may slew a server by 500, and this machine as well
+	clockDrift    = 1000    // ppm: NTP may slew a server by 500, and this machine as well
+	clockSlew     = 100_000 // ppm: chrony slews by up to 83,333, and Linux by no more than 100,500
 )
 
 // Clock is what is known of the database's time, and of whether the database answers.
@@ -26,15 +28,17 @@ type Clock struct {
 	Held       hindrance     // the clock has no anchor
 	Unread     hindrance     // readings fail
 	skewed     sync.Once     // the log says that this machine's clock is off
+	slewed     atomic.Bool   // the log says that the database's is slewed
 	answering  answering
 	apart      apart
 	Moved      func(row.Reading) // is told that another server answers; nil before the engine is wired
 }
 
-// NewClock makes the clock of an engine whose leases have the given length.
-func NewClock(life *lifecycle.Lifecycle, ttr time.Duration) *Clock {
+// NewClock makes the clock of an engine on a machine, whose leases have the given length.
+func NewClock(life *lifecycle.Lifecycle, m clock.Machine, ttr time.Duration) *Clock {
 	c := &Clock{Lifecycle: life, anchorLost: make(chan struct{}, 1), Outage: newOutage(ttr)}
-	c.Bounds = clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(ttr)), clock.Lost(c.loseAnchor))
+	c.Bounds = clock.New(clock.On(m), clock.Drift(clockDrift), clock.Slew(clockSlew),
+		clock.RescueHold(rescueHold(ttr)), clock.Lost(c.loseAnchor))
 	return c
 }
 
@@ -54,12 +58,39 @@ func (c *Clock) ReportClock() {
 	if !anchored {
 		return
 	}
+	c.tellSlew(c.Bounds.ServerSlewed())
 	skew := c.Bounds.Skew()
 	c.Metrics.Clock(width, -skew)
 	if skew.Abs() > skewLimit {
 		const off = "this machine's clock is off; tasks are timed by the database's clock all the same: set it by NTP"
 		c.skewed.Do(func() { c.Log.Warn(off, "skew", -skew) })
 	}
+}
+
+// tellSlew logs when a slew of the database's clock begins and ends.
+func (c *Clock) tellSlew(slewed bool) {
+	switch before := c.slewed.Swap(slewed); {
+	case slewed && !before:
+		c.Log.Warn("the database's clock is slewed; starts may be some milliseconds late until it runs evenly: " +
+			"look at the time service of its machine")
+	case before && !slewed:
+		c.Log.Info("the database's clock runs evenly again")
+	}
+}
+
+// longestSleep bounds a wait for a moment, because a suspend of the machine ends no timer. While a clock is slewed,
+// each reading brings the moment nearer.
+const (
+	longestSleep       = time.Second
+	longestSleepSlewed = 10 * time.Millisecond
+)
+
+// Sleep returns how long to sleep at once of a wait for a moment of the database's time.
+func (c *Clock) Sleep(wait time.Duration) time.Duration {
+	if wait > longestSleepSlewed && c.Bounds.Slewed() {
+		return longestSleepSlewed
+	}
+	return min(wait, longestSleep)
 }
 
 // ReadingsInARow is how many readings are taken at once where exactness matters. The quickest gives the narrowest
@@ -99,6 +130,9 @@ func (c *Clock) Observe(reading row.Reading, sent, received time.Time) {
 	c.Answered(received)
 	if c.answering.another(reading.Server, received) && c.Moved != nil {
 		c.Moved(reading)
+	}
+	if !reading.Asked.IsZero() {
+		sent = reading.Asked // without the write that a claim sends before it reads
 	}
 	if !c.Bounds.Add(reading, sent, received) {
 		c.loseAnchor()

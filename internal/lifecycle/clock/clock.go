@@ -5,6 +5,10 @@
 // time since the request was sent. There is no midpoint and no estimate. What must not happen before a moment waits for
 // the lower bound. What must happen before it goes by the upper one. The machine's wall clock only serves to notice
 // that the machine was suspended.
+//
+// The monotonic clock may be slewed. So the time that has passed is counted by the machine's raw clock too: the lower
+// bound goes by the one that counted less, the upper bound by the other. A server's slew shows in its next reading, and
+// from then on the bounds allow for any.
 package clock
 
 import (
@@ -31,14 +35,18 @@ type Clock struct {
 	now        func() time.Time          // this machine's monotonic clock
 	wall       func(time.Time) time.Time // what its wall clock showed then
 	drift      float64
+	slew       float64
+	machine    Machine
 	rescueHold time.Duration
 	lost       func()
 
 	mu      sync.Mutex
 	servers map[string]server
-	dropped time.Time // when the anchor was last dropped
+	since   time.Time // readings that were asked for before count no more
+	slewed  time.Time // when a reading has shown a slew; zero: none has, of late
 
 	current atomic.Pointer[anchor]
+	origin  time.Time // what stands for the raw clock counts from it
 }
 
 // An Option changes a default of [New].
@@ -46,6 +54,10 @@ type Option func(*Clock)
 
 // Drift sets by how many parts per million this machine's and a server's clock may go apart. The default is 200.
 func Drift(ppm int) Option { return func(c *Clock) { c.drift = float64(ppm) / 1e6 } }
+
+// Slew sets by how many parts per million a server's clock may be slewed, beyond its drift. The default is 0: a reading
+// beyond the drift comes from another clock.
+func Slew(ppm int) Option { return func(c *Clock) { c.slew = float64(ppm) / 1e6 } }
 
 // RescueHold sets for how long [Clock.RescueHeld] holds. It should be one interval of lease renewal. The default is 5
 // s.
@@ -66,6 +78,7 @@ func New(opts ...Option) *Clock {
 	for _, opt := range opts {
 		opt(c)
 	}
+	c.origin = c.now()
 	c.current.Store(&anchor{ready: make(chan struct{})})
 	return c
 }
@@ -81,29 +94,42 @@ func New(opts ...Option) *Clock {
 func (c *Clock) Add(r row.Reading, sent, received time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sent.Before(c.dropped) {
+	if sent.Before(c.since) {
 		return c.current.Load().anchored
 	}
-	now, fresh := c.now(), observe(r, sent, received)
-	if c.contradicts(r.Server, fresh, now) {
-		c.drop(now, now)
+	now := c.present()
+	fresh := c.observe(r, sent, received, now)
+	known, met := c.servers[r.Server]
+	slewed := met && c.shows(known, fresh, now)
+	if !slewed && c.contradicts(r.Server, fresh, now) {
+		c.drop(now.mono, now.mono)
 		return false
 	}
-	if known, ok := c.servers[r.Server]; ok {
-		fresh = known.narrow(fresh, now, c.drift)
+	s := server{bounds: fresh, sound: fresh, lastReading: received}
+	if met {
+		s = known.take(fresh, received, now, c.drift, c.allowed())
 	}
-	c.servers[r.Server] = fresh
+	if slewed {
+		s.sound = fresh
+		if c.slewed.IsZero() { // or it is a short step, and either side out of date
+			s.bounds = known.join(fresh, now, c.drift)
+			s.sound = s.bounds
+		}
+		c.slewed, c.since = now.mono, now.mono
+	}
+	c.servers[r.Server] = s
 	c.forget(received)
-	c.publish(now)
+	c.calm(now.mono)
+	c.publish()
 	return true
 }
 
-func (c *Clock) contradicts(name string, fresh server, now time.Time) bool {
+func (c *Clock) contradicts(name string, fresh bounds, now moment) bool {
 	if known, ok := c.servers[name]; ok {
-		return fresh.difference(known, now, c.drift) > 0
+		return fresh.difference(known.sound, now, c.drift) > 0
 	}
 	for _, other := range c.servers {
-		if fresh.difference(other, now, c.drift) > maxSkew {
+		if fresh.difference(other.sound, now, c.drift) > maxSkew {
 			return true
 		}
 	}
@@ -120,20 +146,14 @@ func (c *Clock) forget(now time.Time) {
 	}
 }
 
-func (c *Clock) publish(now time.Time) {
+func (c *Clock) publish() {
 	next := *c.current.Load()
-	first := true
+	next.servers = make([]bounds, 0, len(c.servers))
 	for _, s := range c.servers {
-		if first || s.lower.lowerPosition(now, c.drift).before(next.lower.lowerPosition(now, c.drift)) {
-			next.lower = s.lower
-		}
-		if first || next.upper.upperPosition(now, c.drift).before(s.upper.upperPosition(now, c.drift)) {
-			next.upper = s.upper
-		}
-		first = false
+		next.servers = append(next.servers, s.bounds)
 	}
 	starts := !next.anchored
-	next.anchored = true
+	next.anchored, next.drift, next.slewed = true, c.allowed(), !c.slewed.IsZero()
 	c.current.Store(&next)
 	if starts {
 		close(next.ready) // after the store: a goroutine that it wakes finds the anchor
@@ -149,7 +169,7 @@ func (c *Clock) Drop() {
 }
 
 func (c *Clock) drop(now, met time.Time) {
-	c.dropped = now
+	c.since = now
 	clear(c.servers)
 	if c.current.Load().anchored {
 		c.current.Store(&anchor{ready: make(chan struct{}), met: met})
@@ -190,12 +210,34 @@ func isSuspend(wall, mono time.Duration) bool { return wall-mono > maxGap }
 // wallOf is a moment by the wall clock alone.
 func wallOf(t time.Time) time.Time { return t.Round(0) }
 
-// anchor is what readers see: over all servers, the slowest lower bound and the fastest upper bound.
+// anchor is what readers see: the bounds of all servers.
 type anchor struct {
-	lower, upper bound
-	ready        chan struct{} // closed when anchored
-	anchored     bool
-	met          time.Time // when another clock was found, if ever
+	servers  []bounds
+	drift    float64
+	slewed   bool          // a server's clock is slewed
+	ready    chan struct{} // closed when anchored
+	anchored bool
+	met      time.Time // when another clock was found, if ever
+}
+
+// atLeast returns the slowest lower bound.
+func (a *anchor) atLeast(now moment) row.Time {
+	least := row.Time(math.MaxInt64)
+	for _, s := range a.servers {
+		least = min(least, s.lower.atLeast(now, a.drift))
+	}
+	return least
+}
+
+// atMost returns the fastest upper bound, and the moment that it counts from.
+func (a *anchor) atMost(now moment) (most row.Time, from time.Time) {
+	most = math.MinInt64
+	for _, s := range a.servers {
+		if t := s.upper.atMost(now, a.drift); t > most {
+			most, from = t, s.upper.at.mono
+		}
+	}
+	return most, from
 }
 
 // Await returns what a bound says, [Clock.AtLeast] or [Clock.AtMost], and waits while there is no anchor. It returns
@@ -225,7 +267,7 @@ func (c *Clock) AtLeast() (row.Time, bool) {
 	if !a.anchored {
 		return 0, false
 	}
-	return a.lower.atLeast(c.now(), c.drift), true
+	return a.atLeast(c.present()), true
 }
 
 // AtMost returns a time that the database's clock has certainly not passed. It is false without an anchor. In a suspend
@@ -235,13 +277,14 @@ func (c *Clock) AtMost() (row.Time, bool) {
 	if !a.anchored {
 		return 0, false
 	}
-	now := c.now()
-	if isSuspend(c.wall(now).Sub(c.wall(a.upper.at)), now.Sub(a.upper.at)) {
+	now := c.present()
+	most, from := a.atMost(now)
+	if isSuspend(c.wall(now.mono).Sub(c.wall(from)), now.mono.Sub(from)) {
 		c.Drop()
 		c.lost()
 		return 0, false
 	}
-	return a.upper.atMost(now, c.drift), true
+	return most, true
 }
 
 // Guess returns AtMost, or the time of this machine without an anchor. It is for ids: these need a time, and no bound.
@@ -259,33 +302,40 @@ func (c *Clock) Until(t row.Time) (time.Duration, bool) {
 	if !a.anchored {
 		return 0, false
 	}
-	return a.lower.until(t, c.drift) - c.now().Sub(a.lower.at), true
+	now := c.present()
+	wait := time.Duration(math.MinInt64)
+	for _, s := range a.servers {
+		passed, _ := now.since(s.lower.at)
+		wait = max(wait, s.lower.until(t, a.drift)-passed)
+	}
+	return wait, true
 }
 
 // Width returns how far the bounds are apart: how much later than possible a start may be. It is false without an
 // anchor.
 func (c *Clock) Width() (time.Duration, bool) {
-	lower, upper, ok := c.bounds(c.now())
+	lower, upper, ok := c.width(c.present())
 	return upper.Sub(lower), ok
 }
 
 // Skew returns by how much the database is ahead of this machine's wall clock, going by the middle of the bounds; 0
 // without an anchor. Nothing is decided by it: it serves to compare log lines of two clocks.
 func (c *Clock) Skew() time.Duration {
-	now := c.now()
-	lower, upper, ok := c.bounds(now)
+	now := c.present()
+	lower, upper, ok := c.width(now)
 	if !ok {
 		return 0
 	}
-	return lower.Add(upper.Sub(lower) / 2).Sub(row.At(now))
+	return lower.Add(upper.Sub(lower) / 2).Sub(row.At(now.mono))
 }
 
-func (c *Clock) bounds(now time.Time) (lower, upper row.Time, ok bool) {
+func (c *Clock) width(now moment) (lower, upper row.Time, ok bool) {
 	a := c.current.Load()
 	if !a.anchored {
 		return 0, 0, false
 	}
-	return a.lower.atLeast(now, c.drift), a.upper.atMost(now, c.drift), true
+	upper, _ = a.atMost(now)
+	return a.atLeast(now), upper, true
 }
 
 // RescueHeld reports whether leases must not be rescued because another clock was found a moment ago. Leases written by
@@ -293,105 +343,6 @@ func (c *Clock) bounds(now time.Time) (lower, upper row.Time, ok bool) {
 func (c *Clock) RescueHeld() bool {
 	met := c.current.Load().met
 	return !met.IsZero() && c.now().Sub(met) < c.rescueHold
-}
-
-// bound is a bound of the database's time: value at the moment at of the monotonic clock, moving on from there. All
-// lower bounds move at one speed and all upper bounds at another. So the tighter one of two stays the tighter one.
-type bound struct {
-	at    time.Time
-	value row.Time
-}
-
-// atLeast returns where a lower bound stands at now: it moves too slowly by the drift.
-func (l bound) atLeast(now time.Time, drift float64) row.Time {
-	passed := now.Sub(l.at)
-	return l.value + row.Time((passed-slack(passed, drift))/time.Microsecond)
-}
-
-// atMost returns where an upper bound stands at now: it moves too fast by the drift.
-func (l bound) atMost(now time.Time, drift float64) row.Time {
-	passed := now.Sub(l.at)
-	return l.value.Add(passed + slack(passed, drift))
-}
-
-// position is where a bound stands, to the nanosecond. Bounds are compared by it: of two in the same microsecond, the
-// one behind by nanoseconds enters the next microsecond later.
-type position struct {
-	micros row.Time
-	rest   time.Duration
-}
-
-func (p position) before(q position) bool {
-	return p.micros < q.micros || p.micros == q.micros && p.rest < q.rest
-}
-
-func (l bound) lowerPosition(now time.Time, drift float64) position {
-	passed := now.Sub(l.at)
-	return l.after(passed - slack(passed, drift))
-}
-
-func (l bound) upperPosition(now time.Time, drift float64) position {
-	passed := now.Sub(l.at)
-	return l.after(passed + slack(passed, drift))
-}
-
-func (l bound) after(d time.Duration) position {
-	return position{l.value + row.Time(d/time.Microsecond), d % time.Microsecond}
-}
-
-// until returns how long after l.at a lower bound reaches t.
-func (l bound) until(t row.Time, drift float64) time.Duration {
-	ahead := time.Duration(min(max(t-l.value, -farMicros), farMicros)) * time.Microsecond
-	if ahead <= 0 {
-		return ahead
-	}
-	// The last addend makes up for rounding, here and in atLeast.
-	return ahead + slack(ahead, drift/(1-drift)) + 3
-}
-
-// farMicros is about 143 years, half of what a time.Duration can hold. It keeps a due time in the year 9998 from
-// overflowing.
-const farMicros = row.Time(math.MaxInt64 / 2 / int64(time.Microsecond))
-
-func slack(d time.Duration, drift float64) time.Duration {
-	return time.Duration(math.Ceil(float64(d) * drift))
-}
-
-// server holds the bounds of one server's clock.
-type server struct {
-	lower, upper bound
-	lastReading  time.Time // when its last reading arrived
-}
-
-// observe returns the bounds that one reading yields. A reading is cut to the microsecond, so the server's time may
-// have been almost one microsecond later.
-func observe(r row.Reading, sent, received time.Time) server {
-	return server{
-		lower:       bound{at: received, value: r.Time},
-		upper:       bound{at: sent, value: r.Time + 1},
-		lastReading: received,
-	}
-}
-
-// difference returns by how much the two clocks certainly differ, or a negative number when they may agree.
-func (s server) difference(other server, now time.Time, drift float64) time.Duration {
-	ahead := s.lower.atLeast(now, drift) - other.upper.atMost(now, drift)
-	behind := other.lower.atLeast(now, drift) - s.upper.atMost(now, drift)
-	return time.Duration(min(max(ahead, behind), farMicros)) * time.Microsecond
-}
-
-// narrow returns the intersection of the bounds: of each, the tighter one.
-func (s server) narrow(fresh server, now time.Time, drift float64) server {
-	if s.lower.lowerPosition(now, drift).before(fresh.lower.lowerPosition(now, drift)) {
-		s.lower = fresh.lower
-	}
-	if fresh.upper.upperPosition(now, drift).before(s.upper.upperPosition(now, drift)) {
-		s.upper = fresh.upper
-	}
-	if fresh.lastReading.After(s.lastReading) {
-		s.lastReading = fresh.lastReading
-	}
-	return s
 }
 
 // NapLimit is the longest useful [Nap]. Of a longer wait, the rest is for a timer, which can be interrupted.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -116,10 +117,10 @@ func (d dialect) claim(c row.Claim) clause {
 
 // winners reads back what the claim won, and the clock. They are found by the executor, which is fresh for each claim.
 func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row.Claimed) error {
-	rows := page{rows: make([]row.Row, 0, len(c.Rows))}
+	rows, asked := page{rows: make([]row.Row, 0, len(c.Rows))}, time.Now()
 	err := read(ctx, from, s.own.winners(c), tasks, func(f *found[row.Row]) {
 		if !f.reading.Time.IsZero() {
-			won.Reading = f.reading
+			won.Reading, won.Reading.Asked = f.reading, asked
 		}
 		f.row.Status, f.row.Executor, f.row.IPAddress = row.Executing, c.Executor, c.IP
 		rows.add(f)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -142,7 +143,9 @@ var noTable = newTable[none]("no table")
 type none struct{}
 
 func readClock(ctx context.Context, d dialect, q queryer) (reading row.Reading, err error) {
+	asked := time.Now()
 	_, reading, err = readAll(ctx, q, clause{sql: "SELECT " + d.reading()}, noTable)
+	reading.Asked = asked
 	return reading, err
 }
 
