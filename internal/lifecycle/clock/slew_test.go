@@ -147,7 +147,7 @@ func TestASlewOfTheDatabaseCostsWhatTheLastReadingDidNotShow(t *testing.T) {
 					allowed += age / 10
 				}
 				if early, short := s.wrong(); early > allowed || short > allowed+age/10 {
-					return fmt.Errorf("a reading %v old, slew seen %v: AtLeast is %v past the truth, AtMost %v short of it",
+					return fmt.Errorf("a reading %v old, slew seen %v: AtLeast %v past the truth, AtMost %v short",
 						age, s.ServerSlewed(), early, short)
 				}
 				return nil

@@ -11,10 +11,14 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// clocks are the clocks of the servers that were the database, one after another: how far each was ahead of the
-// bubble's. A process learns of a failover only by an answer to a later question. Until then it goes by an older clock.
-// So the judge takes the latest time among the clocks that the process may believe in to decide what was early.
+// clocks are the clocks of the servers that were the database, one after another: how far each was ahead of the first,
+// whose clock may be slewed, and the others with it. A process learns of a failover only by an answer to a later
+// question. Until then it goes by an older clock. So the judge takes the latest time among the clocks that the process
+// may believe in to decide what was early.
 type clocks struct {
+	db     *pace // the first server's
+	slewed bool  // not only as the processes' are
+
 	mu      sync.Mutex
 	offsets []time.Duration // the first server's is 0
 }
@@ -55,6 +59,9 @@ type listener struct {
 	name    string              // of that server
 	width   time.Duration       // of its quickest answer: so well is its clock known
 	past    []epoch             // of the servers before it
+	sent    time.Time           // when the last answer was asked for
+	took    time.Duration       // that answer
+	before  time.Duration       // doubt before it came
 	claimed map[int64]time.Time // when the answer to the last claim of a task came
 }
 
@@ -62,6 +69,7 @@ type listener struct {
 type epoch struct {
 	server int
 	until  time.Time
+	db     time.Time // by the first server's clock
 }
 
 func (e *listener) Now(ctx context.Context) (row.Reading, error) {
@@ -123,13 +131,24 @@ func (e *listener) observe(asked int, name string, took time.Duration) {
 	if e.name == "" {
 		e.name = name
 	}
+	e.before = e.doubt()
+	e.sent, e.took = time.Now().Add(-took), took
 	switch {
 	case asked == e.server:
 		e.width = min(cmp.Or(e.width, took), took)
 	case asked > e.server && (name != e.name || took+e.width < e.clocks.apart(e.server, asked)):
-		e.past = append(e.past, epoch{e.server, time.Now()})
+		e.past = append(e.past, epoch{e.server, time.Now(), e.clocks.db.now()})
 		e.server, e.name, e.width = asked, name, took
 	}
+}
+
+// doubt is by how much the process may err about the database's time while that is slewed, and no answer has shown it:
+// by the slew since the last answer, and by what its request has hidden.
+func (e *listener) doubt() time.Duration {
+	if !e.clocks.slewed {
+		return 0
+	}
+	return time.Duration(float64(time.Since(e.sent))*1.2*maxSlew) + e.took
 }
 
 // latestTime returns the latest time of the database that the process may have gone by when it decided, at the given
@@ -138,10 +157,9 @@ func (e *listener) observe(asked int, name string, took time.Duration) {
 func (e *listener) latestTime(decided time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
-	latest := now.Add(slices.Max(e.clocks.since(e.server)))
+	latest := e.clocks.db.now().Add(max(e.doubt(), e.before)).Add(slices.Max(e.clocks.since(e.server)))
 	for _, g := range e.past {
-		if at := g.until.Add(slices.Max(e.clocks.since(g.server))); !g.until.Before(decided) && at.After(latest) {
+		if at := g.db.Add(slices.Max(e.clocks.since(g.server))); !g.until.Before(decided) && at.After(latest) {
 			latest = at
 		}
 	}
@@ -154,8 +172,9 @@ func (e *listener) earliestTime() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, server := time.Now(), e.server
+	db := e.clocks.db.now().Add(-max(e.doubt(), e.before))
 	if last := len(e.past) - 1; last >= 0 && !e.past[last].until.Before(now) {
 		server = e.past[last].server
 	}
-	return now.Add(slices.Min(e.clocks.since(server)))
+	return db.Add(slices.Min(e.clocks.since(server)))
 }

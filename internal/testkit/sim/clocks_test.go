@@ -14,7 +14,7 @@ import (
 func TestClocksThatAProcessMayGoBy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := &listener{Store: memstore.New(), clocks: &clocks{}}
+		e := &listener{Store: memstore.New(), clocks: &clocks{db: newPace()}}
 		start := time.Now()
 		after := func(d time.Duration) time.Time { return start.Add(d * time.Second) }
 		e.clocks.step(-3 * time.Second)
@@ -42,7 +42,7 @@ func TestClocksThatAProcessMayGoBy(t *testing.T) {
 func TestAStepThatIsShorterThanACallDoesNotShow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := &listener{clocks: &clocks{}}
+		e := &listener{clocks: &clocks{db: newPace()}}
 		start := time.Now()
 		observe := func(took time.Duration) {
 			t.Helper()

@@ -22,6 +22,10 @@ type plan struct {
 	// lastCrash is the slot whose process crashes with unstored results long after the faults; -1: none does.
 	lastCrash int
 
+	slew       time.Duration // the mean time between two changes of the clocks' rates
+	oneMachine bool          // the database's clock is slewed as the processes' are
+	slewsDB    bool          // it is slewed by itself
+
 	callFaults float64       // share of calls that fail
 	latency    time.Duration // of a call, each way, at most
 	slow       float64       // share of calls that take seconds
@@ -100,6 +104,10 @@ func newPlan(seed uint64) plan {
 	scheduled := p.draw("schedules")
 	p.schedules = oneOf(scheduled, 0, 0, 0, 1, 1+scheduled.IntN(4), scheduled.IntN(13))
 	p.scheduleOps = oneOf(scheduled, time.Hour, 8*time.Second, 3*time.Second)
+
+	slews := p.draw("slews")
+	p.slew = oneOf(slews, 0, 0, slews.between(500*time.Millisecond, 5*time.Second))
+	p.oneMachine, p.slewsDB = slews.chance(.3), slews.chance(.4)
 
 	last := p.draw("last crash")
 	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))

@@ -31,6 +31,7 @@ type world struct {
 	db     *memstore.Store
 	book   journal.Memory
 	clocks clocks
+	raw    *pace // of the processes: what slews their clock does not slew this
 	air    air.Network
 
 	calm    chan struct{}  // closed when the faults end
@@ -53,8 +54,11 @@ var begins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func play(seed uint64) []journal.Event {
 	<-time.After(time.Until(begins))
 	p := newPlan(seed)
-	w := &world{plan: p, calm: make(chan struct{}), over: make(chan struct{}), stored: map[int64]int64{}}
-	w.db = memstore.New(memstore.WithWatch(w.see), memstore.WithDecisions(w.decided))
+	w := &world{plan: p, calm: make(chan struct{}), over: make(chan struct{}), stored: map[int64]int64{},
+		raw: newPace(), clocks: clocks{db: newPace()}}
+	w.clocks.slewed = p.slew > 0 && p.slewsDB && !p.oneMachine
+	w.db = memstore.New(memstore.WithClock(w.clocks.db.now), memstore.WithWatch(w.see),
+		memstore.WithDecisions(w.decided))
 	w.note("sim", journal.Rules, journal.Event{Detail: judge.Encode(Rules)})
 	w.note("sim", journal.StoreWhole, journal.Event{})
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseFaults})
@@ -65,6 +69,7 @@ func play(seed uint64) []journal.Event {
 	}
 	w.work.Go(func() { w.often("outage", 0, p.outage, w.outage) })
 	w.work.Go(func() { w.often("failover", 0, p.failover, w.failover) })
+	w.work.Go(func() { w.often("slew", 0, p.slew, w.slew) })
 	w.work.Go(func() { w.often("lock", 0, p.lock, w.lock) })
 	for i := range p.externals {
 		w.work.Go(func() { w.newExternal(i).work() })
@@ -86,6 +91,8 @@ func play(seed uint64) []journal.Event {
 // are restored for some seconds more.
 func (w *world) repair() {
 	close(w.calm)
+	w.raw.set(1)
+	w.clocks.db.set(1)
 	w.away.Store(false)
 	w.restore()
 	w.work.Go(func() {
@@ -94,7 +101,8 @@ func (w *world) repair() {
 			w.restore()
 		}
 	})
-	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDrain, Clock: time.Now().Add(w.clocks.now())})
+	now := w.clocks.db.now().Add(w.clocks.now())
+	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDrain, Clock: now})
 	for _, wait := range []time.Duration{0, 200 * time.Millisecond, Rules.Settle - 200*time.Millisecond} {
 		w.work.Go(func() {
 			<-time.After(wait)
