@@ -54,8 +54,8 @@ func (w *world) machine() clock.Machine {
 	}
 }
 
-// slew changes how fast the clocks of the processes and of the database run. The database's is sound, or it is that of
-// the processes' machine, or slewed by itself.
+// slew changes how fast the clocks of the processes and of the database run. The database's is sound, or slewed with the
+// processes' on one machine, or slewed by itself.
 func (w *world) slew(d draw, n int) {
 	raw := oneOf(d, 1, 1/(1+maxSlew), 1/(1-maxSlew), 1/(1+maxSlew*(2*d.Float64()-1)))
 	db := raw
