@@ -198,17 +198,22 @@ func (t *table) hold(
 func transact(ctx context.Context, c *sql.Conn, level string, statements []string) error {
 	begin := []string{"ROLLBACK", "SET SESSION TRANSACTION ISOLATION LEVEL " + level, "START TRANSACTION"}
 	for _, s := range append(begin, statements...) {
-		rows, err := c.QueryContext(ctx, s)
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, s)
-		}
-		for rows.Next() { // what is not read may not be locked
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		if err := readAll(ctx, c, s); err != nil {
 			return fmt.Errorf("%w: %s", err, s)
 		}
 	}
 	return nil
+}
+
+func readAll(ctx context.Context, c *sql.Conn, statement string) error {
+	rows, err := c.QueryContext(ctx, statement)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() { // what is not read may not be locked
+	}
+	return rows.Err()
 }
 
 // conflicts reports whether the load was in the way: a deadlock, a wait that was too long, a row newer than the

@@ -87,7 +87,10 @@ func (t *table) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(analyzed.Close(), analyzed.Err())
+	defer analyzed.Close()
+	for analyzed.Next() { // it ends when its answer is read
+	}
+	return analyzed.Err()
 }
 
 func finished(status int, at string) string {
