@@ -155,7 +155,7 @@ var only = map[string]struct {
 	"go.opentelemetry.io/otel/exporters": {packages: []string{"internal/server/otlp"}},
 	"go.opentelemetry.io/proto":          {},
 	"google.golang.org/protobuf":         {},
-	"golang.org/x/sys":                   {packages: []string{"test/system/chaos"}},
+	"golang.org/x/sys":                   {packages: []string{"internal/lifecycle/clock", "test/system/chaos"}},
 	"golang.org/x/sync": {packages: []string{"dashboard", "internal/operate/access", "internal/server/api",
 		"internal/server/signin"}},
 	"golang.org/x/time": {packages: []string{"dashboard", "processor/webhook", "internal/server/otlp",

@@ -111,7 +111,7 @@ func (w *world) start(slot, n int, d draw) *life {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	cfg := w.config(history.New(l.listener, l.name, 1, w.book.Append), registry)
-	cfg.Machine = w.machine()
+	cfg.Machine = machineOf(w.raw)
 	cfg.Waker = w.air.Endpoint(l.wakes())
 	e, err := engine.New(ctx, cfg)
 	if err == nil {

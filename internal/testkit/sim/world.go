@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -69,7 +70,12 @@ func play(seed uint64) []journal.Event {
 	}
 	w.work.Go(func() { w.often("outage", 0, p.outage, w.outage) })
 	w.work.Go(func() { w.often("failover", 0, p.failover, w.failover) })
-	w.work.Go(func() { w.often("slew", 0, p.slew, w.slew) })
+	w.work.Go(func() {
+		w.often("slew", 0, p.slew, func(d draw, n int) {
+			op := fmt.Sprintf("slew %d: %s", n, slew(d, w.raw, w.clocks.db, w.oneMachine, w.slewsDB))
+			w.note("faults", journal.FaultBegin, journal.Event{Op: op, Detail: "slew"})
+		})
+	})
 	w.work.Go(func() { w.often("lock", 0, p.lock, w.lock) })
 	for i := range p.externals {
 		w.work.Go(func() { w.newExternal(i).work() })
