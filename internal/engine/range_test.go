@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 			saved time.Time
 		}
 		free := func(tag string) bool { return !covers(tag, row.Completed) || tag != "t0" && tag != "t1" }
+		var mu sync.Mutex
 		var others []task
 		for i := 0; time.Since(began) < hold; i++ {
 			tag := fmt.Sprint("t", i%tags)
@@ -81,12 +83,16 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 					w.Errorf("a save of %s took %v, %v after the lock", tag, took, at.Sub(began))
 				}
 				if tag != "t9" {
+					mu.Lock()
+					defer mu.Unlock()
 					others = append(others, task{id, at.Add(took)})
 				}
 			}()
 			time.Sleep(20 * time.Millisecond)
 		}
 		time.Sleep(200 * time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
 		for _, o := range others {
 			r := w.row(o.id)
 			if tag := r.Tag; covers(tag, row.Executing) || covers(tag, row.Completed) {

@@ -34,6 +34,9 @@ func (h *Handler) save(ctx context.Context, p protocol, q *command) (answer, err
 		case errors.Is(err, delaytask.ErrOutcomeUnknown):
 			return answer{}, &refusal{http.StatusServiceUnavailable,
 				"whether the job is stored is not known; add it again with the same id, which is safe"}
+		case errors.Is(err, delaytask.ErrNotStored):
+			return answer{}, &refusal{http.StatusServiceUnavailable,
+				"the job is not stored, because the database was not reached in time; add it again"}
 		case err != nil:
 			return answer{}, err
 		case stored:

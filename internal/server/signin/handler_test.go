@@ -431,12 +431,12 @@ func TestADatabaseThatHangsHoldsNoRequestForLong(t *testing.T) {
 		time.Sleep(readTimeout)
 		s.set(func() { s.reads = 0 })
 		var requests sync.WaitGroup
-		for n := range 50 { // made-up cookies share two readers
+		for n := range 50 { // made-up cookies share two readers, and each of their readings
 			cookie := Cookie + "=" + hashed(sha256.Sum256([]byte{byte(n)}))
 			requests.Go(func() { s.send("GET", https+"/ui/", "", "Cookie", cookie) })
 		}
 		synctest.Wait()
-		if s.reads != readers {
+		if s.reads < 1 || s.reads > readers {
 			t.Errorf("%d reads at once", s.reads)
 		}
 		close(s.hang)
