@@ -30,7 +30,7 @@ func newOverview(e *engine.Engine, built engine.Config) *overview.Reader {
 			width, anchored := e.ClockWidth()
 			return overview.Clock{Width: width, Held: !anchored}
 		},
-		Apart: e.DatabasesApart, LockedTags: e.LockedTags,
+		Apart: e.TwoDatabases, LockedTags: e.LockedTags,
 		Hanging: func() (all []overview.Hanging) {
 			for _, h := range e.Hanging() {
 				all = append(all, overview.Hanging(h))

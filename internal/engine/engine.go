@@ -244,9 +244,9 @@ func (e *Engine) ClockWidth() (time.Duration, bool) { return e.events.Bounds.Wid
 // sorted.
 func (e *Engine) LockedTags() []string { return e.events.Ranges.Tags() }
 
-// DatabasesApart returns the servers of two databases that answer at the address of the database, nil where there is
+// TwoDatabases returns the servers of two databases that answer at the address of the database, nil where there is
 // one.
-func (e *Engine) DatabasesApart() []string { return e.events.Apart() }
+func (e *Engine) TwoDatabases() []string { return e.events.TwoDatabases() }
 
 // Hanging returns the processors that hang in this process, the longest first. It takes the stacks of all goroutines,
 // and only where there is one.

@@ -30,7 +30,7 @@ type Clock struct {
 	skewed     sync.Once     // the log says that this machine's clock is off
 	slewed     atomic.Bool   // the log says that the database's is slewed
 	answering  answering
-	apart      apart
+	databases  databases
 	Moved      func(row.Reading) // is told that another server answers; nil before the engine is wired
 }
 
@@ -119,7 +119,7 @@ func (c *Clock) TakeReading(ctx context.Context, of store.Clock) error {
 		return err
 	}
 	c.Unread.end(time.Now())
-	c.tellApart(reading)
+	c.tellDatabases(reading)
 	c.Observe(reading, sent, time.Now())
 	return nil
 }
@@ -260,30 +260,30 @@ func (a *answering) another(server string, now time.Time) bool {
 	return other
 }
 
-// apart holds the servers of two databases that answer at one address.
-type apart struct {
+// databases holds the servers of two databases that answer at one address.
+type databases struct {
 	mu      sync.Mutex // innermost
 	servers []string   // sorted; nil: there is one database
 }
 
-// Apart returns the servers of two databases that answer at the address of the database, nil where there is one.
-func (c *Clock) Apart() []string {
-	c.apart.mu.Lock()
-	defer c.apart.mu.Unlock()
-	return c.apart.servers
+// TwoDatabases returns the servers of two databases that answer at the address of the database, nil where there is one.
+func (c *Clock) TwoDatabases() []string {
+	c.databases.mu.Lock()
+	defer c.databases.mu.Unlock()
+	return c.databases.servers
 }
 
-// tellApart notes whether a reading knows of another database, and logs when that begins and ends.
-func (c *Clock) tellApart(r row.Reading) {
+// tellDatabases notes whether a reading knows of another database, and logs when that begins and ends.
+func (c *Clock) tellDatabases(r row.Reading) {
 	var servers []string
 	if r.Other != "" {
 		servers = []string{r.Server, r.Other}
 		slices.Sort(servers)
 	}
-	c.apart.mu.Lock()
-	before := c.apart.servers
-	c.apart.servers = servers
-	c.apart.mu.Unlock()
+	c.databases.mu.Lock()
+	before := c.databases.servers
+	c.databases.servers = servers
+	c.databases.mu.Unlock()
 	switch {
 	case slices.Equal(before, servers):
 	case servers != nil:
