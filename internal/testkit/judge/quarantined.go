@@ -32,11 +32,17 @@ func (c *checker) quarantinedAlone() {
 			continue
 		}
 		ran := false
+		var losses []*journal.Event
 		for _, o := range probation {
 			if o.task != t || o.next == nil || o.next.CrashCount == o.CrashCount {
 				continue
 			}
 			end, gone := ends[o.process()]
+			losses = append(losses, o.Event)
+			if o.run != nil {
+				losses = append(losses, o.run.begin, o.run.end)
+			}
+			losses = append(losses, end, o.next)
 			// Otherwise the process was cut off or stuck by then, and crashed because of something else.
 			crashed := gone && o.covers(end.At, c.rules.Blur)
 			ran = ran || !crashed || c.isKilled(end) || o.run != nil && o.run.end == nil
@@ -49,7 +55,7 @@ func (c *checker) quarantinedAlone() {
 			}
 		}
 		if !ran {
-			c.report(8, t.id, "it is quarantined, and ran at none of the losses that count", t.last())
+			c.report(8, t.id, "it is quarantined, and ran at none of the losses that count", losses...)
 		}
 	}
 }

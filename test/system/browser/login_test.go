@@ -105,7 +105,7 @@ func TestASessionBeginsAndEnds(t *testing.T) {
 	servertest.Eventually(t, "the login is bounded", func() bool {
 		signIn("wrong")
 		b.until("document.getElementById('problem')")
-		return !strings.Contains(ask[string](b, "document.getElementById('problem').innerText"), "token")
+		return strings.Contains(ask[string](b, "document.getElementById('problem').innerText"), "too many")
 	})
 	b.look("login-too-many")
 }
