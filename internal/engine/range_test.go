@@ -120,6 +120,49 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 	})
 }
 
+// A locked range grows to the next tag each time that the row at its end goes away.
+func TestALockedRangeThatGrowsHoldsUpNoTagBehindIt(t *testing.T) {
+	const tags, covered, grows, wait = 10, 5, 2 * time.Second, time.Second
+	inBubbles(t, map[string]row.Status{"Pending": row.Pending, "Executing": row.Executing, "Completed": row.Completed},
+		func(w *world, locked row.Status) {
+			serves := serving{}
+			for i := range tags {
+				serves[fmt.Sprint("t", i)] = untilEnd(10*time.Millisecond, nil)
+			}
+			e := w.engine(w.laned(), serves)
+			time.Sleep(3 * time.Second)
+			began := time.Now()
+			unlock := w.store.LockRange(func(tag string, to row.Status) bool {
+				return to == locked && tag <= fmt.Sprint("t", int(time.Since(began)/grows))
+			})
+			saved := map[int64]time.Duration{}
+			var mu sync.Mutex
+			for i := 0; time.Since(began) < covered*grows; i++ {
+				at := time.Since(began)
+				go func() {
+					id, _, err := e.Save(w.Context(), w.task(fmt.Sprint("t", i%tags), 50*time.Millisecond))
+					w.must(err)
+					mu.Lock()
+					defer mu.Unlock()
+					saved[id] = at
+				}()
+				time.Sleep(20 * time.Millisecond)
+			}
+			time.Sleep(200 * time.Millisecond)
+			for _, r := range w.store.All() {
+				mu.Lock()
+				at := saved[r.ID]
+				mu.Unlock()
+				took := r.Finish.Sub(r.Created)
+				if r.Tag >= fmt.Sprint("t", covered) && at > 3*wait && (r.Status != row.Completed || took > 200*time.Millisecond) {
+					w.Errorf("task of %s, saved %v after the lock: %v, %v after that", r.Tag, at, r.Status, took)
+				}
+			}
+			unlock()
+			time.Sleep(30 * time.Second)
+		})
+}
+
 // The runs of one tag cannot be planted. Ten schedules of others tick every second.
 func TestALockedRangeHoldsUpNoOtherSchedule(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -177,6 +177,9 @@ func (a *Apart[T]) locked(group string, rows []T) {
 // apartPause is the longest pause between two tries of a tag whose rows all wait.
 const apartPause = 2 * time.Second
 
+// turnPause is about how long a statement takes that meets no lock.
+const turnPause = 5 * time.Millisecond
+
 // turn is how a group is sent apart: half as many rows after each lock, and after a pause.
 type turn struct {
 	rows  int // of the next statement
@@ -190,14 +193,22 @@ func (t *turn) locked(rows int) {
 
 func (t *turn) passed(most int) { t.rows, t.tries = min(2*t.rows, most), 0 }
 
-func (t *turn) pause() time.Duration { return min(LockBackoff(t.tries), apartPause) }
+// pause is 0 for a group that waits for no lock.
+func (t *turn) pause() time.Duration {
+	if t.tries == 0 {
+		return 0
+	}
+	return min(LockBackoff(t.tries), apartPause)
+}
 
-// Turns lets a writer whose rows wait elsewhere send them apart: of each tag one statement at a time.
+// Turns lets a writer whose rows wait elsewhere send them apart: of each tag one statement at a time, and of all tags
+// that have met a lock one.
 type Turns struct {
 	most int // rows of a statement
 
-	mu   sync.Mutex // innermost
-	tags map[string]*tagTurn
+	mu     sync.Mutex // innermost
+	tags   map[string]*tagTurn
+	trying string // the tag whose turn began after it had met a lock, or ""
 }
 
 type tagTurn struct {
@@ -218,10 +229,12 @@ func (a *Turns) Begin(tag string, have int) (rows int, wait time.Duration) {
 	if wait = time.Until(t.until); wait > 0 {
 		return 0, wait
 	}
-	if t.taken {
-		return 0, t.pause()
+	if t.taken || t.tries > 0 && a.trying != "" {
+		return 0, max(t.pause(), turnPause)
 	}
-	t.taken = true
+	if t.taken = true; t.tries > 0 {
+		a.trying = tag
+	}
 	return min(t.rows, have), t.pause()
 }
 
@@ -238,6 +251,9 @@ func (a *Turns) of(tag string) *tagTurn {
 func (a *Turns) End(tag string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.trying == tag {
+		a.trying = ""
+	}
 	if t := a.tags[tag]; t.rows < a.most || t.tries > 0 {
 		t.taken = false
 	} else {

@@ -14,7 +14,7 @@ import (
 // waits. InnoDB locks so what a statement has searched at REPEATABLE READ, its default. The server says only that the
 // statement has waited. So a statement that has met such a lock is sent again in parts, each with the rows of one tag,
 // or of one key where keys must be unique. A part that waits again is halved, and its tag stays apart from all others
-// until no more locks are met.
+// until no more locks are met. So do the tags next to it.
 
 const (
 	// apartFor is for how long a tag stays apart after its last lock. It is longer than the pause between two tries.
@@ -33,6 +33,7 @@ type ranges struct {
 
 	mu    sync.Mutex // guards what follows; innermost
 	of    map[string]*lockedRange
+	seen  []string        // the tags that were asked for since the first group is known, sorted
 	doubt time.Time       // until then any tag may be locked that is not free
 	free  map[string]bool // tags of which a statement has passed since the doubt began
 }
@@ -54,9 +55,12 @@ func (r *ranges) MayWait(groups ...string) {
 	now := time.Now()
 	until := now.Add(apartFor)
 	if len(r.of) == 0 {
-		r.doubt, r.free = now.Add(apartDoubt), map[string]bool{}
+		r.doubt, r.free, r.seen = now.Add(apartDoubt), map[string]bool{}, nil
 	}
 	for _, g := range groups {
+		if isTag(g) {
+			r.see(g)
+		}
 		if r.of[g] == nil {
 			r.of[g] = &lockedRange{}
 			r.known.Add(1)
@@ -98,7 +102,7 @@ func (r *ranges) Tags() (tags []string) {
 	defer r.mu.Unlock()
 	now := time.Now()
 	for group, known := range r.of {
-		if known.met && now.Before(known.until) && !strings.Contains(group, keySeparator) {
+		if known.met && now.Before(known.until) && isTag(group) {
 			tags = append(tags, group)
 		}
 	}
@@ -121,7 +125,31 @@ func (r *ranges) Has(group string) bool {
 		r.forget(group)
 		known = nil
 	}
-	return known != nil || now.Before(r.doubt) && !r.free[group] && !strings.Contains(group, keySeparator)
+	if known != nil || !isTag(group) {
+		return known != nil
+	}
+	return now.Before(r.doubt) && !r.free[group] || r.isBeside(group, now)
+}
+
+// isBeside reports whether the tag is the next one to a tag that has met a lock. InnoDB lets a locked range grow: when
+// the row at its end goes away, it reaches to the row after that. So the tag beside is the next one that waits.
+func (r *ranges) isBeside(tag string, now time.Time) bool {
+	at := r.see(tag)
+	for _, other := range r.seen[max(at-1, 0):min(at+2, len(r.seen))] {
+		if known := r.of[other]; known != nil && known.met && now.Before(known.until) {
+			return true
+		}
+	}
+	return false
+}
+
+// see returns the tag's place among those that were asked for.
+func (r *ranges) see(tag string) int {
+	at, known := slices.BinarySearch(r.seen, tag)
+	if !known {
+		r.seen = slices.Insert(r.seen, at, tag)
+	}
+	return at
 }
 
 // first returns the first of the groups that is sent apart, or "" for none.
@@ -183,6 +211,8 @@ func (t *Table) TellRange(group string) {
 }
 
 const keySeparator = "\x00"
+
+func isTag(group string) bool { return !strings.Contains(group, keySeparator) }
 
 // KeyGroup names the rows that must not have the key at the same time.
 func KeyGroup(k row.TagKey) string { return k.Tag + keySeparator + k.Key }
