@@ -254,7 +254,7 @@ const (
 )
 
 func (l *Ahead) window() runqueue.Window {
-	usual := 4 * time.Duration(l.roundTrip.Load())
+	usual := 4 * l.Usual()
 	first := min(max(usual, claimAheadFloor), MaxAhead-gatherAhead)
 	tight := first
 	if usual > 0 {
@@ -268,12 +268,15 @@ func (l *Ahead) Took(d time.Duration) (usual time.Duration) {
 	now := time.Now()
 	l.last.Store(&now)
 	usual = d
-	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+	if old := l.Usual(); old > 0 {
 		usual = old + (d-old)/roundTripSamples
 	}
 	l.roundTrip.Store(int64(usual))
 	return usual
 }
+
+// Usual returns the smoothed round trip of a claim, and 0 before the first.
+func (l *Ahead) Usual() time.Duration { return time.Duration(l.roundTrip.Load()) }
 
 // windowRows is how many rows of the window one read returns.
 const windowRows = 2000

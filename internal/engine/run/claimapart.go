@@ -41,7 +41,6 @@ func (c *claimer) locked(f *flight, items []*runqueue.Item) {
 
 func (c *claimer) passedApart(f *flight) {
 	if f.apart != "" {
-		c.Ranges.Passed(f.apart)
 		c.apart.Passed(f.apart)
 	}
 }

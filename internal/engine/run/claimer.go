@@ -29,7 +29,7 @@ type claimer struct {
 	*deps
 	start       func(*Attempt) // hands a claimed row on
 	number      atomic.Int64   // of the last claim
-	timely      chan struct{}  // holds one for each timely claim in flight; a claim takes it out after longClaim
+	timely      chan struct{}  // holds one for each timely claim in flight; a claim takes it out when it has waited long
 	backlog     chan struct{}  // the same for the backlog
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize
@@ -74,6 +74,13 @@ func (c *claimer) loop(ctx context.Context) {
 // wait for slots, as prefetched ones do.
 const longClaim = time.Second
 
+// Where claims take less than 1/silentTrips of it, one without an answer after silentClaim is likely to wait for a
+// lock. It makes room, and the claims after it go by tag.
+const (
+	silentClaim = 250 * time.Millisecond
+	silentTrips = 16
+)
+
 // next claims rows, timely ones or the backlog, and reports whether there were any. What is due now never shares a
 // statement with the backlog. A large claim takes long, and tasks that are due meanwhile would be late.
 func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
@@ -103,9 +110,15 @@ func parts(items []*runqueue.Item) []part {
 	return []part{{forSlots, ""}, {forPops, row.PopMark}}
 }
 
-// fly claims all parts of a flight, one after the other. It calls leave once, at the end or after [longClaim].
+// fly claims all parts of a flight, one after the other. It calls leave once, at the end or when that takes long.
 func (c *claimer) fly(f *flight, leave func()) {
 	leave = sync.OnceFunc(leave)
+	silent := time.AfterFunc(max(silentClaim, silentTrips*c.arm.Ahead.Usual()), func() {
+		if f.apart == "" {
+			table.MayWait(c.Table, f.open(), (*runqueue.Item).Tag)
+			leave()
+		}
+	})
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run and need their slots
 			c.runqueue.Yield(it, runqueue.Slot)
@@ -118,6 +131,7 @@ func (c *claimer) fly(f *flight, leave func()) {
 		for p, ok := f.first(); ok; p, ok = f.first() {
 			f.answered(c.claim(f, p))
 		}
+		silent.Stop()
 		long.Stop()
 		leave()
 		if f.apart != "" {

@@ -203,7 +203,6 @@ func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
 		return
 	}
 	if apart != "" {
-		r.Ranges.Passed(apart)
 		kind.apart.Passed(apart)
 	}
 	r.compare(due, row.StatesByID(states), func(a *Attempt) { a.renewed(sent) })

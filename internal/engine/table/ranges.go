@@ -1,6 +1,7 @@
 package table
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,15 +13,14 @@ import (
 
 // Another transaction may have locked a range of an index: no row in it is locked, but a write that puts one there
 // waits. InnoDB locks so what a statement has searched at REPEATABLE READ, its default. The server says only that the
-// statement has waited. So a statement that has met such a lock is sent again in parts, each with the rows of one tag,
-// or of one key where keys must be unique. A part that waits again is halved, and its tag stays apart from all others
-// until no more locks are met. So do the tags next to it.
+// statement has waited. So the rows of a statement that has met such a lock are sent again in parts, each with those of
+// one tag, or of one key where keys must be unique. Until each part has had time to meet the lock, all tags travel
+// apart. A part that waits is halved, and its tag stays apart from all others until no more locks are met. So do the
+// tags next to it.
 
 const (
 	// apartFor is for how long a tag stays apart after its last lock. It is longer than the pause between two tries.
 	apartFor = 10 * time.Second
-	// apartDoubt is for how long after the first lock each tag is sent apart once: a range may reach into two tags.
-	apartDoubt = 2 * time.Second
 	// apartSlow is how many parts are sent again at a time. Each may wait for a second. It leaves connections to the
 	// first tries of others.
 	apartSlow = 1
@@ -28,17 +28,16 @@ const (
 
 // ranges remembers the tags and keys of which another transaction may have locked a range.
 type ranges struct {
-	known atomic.Int64 // len(of), as a rule 0
+	known atomic.Bool // not all that follows is empty
 	slow  chan struct{}
 
 	mu    sync.Mutex // guards what follows; innermost
+	doubt time.Time  // until then any tag may have met the lock
 	of    map[string]*lockedRange
-	seen  []string        // the tags that were asked for since the first group is known, sorted
-	doubt time.Time       // until then any tag may be locked that is not free
-	free  map[string]bool // tags of which a statement has passed since the doubt began
+	seen  []string // the tags that were asked for, sorted
 }
 
-// lockedRange is what is known of one group of rows: a tag, or a key.
+// lockedRange is what is known of one group of rows: a tag that has met a lock, or a key that may.
 type lockedRange struct {
 	until time.Time // it stays apart until then
 	met   bool      // a statement with no other rows has met the lock
@@ -48,61 +47,55 @@ func newRanges() ranges {
 	return ranges{slow: make(chan struct{}, apartSlow), of: map[string]*lockedRange{}}
 }
 
-// MayWait notes that a statement with rows of the groups has met a lock.
+// MayWait notes that a statement with rows of the groups has met a lock, or is likely to.
 func (r *ranges) MayWait(groups ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	until := now.Add(apartFor)
-	if len(r.of) == 0 {
-		r.doubt, r.free, r.seen = now.Add(apartDoubt), map[string]bool{}, nil
-	}
+	r.known.Store(true)
+	r.doubt = time.Now().Add(LockWait)
 	for _, g := range groups {
 		if isTag(g) {
 			r.see(g)
+		} else if r.of[g] == nil {
+			r.of[g] = &lockedRange{until: r.doubt}
 		}
-		if r.of[g] == nil {
-			r.of[g] = &lockedRange{}
-			r.known.Add(1)
-		}
-		r.of[g].until = until
 	}
 }
 
 // Met notes that a statement with rows of the group alone has met the lock. It reports whether that is news.
 func (r *ranges) Met(group string) (news bool) {
-	r.MayWait(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	news = !r.of[group].met
-	r.of[group].met = true
+	r.known.Store(true)
+	if isTag(group) {
+		r.see(group)
+	}
+	known := r.of[group]
+	if known == nil {
+		known = &lockedRange{}
+		r.of[group] = known
+	}
+	news = !known.met
+	known.met, known.until = true, time.Now().Add(apartFor)
 	return news
 }
 
-// Passed notes that such a statement has met no lock. It clears a group that has not met the lock by itself.
+// Passed notes that such a statement has met no lock. It clears a key that has met none by itself.
 func (r *ranges) Passed(group string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known := r.of[group]; known != nil && !known.met {
-		r.forget(group)
+		delete(r.of, group)
 	}
-	if time.Now().Before(r.doubt) {
-		r.free[group] = true
-	}
-}
-
-func (r *ranges) forget(group string) {
-	delete(r.of, group)
-	r.known.Add(-1)
 }
 
 // Tags returns the tags of which a range is locked, sorted. Where only a key is, it is not among them.
 func (r *ranges) Tags() (tags []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	for group, known := range r.of {
-		if known.met && now.Before(known.until) && isTag(group) {
+	r.tidy(time.Now())
+	for group := range r.of {
+		if isTag(group) {
 			tags = append(tags, group)
 		}
 	}
@@ -110,8 +103,17 @@ func (r *ranges) Tags() (tags []string) {
 	return tags
 }
 
+// tidy forgets what is over.
+func (r *ranges) tidy(now time.Time) {
+	maps.DeleteFunc(r.of, func(_ string, known *lockedRange) bool { return now.After(known.until) })
+	if len(r.of) == 0 && now.After(r.doubt) {
+		r.known.Store(false)
+		r.seen = nil
+	}
+}
+
 // None reports whether no group is known.
-func (r *ranges) None() bool { return r.known.Load() == 0 }
+func (r *ranges) None() bool { return !r.known.Load() }
 
 // Has reports whether rows of the group are sent apart from others.
 func (r *ranges) Has(group string) bool {
@@ -120,27 +122,24 @@ func (r *ranges) Has(group string) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, now := r.of[group], time.Now()
-	if known != nil && now.After(known.until) {
-		r.forget(group)
-		known = nil
+	now := time.Now()
+	r.tidy(now)
+	switch {
+	case r.of[group] != nil:
+		return true
+	case !isTag(group) || r.None():
+		return false
 	}
-	if known != nil || !isTag(group) {
-		return known != nil
-	}
-	return now.Before(r.doubt) && !r.free[group] || r.isBeside(group, now)
+	return r.isBeside(group) || now.Before(r.doubt)
 }
 
 // isBeside reports whether the tag is the next one to a tag that has met a lock. InnoDB lets a locked range grow: when
 // the row at its end goes away, it reaches to the row after that. So the tag beside is the next one that waits.
-func (r *ranges) isBeside(tag string, now time.Time) bool {
+func (r *ranges) isBeside(tag string) bool {
 	at := r.see(tag)
-	for _, other := range r.seen[max(at-1, 0):min(at+2, len(r.seen))] {
-		if known := r.of[other]; known != nil && known.met && now.Before(known.until) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.seen[max(at-1, 0):min(at+2, len(r.seen))], func(other string) bool {
+		return r.of[other] != nil
+	})
 }
 
 // see returns the tag's place among those that were asked for.

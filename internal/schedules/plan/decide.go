@@ -195,7 +195,6 @@ func (p *Planner) storeApart(tag string, decisions []row.Decision) {
 		p.apart.Locked(tag, len(decisions))
 		return
 	}
-	p.Ranges.Passed(tag)
 	p.apart.Passed(tag)
 	switch {
 	case err == nil && applied:
