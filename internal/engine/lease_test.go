@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,6 +68,36 @@ func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 			w.Errorf("%d renewals waited for the lock in 39 s", n)
 		}
 	})
+}
+
+// On a slow disk a statement holds its rows for longer than another one waits for them.
+func TestARenewalAndTheResultOfATaskAreNotInFlightTogether(t *testing.T) {
+	inBubbles(t, map[string]time.Duration{"RenewalFirst": 1200 * time.Millisecond, "ResultFirst": 950 * time.Millisecond},
+		func(w *world, runs time.Duration) {
+			var mu sync.Mutex
+			inFlight := map[string]bool{}
+			e := w.engine(around{w.store, func(_ context.Context, call string, do func() error) error {
+				if call != "Renew" && call != "Update" {
+					return do()
+				}
+				mu.Lock()
+				if len(inFlight) > 0 {
+					w.Errorf("%s begins while %v is in flight", call, inFlight)
+				}
+				inFlight[call] = true
+				mu.Unlock()
+				defer func() {
+					mu.Lock()
+					defer mu.Unlock()
+					delete(inFlight, call)
+				}()
+				time.Sleep(700 * time.Millisecond)
+				return do()
+			}}, serving{"a": untilEnd(runs, nil)})
+			id := w.save(e, "a", 0, delaytask.WithTTR(3*time.Second))
+			time.Sleep(5 * time.Second)
+			w.allCompleted([]int64{id}, time.Second)
+		})
 }
 
 // besideALockedRow runs ten tasks with leases of these lengths in turn. Another transaction holds the last one's row.

@@ -35,6 +35,8 @@ type Attempt struct {
 	end      context.CancelCauseFunc
 	started  row.Time // when it was first handed to a processor, or to a receiver of one that forwards
 	late     delaytask.LateReason
+	renewal  chan struct{} // closed when the renewal in flight is answered; nil for none
+	settling time.Time     // when the result in flight was sent; zero for none
 }
 
 // progress is how far the processor of an attempt has come. It only goes forward.
@@ -90,6 +92,49 @@ func stillToCome(r *row.Row, met row.Time) row.Time {
 		return due
 	}
 	return 0
+}
+
+// A statement holds the locks of its rows until its commit is on disk. On a slow disk that takes longer than another
+// statement waits for a lock. So a renewal and the result of an attempt wait for each other, for ownWait: what has no
+// answer by then may have none at all.
+func (a *Attempt) ownWait() time.Duration { return min(a.Row.TTR/4, time.Second) }
+
+// beginRenewal reports whether the lease may be renewed now. Then endRenewal is to be called when that is answered.
+func (a *Attempt) beginRenewal() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.renewal != nil || !a.settling.IsZero() && time.Since(a.settling) < a.ownWait() {
+		return false
+	}
+	a.renewal = make(chan struct{})
+	return true
+}
+
+func (a *Attempt) endRenewal() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.renewal)
+	a.renewal = nil
+}
+
+// beginSettling notes that the result is sent now. endSettling is to be called when that is answered.
+func (a *Attempt) beginSettling() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settling = time.Now()
+}
+
+func (a *Attempt) endSettling() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settling = time.Time{}
+}
+
+// renewalInFlight returns what is closed when the lease is renewed, or nil.
+func (a *Attempt) renewalInFlight() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.renewal
 }
 
 func (a *Attempt) id() int64 { return a.Row.ID }

@@ -168,7 +168,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		c.Failed("claiming", err)
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
 			// A call without an answer does not tell how long the leases are.
-			c.batchSize.took(len(items), d, c.cfg.CallTimeout)
+			c.batchSize.shrink(len(items))
 		}
 		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
 	}
@@ -222,9 +222,11 @@ func shortestLease(won []row.Row) time.Duration {
 // batchSize is how many rows a claim may take. A large claim costs the database least, if it is back well before the
 // leases of its rows end. A claim that a slow server answers too late is repeated, which makes the server slower still.
 // So a claim that took long leaves half of its own rows as the size, at least one: even that many were too slow. A full
-// claim that was quick doubles the size.
+// claim that was quick doubles the size. What each claim takes, however small, does not count: that is the server's
+// commit.
 type batchSize struct {
-	less atomic.Int64 // rows fewer than runqueue.MaxClaim
+	less  atomic.Int64 // rows fewer than runqueue.MaxClaim
+	least atomic.Int64 // what the quickest claims take, in nanoseconds
 }
 
 // A claim has taken long from 1/longPart of the shortest lease that it has won, and was quick below 1/quickPart.
@@ -232,19 +234,27 @@ type batchSize struct {
 const (
 	longPart  = 2
 	quickPart = 4
+
+	leastSamples = 8
 )
 
 func (s *batchSize) rows() int { return runqueue.MaxClaim - int(s.less.Load()) }
 
 // took learns from a claim.
 func (s *batchSize) took(rows int, d, lease time.Duration) {
+	least := time.Duration(s.least.Load())
+	s.least.Store(int64(min(d, least+(d-least)/leastSamples)))
+	d -= min(d, least)
 	switch {
 	case d > lease/longPart:
-		s.set(min(rows/2, s.rows())) // a larger claim may be answered after a smaller one
+		s.shrink(rows)
 	case d < lease/quickPart && rows >= s.rows():
 		s.set(2 * rows)
 	}
 }
+
+// shrink leaves half of the rows of a claim. A larger claim may be answered after a smaller one.
+func (s *batchSize) shrink(rows int) { s.set(min(rows/2, s.rows())) }
 
 func (s *batchSize) set(rows int) {
 	s.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))

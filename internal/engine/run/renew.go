@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -21,6 +22,7 @@ type renewer struct {
 	attempts    *Attempts
 	runner      *runner
 	short, long renewals
+	patience    atomic.Int64 // twice what the last renewal took or was given, in nanoseconds
 }
 
 // renewals renew either short leases or long ones. Each kind has its own statements. Short leases leave no time to wait
@@ -43,7 +45,7 @@ func newRenewer(r *runner) *renewer {
 
 // of returns the renewals that a row belongs to.
 func (r *renewer) of(a *Attempt) *renewals {
-	if a.renewTimeout() < table.LockWait {
+	if a.renewTimeout(table.LockWait) < table.LockWait {
 		return &r.short
 	}
 	return &r.long
@@ -108,16 +110,16 @@ func (r *renewer) deadlines(ctx context.Context) {
 }
 
 // renewTimeout is how long a renewal of the row waits for its answer. It leaves time for another try before the lease
-// ends. As far as the lease allows, it also lets the server answer that a row is locked: a statement that is given up
-// earlier goes on holding the other rows against the next try.
-func (a *Attempt) renewTimeout() time.Duration {
-	return max(a.Row.TTR/4, min(a.Row.TTR/2, table.LockWait))
+// ends. As far as the lease allows, it also lets a slow server answer, or one that tells of a lock: a statement that is
+// given up earlier goes on holding its rows against the next try.
+func (a *Attempt) renewTimeout(answer time.Duration) time.Duration {
+	return max(a.Row.TTR/4, min(a.Row.TTR/2, answer))
 }
 
-func renewTimeout(due []*Attempt, most time.Duration) time.Duration {
-	shortest := most
+func (r *renewer) timeout(due []*Attempt) time.Duration {
+	shortest, answer := r.cfg.CallTimeout, max(table.LockWait, time.Duration(r.patience.Load()))
 	for _, a := range due {
-		shortest = min(shortest, a.renewTimeout())
+		shortest = min(shortest, a.renewTimeout(answer))
 	}
 	return shortest
 }
@@ -126,7 +128,7 @@ func renewTimeout(due []*Attempt, most time.Duration) time.Duration {
 // checks for locks first. It waits little for that check, and makes none for askPause after one without an answer: a
 // slow database needs the time for the renewal.
 func (r *renewer) renew(kind *renewals, due []*Attempt) {
-	timeout := renewTimeout(due, r.cfg.CallTimeout)
+	timeout := r.timeout(due)
 	if now := time.Now(); (timeout < table.LockWait || r.Locks.Lately()) && !now.Before(kind.askAt) {
 		var err error
 		if due, err = r.unlocked(due, timeout/4); err != nil {
@@ -161,6 +163,7 @@ const askPause = 10 * time.Second
 // moves only when the answer confirms it. When the statement meets a lock, the rows that are free are sent again. apart
 // is the tag of all rows when they travel apart from others.
 func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
+	due, _ = batch.Split(due, (*Attempt).beginRenewal)
 	if len(due) == 0 {
 		return
 	}
@@ -169,7 +172,7 @@ func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
 		leases[i] = row.Lease{Ref: row.Ref{ID: a.Row.ID, Version: a.Row.Version}, TTR: a.Row.TTR, Least: true}
 		leases[i].Execution, leases[i].Late = a.misdated()
 	}
-	timeout := renewTimeout(due, r.cfg.CallTimeout)
+	timeout := r.timeout(due)
 	if apart != "" { // the server has to say whether it waits
 		timeout = max(timeout, table.LockWait)
 	}
@@ -180,6 +183,10 @@ func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
 	}
 	sent := time.Now()
 	states, err := r.Store.Renew(ctx, leases)
+	r.patience.Store(int64(min(2*time.Since(sent), r.cfg.CallTimeout)))
+	for _, a := range due {
+		a.endRenewal()
+	}
 	r.Metrics.Batch("renew", len(due))
 	if err != nil {
 		r.Failed("renewing leases", err)

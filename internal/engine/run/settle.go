@@ -35,6 +35,7 @@ type Settlement struct {
 	Kind    string // its name in the metrics
 	Err     error  // why the attempt failed, nil otherwise
 	bare    bool   // its error text was dropped, because the database refused the result
+	awaited bool   // it has waited for a renewal
 }
 
 // SettleRows is how many results one statement writes.
@@ -130,11 +131,18 @@ func (s *Settler) panicked(results []Settlement, value any) {
 func (s *Settler) write(
 	ctx context.Context, results []Settlement, locked func([]Settlement) []Settlement,
 ) (again []Settlement) {
+	if results = s.afterRenewals(results); len(results) == 0 {
+		return nil
+	}
 	changes := make([]row.Change, len(results))
 	for i := range results {
 		changes[i] = results[i].Change
+		results[i].attempt.beginSettling()
 	}
 	applied, err := s.Store.Update(ctx, nil, changes)
+	for _, r := range results {
+		r.attempt.endSettling()
+	}
 	if err == nil && applied == len(changes) {
 		for _, r := range results {
 			s.finish(r.attempt, r)
@@ -150,6 +158,28 @@ func (s *Settler) write(
 		Refused: func(results []Settlement) []Settlement { return s.refusedAll(results, err) },
 		Lost:    s.findStored,
 	}.After(results, err)
+}
+
+// afterRenewals takes out the results of attempts whose leases are being renewed, and sends each after that.
+func (s *Settler) afterRenewals(results []Settlement) (rest []Settlement) {
+	for _, r := range results {
+		renewal := r.attempt.renewalInFlight()
+		if renewal == nil || r.awaited {
+			rest = append(rest, r)
+			continue
+		}
+		r.awaited = true
+		s.Go(func() {
+			select {
+			case <-renewal:
+			case <-time.After(r.attempt.ownWait()):
+			}
+			if s.queue.Add(r) != nil { // it is full, or has ended
+				s.flush([]Settlement{r})
+			}
+		})
+	}
+	return rest
 }
 
 // findStored finds out which results are stored. A row at the next version that names our claim holds our result. The
