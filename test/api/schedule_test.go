@@ -176,6 +176,16 @@ func (p *plan) operates() {
 		why.Schedule.Name != name || !strings.HasPrefix(stands.Text, "Its next tick is ") {
 		p.Errorf("%q and %+v, %v", stands.Text, why, err)
 	}
+	p.must(p.PauseSchedule(ctx, name))
+	p.must(p.saving(name, delaytask.Cron("* * * * *", ""), "work")())
+	if denser := is("denser", delaytask.SchedulePaused, ""); !denser.NextTick.Before(tick) {
+		p.Errorf("a denser definition begins at %v, behind the skipped tick %v", denser.NextTick, tick)
+	}
+	p.must(p.saving(name, yearly(), "work")())
+	if yearly := is("yearly", delaytask.SchedulePaused, ""); !yearly.NextTick.Equal(after.NextTick) {
+		p.Errorf("the skipped tick %v is to come again: %v", tick, yearly.NextTick)
+	}
+	p.must(p.ResumeSchedule(ctx, name))
 	p.must(p.ResetSchedule(ctx, name))
 	if reset := is("reset", delaytask.ScheduleActive, ""); !reset.NextTick.Equal(before.NextTick) {
 		p.Errorf("reset to %v, want %v", reset.NextTick, before.NextTick)

@@ -66,6 +66,7 @@ func Reset(st State) (row.Decision, error) {
 			return p.refused("a backfill: all its ticks are past; delete it, or backfill another range")
 		}
 		p.withdraw()
+		p.ahead = nil // forgotten as well
 		p.s.Last = p.dueBy(p.Now)
 		p.setNext(p.dueAfter(p.Now))
 		p.to.Forget = max(p.s.Last, p.Now) + 1
@@ -164,7 +165,7 @@ func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
 		was := *p.s
 		*p.s = to
 		keepProgress(p.s, &was)
-		p.ticks = newTicks(p.s, sp)
+		p.ticks = newTicks(p.s, sp, p.ahead)
 		p.to.Write = row.WriteDefinition
 		p.takeNewerZoneData()
 		over := p.revive()
@@ -198,13 +199,32 @@ func keepProgress(to, from *row.Schedule) {
 	to.Created, to.Updated = from.Created, from.Updated
 }
 
-// skipToFuture moves the cursor to the first tick after the last decided one that is not due yet.
+// skipToFuture moves the cursor to the first tick after the last decided one that is not due yet. A tick that is
+// skipped ahead stays skipped, and those before it run.
 func (p *plan) skipToFuture() {
+	last := p.lastInOrder()
+	p.ahead = skipped(p.History, last+1)
 	next := p.dueAfter(p.Now)
-	if !next.IsZero() && next <= p.s.Last {
-		next = p.next(p.s.Last)
+	if !next.IsZero() && next <= last {
+		next = p.next(last)
 	}
 	p.setNext(next)
+	p.setLast(last)
+}
+
+// lastInOrder returns the last tick that is decided, except for those that were skipped before they were due.
+func (p *plan) lastInOrder() (last row.Time) {
+	old := newTicks(&p.Schedule, p.Spec, nil)
+	ahead := func(r row.ScheduleRun) bool { return r.TaskID == 0 && old.due(r.Tick) > p.Now }
+	if !slices.ContainsFunc(p.History, ahead) {
+		return p.s.Last
+	}
+	for _, r := range p.History {
+		if r.Cause != row.CauseManual && !ahead(r) {
+			last = max(last, r.Until)
+		}
+	}
+	return last
 }
 
 // decidedBefore returns the last tick before another one that the history has. Another definition may have had it, and
@@ -242,7 +262,7 @@ func (p *plan) withdrawWhere(verdict func(o *Open, undo bool) (row.Outcome, stri
 			kept = append(kept, o)
 			continue
 		}
-		undo := o.Run.Tick == p.s.Last && p.next(o.Run.Tick-1) == o.Run.Tick
+		undo := o.Run.Tick == p.lastInOrder() && p.next(o.Run.Tick-1) == o.Run.Tick
 		outcome, why := verdict(&o, undo)
 		if outcome == row.OutcomeOpen {
 			kept = append(kept, o)
@@ -259,7 +279,11 @@ func (p *plan) withdrawWhere(verdict func(o *Open, undo bool) (row.Outcome, stri
 		}
 		p.to.Ended = p.to.Ended[:len(p.to.Ended)-1]
 		p.to.Undone = append(p.to.Undone, o.Run)
-		p.s.Next, p.s.Last = o.Run.Tick, max(p.prev(o.Run.Tick), p.decidedBefore(o.Run.Tick))
+		p.History = slices.DeleteFunc(slices.Clone(p.History), func(r row.ScheduleRun) bool {
+			return r.TaskID == o.Run.TaskID
+		})
+		p.s.Next, p.ahead = o.Run.Tick, skipped(p.History, o.Run.Tick)
+		p.setLast(max(p.prev(o.Run.Tick), p.decidedBefore(o.Run.Tick)))
 		if of := o.Task.TickOf; of != nil {
 			p.s.MissedTicks = int64(of.Missed)
 		}

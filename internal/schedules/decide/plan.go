@@ -30,7 +30,7 @@ type State struct {
 	Schedule row.Schedule
 	Spec     *spec.Spec
 	Open     []Open            // the runs whose end was not collected, the oldest tick first
-	History  []row.ScheduleRun // the newest rows of the history, where an operation may take back a run
+	History  []row.ScheduleRun // its newest rows: for an operation that may take back a run, and see [Ahead]
 	Now      row.Time          // not later than the database's clock
 	ZoneData string            // version of the zone data that Spec computes by; "" when it is not known
 	Ahead    time.Duration     // how long before they are due ticks are planted
@@ -99,10 +99,19 @@ type plan struct {
 }
 
 func newPlan(st State) *plan {
-	p := &plan{State: st, ticks: newTicks(&st.Schedule, st.Spec), wait: waitingLook}
+	p := &plan{State: st, wait: waitingLook}
 	p.to.Schedule = st.Schedule
 	p.s = &p.to.Schedule
+	p.ticks = newTicks(p.s, st.Spec, skipped(st.History, p.cursor()))
 	return p
+}
+
+// cursor returns the first tick that is not decided. Where none is left, it is the moment after the last one.
+func (p *plan) cursor() row.Time {
+	if p.s.Next.IsZero() {
+		return p.s.Last + 1
+	}
+	return p.s.Next
 }
 
 // Decide returns what is to be written of a schedule that needs attention: the ends of its runs, what becomes of the
@@ -234,7 +243,7 @@ func (p *plan) takeNewerZoneData() {
 	}
 	p.s.ZoneData = p.ZoneData
 	if !p.s.Next.IsZero() && !p.s.Last.IsZero() {
-		p.setNext(p.next(p.s.Last))
+		p.setNext(p.next(min(p.s.Last, p.s.Next-1))) // what was skipped ahead is no bound
 	}
 }
 
@@ -247,9 +256,24 @@ func (p *plan) plantAhead() {
 
 // moveTo moves the cursor over all ticks up to one.
 func (p *plan) moveTo(tick row.Time) {
-	p.s.Last = tick
 	p.setNext(p.next(tick))
+	p.setLast(tick)
 }
+
+// setLast sets the last tick that is decided. While that is not before the cursor, ticks were skipped ahead, and each
+// decision reads which: see [Ahead].
+func (p *plan) setLast(tick row.Time) {
+	p.s.Last = tick
+	if p.s.Next.IsZero() {
+		return
+	}
+	for _, r := range p.ahead {
+		p.s.Last = max(p.s.Last, r.Until)
+	}
+}
+
+// Ahead reports whether a decision about the schedule needs its history: ticks behind the cursor were skipped.
+func Ahead(s *row.Schedule) bool { return !s.Next.IsZero() && s.Next <= s.Last }
 
 // setNext sets the cursor, unless no run is left.
 func (p *plan) setNext(tick row.Time) {

@@ -333,7 +333,81 @@ func TestATickThatWasSkippedAheadIsNotDecidedAnew(t *testing.T) {
 	w.until(57 * time.Second)
 	edit("* * * * * *")
 	w.until(62 * time.Second)
-	w.wants("00:00:00 completed", "00:01:00 skipped", "00:01:01 open")
+	w.wants("00:00:00 completed", "00:00:58 completed", "00:00:59 skipped", "00:01:00 skipped", "00:01:01 open")
+}
+
+// Two ticks are skipped. The ticks that another definition has before and between them run, whatever an operator, an
+// outage or the last run do meanwhile.
+func TestASkippedTickIsSkippedInEachDefinition(t *testing.T) {
+	skip := func(w *world) {
+		d, _, err := SkipNext(w.state(), "maintenance")
+		w.do(d, err)
+	}
+	for name, test := range map[string]struct {
+		s         row.Schedule
+		lines     string
+		meanwhile func(w *world)
+		want      []string
+	}{
+		"denser": {lines: "*/20 * * * * *", want: []string{
+			"00:00:00 completed", "00:00:20 completed", "00:00:40 completed", "00:01:00 skipped",
+			"00:01:20 completed", "00:01:40 completed", "00:02:00 skipped", "00:02:20 completed",
+		}},
+		"without these ticks": {lines: "30 * * * * *", want: []string{
+			"00:00:00 completed", "00:00:30 completed", "00:01:00 skipped", "00:01:30 completed",
+			"00:02:00 skipped", "00:02:30 open",
+		}},
+		"one more is skipped": {lines: "*/20 * * * * *", meanwhile: skip, want: []string{
+			"00:00:00 completed", "00:00:20 skipped", "00:00:40 completed", "00:01:00 skipped",
+			"00:01:20 completed", "00:01:40 completed", "00:02:00 skipped", "00:02:20 completed",
+		}},
+		"paused with a planted run": {lines: "*/20 * * * * *", meanwhile: func(w *world) {
+			w.until(55 * time.Second)
+			w.do(Pause(w.state(), ""))
+			w.do(Resume(w.state()))
+		}, want: []string{
+			"00:00:00 completed", "00:00:20 completed", "00:00:40 completed", "00:01:00 skipped",
+			"00:01:20 completed", "00:01:40 completed", "00:02:00 skipped", "00:02:20 completed",
+		}},
+		"triggered with a planted run": {lines: "*/20 * * * * *", meanwhile: func(w *world) {
+			w.until(15 * time.Second)
+			d, _, err := Trigger(w.state(), false)
+			w.do(d, err)
+		}, want: []string{
+			"00:00:00 completed", "00:00:15 completed manual", "00:00:20 completed", "00:00:40 completed",
+			"00:01:00 skipped", "00:01:20 completed", "00:01:40 completed", "00:02:00 skipped", "00:02:20 completed",
+		}},
+		"an outage": {lines: "*/20 * * * * *", meanwhile: func(w *world) {
+			w.until(25 * time.Second).sleep(110 * time.Second)
+		}, want: []string{
+			"00:00:00 completed", "00:00:20 completed", "00:00:40 missed", "00:01:00 skipped", "00:01:20 missed",
+			"00:01:40 completed at 00:02:15", "00:02:00 skipped", "00:02:20 completed",
+		}},
+		"the last run": {s: row.Schedule{MaxRuns: 3}, lines: "*/20 * * * * *", want: []string{
+			"00:00:00 completed", "00:00:20 completed", "00:00:40 completed", "00:01:00 skipped", "00:02:00 skipped",
+		}},
+		"forgotten": {lines: "*/20 * * * * *", meanwhile: func(w *world) {
+			w.until(85 * time.Second)
+			w.do(Reset(w.state()))
+		}, want: []string{
+			"00:00:00 completed", "00:00:20 completed", "00:00:40 completed", "00:01:00 skipped",
+			"00:01:20 completed", "00:01:40 completed", "00:02:00 completed", "00:02:20 completed",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, test.s, everyMinute).until(5 * time.Second)
+			skip(w)
+			skip(w)
+			sp, to := parse(t, test.lines), w.s
+			to.Spec = sp.String()
+			w.do(Edit(w.state(), to, sp))
+			w.spec = sp
+			if test.meanwhile != nil {
+				test.meanwhile(w)
+			}
+			w.until(145 * time.Second).wants(test.want...)
+		})
+	}
 }
 
 func TestMaxRunsCountsWhatRuns(t *testing.T) {

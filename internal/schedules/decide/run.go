@@ -90,12 +90,19 @@ func (p *plan) drop(tick row.Time, outcome row.Outcome, note string) {
 
 // dropAll writes down why the ticks from the cursor up to one, which is included, do not run.
 func (p *plan) dropAll(last row.Time, outcome row.Outcome, note string) {
-	first := p.s.Next
-	n := p.count(first, last)
-	p.to.New = append(p.to.New, row.ScheduleRun{
-		ScheduleID: p.s.ID, Tick: first, Until: last, Ticks: n, Outcome: outcome, Note: row.Shorten(note, mostNote),
-	})
-	p.s.MissedTicks += int64(n)
+	for first, until := p.s.Next, row.Time(0); until != last; first = p.next(until) {
+		until = last
+		for _, r := range p.ahead { // it has a row already
+			if first < r.Tick && r.Tick <= until {
+				until = p.prev(r.Tick)
+			}
+		}
+		n := p.count(first, until)
+		p.to.New = append(p.to.New, row.ScheduleRun{
+			ScheduleID: p.s.ID, Tick: first, Until: until, Ticks: n, Outcome: outcome, Note: row.Shorten(note, mostNote),
+		})
+		p.s.MissedTicks += int64(n)
+	}
 	p.moveTo(last)
 }
 

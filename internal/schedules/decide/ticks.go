@@ -3,6 +3,7 @@ package decide
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"sort"
 	"time"
 
@@ -13,13 +14,31 @@ import (
 // mostCounted bounds how exactly the history says how many ticks were missed: a year of a tick in 30 s.
 const mostCounted = 1_000_000
 
-// ticks are the ticks of a schedule and when they are due.
+// ticks are the ticks of a schedule that are not decided ahead of its cursor, and when they are due.
 type ticks struct {
 	spec   *spec.Spec
 	jitter time.Duration
+	ahead  []row.ScheduleRun // ticks at the cursor or behind it that an operator has skipped
 }
 
-func newTicks(s *row.Schedule, sp *spec.Spec) ticks { return ticks{sp, Jitter(s.Name, s.Jitter)} }
+func newTicks(s *row.Schedule, sp *spec.Spec, ahead []row.ScheduleRun) ticks {
+	return ticks{sp, Jitter(s.Name, s.Jitter), ahead}
+}
+
+// skipped returns the rows of a history that say which ticks from one on do not run: a skip of a tick stays one when
+// another definition has ticks before it. A run has not been decided ahead of the cursor.
+func skipped(history []row.ScheduleRun, from row.Time) (ahead []row.ScheduleRun) {
+	for _, r := range history {
+		if r.TaskID == 0 && r.Tick >= from {
+			ahead = append(ahead, r)
+		}
+	}
+	return ahead
+}
+
+func (t ticks) isAhead(tick row.Time) bool {
+	return slices.ContainsFunc(t.ahead, func(r row.ScheduleRun) bool { return r.Tick <= tick && tick <= r.Until })
+}
 
 // Jitter returns how long after its ticks a schedule is due. It is below most, and depends on the name alone, so that
 // the distances between ticks stay.
@@ -43,10 +62,24 @@ func (t ticks) zone() string {
 }
 
 // next returns the first tick after the moment, or zero.
-func (t ticks) next(after row.Time) row.Time { return row.At(t.spec.Next(after.Std())) }
+func (t ticks) next(after row.Time) row.Time {
+	for {
+		after = row.At(t.spec.Next(after.Std()))
+		if !t.isAhead(after) {
+			return after
+		}
+	}
+}
 
 // prev returns the last tick before the moment, or zero.
-func (t ticks) prev(before row.Time) row.Time { return row.At(t.spec.Prev(before.Std())) }
+func (t ticks) prev(before row.Time) row.Time {
+	for {
+		before = row.At(t.spec.Prev(before.Std()))
+		if !t.isAhead(before) {
+			return before
+		}
+	}
+}
 
 // dueBy returns the last tick that is due at the moment or before, or zero.
 func (t ticks) dueBy(moment row.Time) row.Time { return t.prev(moment.Add(-t.jitter) + 1) }
@@ -61,7 +94,11 @@ func (t ticks) count(first, last row.Time) int {
 		return 0
 	}
 	counts, _ := t.spec.Counts([]time.Time{first.Std(), last.Add(time.Second).Std()})
-	return min(counts[0], mostCounted)
+	n := counts[0]
+	for _, r := range t.ahead {
+		n -= ticks{spec: t.spec}.count(max(first, r.Tick), min(last, r.Until))
+	}
+	return min(n, mostCounted)
 }
 
 // back returns the tick that is n ticks before one, or the first one after the bound if that is later.

@@ -52,14 +52,17 @@ func (p *Planner) Change(
 	return row.Schedule{}, delaytask.ErrContended
 }
 
-// addHistory reads what was decided before a run that an operation may take back.
+// addHistory reads what was decided before a run that an operation may take back, and what was skipped ahead.
 func (p *Planner) addHistory(ctx context.Context, st *decide.State) (err error) {
-	if !slices.ContainsFunc(st.Open, func(o decide.Open) bool { return o.Task.Status == row.Pending }) {
+	limit := fewRuns
+	if s := &st.Schedule; s.Last.Add(s.Jitter) > st.Now {
+		limit = mostAhead
+	} else if !slices.ContainsFunc(st.Open, func(o decide.Open) bool { return o.Task.Status == row.Pending }) {
 		return nil
 	}
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	st.History, err = p.Store.Runs(ctx, st.Schedule.ID, 0, fewRuns)
+	st.History, err = p.Store.Runs(ctx, st.Schedule.ID, 0, limit)
 	return err
 }
 

@@ -21,6 +21,8 @@ const (
 	perTransaction = 100
 	// mostOpen bounds the open runs that are read at once. No schedule may have more.
 	mostOpen = 10_000
+	// mostAhead bounds how many rows of the history are read to find the ticks that were skipped ahead.
+	mostAhead = 1000
 )
 
 // ErrUnreadable is returned for a schedule that this program leaves to other nodes: its zone is not in the zone data of
@@ -108,7 +110,13 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]decide.State
 			p.Log.Error("a schedule is left to other nodes", "schedule", s.Name, "err", err)
 			continue
 		}
-		states = append(states, p.state(s, sp, now, open[s.ID]))
+		st := p.state(s, sp, now, open[s.ID])
+		if decide.Ahead(&s) {
+			if st.History, err = p.Store.Runs(ctx, s.ID, 0, mostAhead); err != nil {
+				return nil, err
+			}
+		}
+		states = append(states, st)
 	}
 	return states, nil
 }
