@@ -120,6 +120,12 @@ var (
 	ErrScheduleBusy = errors.New("delaytask: a run of this schedule executes, and no other may be open beside it")
 	// ErrScheduleState is returned when the state of a schedule does not allow what was asked for.
 	ErrScheduleState = errors.New("delaytask: the state of the schedule does not allow this")
+	// ErrScheduleExists is returned by a save with [WithIfNew] when a schedule has the name. Nothing was changed.
+	ErrScheduleExists = errors.New("delaytask: there is a schedule of this name: choose another, or change that one")
+	// ErrScheduleChanged is returned by a save with [WithIfVersion] when another definition was saved since the
+	// schedule had that version, or when the schedule was deleted. Nothing was changed.
+	ErrScheduleChanged = errors.New("delaytask: the schedule was saved or deleted since it had this version: " +
+		"read it again, and change what it is now")
 	// ErrInvalidRange is returned when a range without a tick is to be backfilled, with more than 100,000, or with
 	// ticks that are to come.
 	ErrInvalidRange = errors.New("delaytask: the range cannot be backfilled")

@@ -42,6 +42,9 @@ type ScheduleSettings struct {
 	MaxRuns       int
 	KeepRuns      int
 	RetryPastNext bool
+
+	IfVersion *int64 // nil: whatever is stored
+	IfNew     bool
 }
 
 const (
@@ -180,6 +183,30 @@ func WithRetryPastNext() Option {
 	})
 }
 
+// WithIfVersion makes the save of a schedule conditional: it is refused with [ErrScheduleChanged] when another
+// definition was saved since the schedule had the version, or when it was deleted. So an edit does not undo one that it
+// has not seen. Ticks and pauses make versions too, but are no other definition. The version is Schedule.Version of a
+// schedule that was read. The definition that is stored already is not refused. It returns [ErrInvalidOption] for a
+// negative version. The option is for saves of schedules.
+func WithIfVersion(version int64) Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		if version < 0 {
+			return fmt.Errorf("%w: version %d: want Schedule.Version, which is not negative", ErrInvalidOption, version)
+		}
+		s.IfVersion = &version
+		return nil
+	})
+}
+
+// WithIfNew lets a save of a schedule store a new one only. It is refused with [ErrScheduleExists] when a schedule has
+// the name, whatever its definition. The option is for saves of schedules.
+func WithIfNew() Option {
+	return scheduleOption(func(s *ScheduleSettings) error {
+		s.IfNew = true
+		return nil
+	})
+}
+
 // maxScheduleName leaves room for what is added to the name of a backfill.
 const maxScheduleName = 96
 
@@ -253,6 +280,8 @@ type Schedule struct {
 
 	State       ScheduleState
 	Reason      string    // why it is paused, ended or retired
+	Since       time.Time // when it came into its state
+	By          string    // who has brought it there through the service, the command or the dashboard
 	NextTick    time.Time // the first tick that is not decided
 	NextDue     time.Time // when that tick is due: later by the jitter
 	LastTick    time.Time // the last tick that was decided

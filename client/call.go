@@ -53,6 +53,7 @@ type httpCall struct {
 	into         any    // the answer is decoded into this; a *[]byte gets its bytes; nil: it is ignored
 	limit        int64  // bytes of the answer; 0: smallAnswer
 	wait         time.Duration
+	header       map[string]string
 	again        bool // it may be repeated although it may have been carried out
 
 	encoded []byte
@@ -110,6 +111,9 @@ func (s *service) newRequest(ctx context.Context, r *httpCall) (*http.Request, e
 	}
 	if r.encoded != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range r.header {
+		req.Header.Set(name, value)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", strings.TrimSpace(s.name+" delaytask-go"))

@@ -20,7 +20,8 @@ import (
 //
 // It returns [delaytask.ErrInvalidScheduleName], [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], what
 // SaveDelayTask returns for the tag, the body and the options, [delaytask.ErrScheduleOwned] when a program declares a
-// schedule of the name, [delaytask.ErrScheduleState] when a backfill has it, and [ErrNoAnswer].
+// schedule of the name, [delaytask.ErrScheduleState] when a backfill has it, [delaytask.ErrScheduleExists] with
+// [delaytask.WithIfNew], [delaytask.ErrScheduleChanged] with [delaytask.WithIfVersion], and [ErrNoAnswer].
 func (c *Client) SaveSchedule(
 	ctx context.Context, name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
 ) (delaytask.Schedule, error) {
@@ -29,7 +30,14 @@ func (c *Client) SaveSchedule(
 		return delaytask.Schedule{}, err
 	}
 	var answer wire.Schedule
-	r := &httpCall{method: http.MethodPut, body: wire.FromScheduleSave(&s), into: &answer, limit: tasks(1), again: true}
+	r := &httpCall{method: http.MethodPut, body: wire.FromScheduleSave(&s), into: &answer, limit: tasks(1),
+		header: map[string]string{}, again: !s.Settings.IfNew} // the second would meet the first
+	if s.Settings.IfNew {
+		r.header["If-None-Match"] = "*"
+	}
+	if v := s.Settings.IfVersion; v != nil {
+		r.header["If-Match"] = strconv.Quote(strconv.FormatInt(*v, 10))
+	}
 	err = c.onSchedule(ctx, name, "save", r)
 	return answer.To(), err
 }

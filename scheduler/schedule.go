@@ -16,9 +16,10 @@ import (
 // schedule, such as [delaytask.WithOverlap] and [delaytask.WithMissed].
 //
 // It returns [delaytask.ErrInvalidScheduleName], [delaytask.ErrInvalidSpec] with a [delaytask.SpecError], also when no
-// tick is to come, what [Scheduler.SaveDelayTask] returns for the tag, the body and the options, and
-// [delaytask.ErrScheduleOwned] when a program declares a schedule of the name, and [delaytask.ErrScheduleState] when a
-// backfill has it.
+// tick is to come, what [Scheduler.SaveDelayTask] returns for the tag, the body and the options,
+// [delaytask.ErrScheduleOwned] when a program declares a schedule of the name, [delaytask.ErrScheduleState] when a
+// backfill has it, [delaytask.ErrScheduleExists] with [delaytask.WithIfNew], and [delaytask.ErrScheduleChanged] with
+// [delaytask.WithIfVersion].
 func (s *Scheduler) SaveSchedule(
 	ctx context.Context, name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
 ) (delaytask.Schedule, error) {

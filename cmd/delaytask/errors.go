@@ -36,14 +36,13 @@ func asksForJSON(args []string) bool {
 
 // The errors of the command itself.
 var (
-	errInterrupted    = errors.New("interrupted; what was already reported stays done")
-	errDeclined       = errors.New("nothing was changed; add --yes to go on without being asked")
-	errPartly         = errors.New("each for a reason of its own")
-	errNoDatabase     = errors.New("there is no database")
-	errNoTables       = fmt.Errorf("%w", errNoDatabase) // the file is there
-	errScheduleExists = errors.New("there is a schedule of this name")
-	errFindings       = errors.New("the database needs attention") // as --fail-on of doctor says
-	errUnhealthy      = errors.New("the service does not answer as it should")
+	errInterrupted = errors.New("interrupted; what was already reported stays done")
+	errDeclined    = errors.New("nothing was changed; add --yes to go on without being asked")
+	errPartly      = errors.New("each for a reason of its own")
+	errNoDatabase  = errors.New("there is no database")
+	errNoTables    = fmt.Errorf("%w", errNoDatabase)            // the file is there
+	errFindings    = errors.New("the database needs attention") // as --fail-on of doctor says
+	errUnhealthy   = errors.New("the service does not answer as it should")
 )
 
 // usageError is a wrong use: an unknown flag, command or argument, or an invalid value.
@@ -119,6 +118,7 @@ var advice = []struct {
 	{delaytask.ErrNotPending, "delaytask get shows where it stands"},
 	{delaytask.ErrNotFailed, "only failed tasks can be retried; delaytask get shows where it stands"},
 	{delaytask.ErrScheduleNotFound, "delaytask schedule list shows what there is"},
+	{delaytask.ErrScheduleExists, "delaytask schedule update changes it"},
 	{delaytask.ErrScheduleState, "delaytask schedule show shows where it stands"},
 	{sqlstore.ErrTokenExists, "revoke it first, or choose another name"},
 	{sqlstore.ErrNotFound, "delaytask token list shows what there is"},
@@ -138,7 +138,6 @@ var codes = []struct {
 	{errDeclined, "declined"},
 	{errPartly, "partly_failed"},
 	{errNoDatabase, "no_database"},
-	{errScheduleExists, "schedule_exists"},
 	{errFindings, "findings"},
 	{errUnhealthy, wire.CodeUnavailable},
 	{sqlstore.ErrInvalidDSN, "invalid_dsn"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -55,12 +54,7 @@ one of the lines says so; delaytask schedule preview --help explains them, and -
 				return err
 			}
 			return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *scheduler.Scheduler) error {
-				switch _, err := s.GetSchedule(ctx, args[0]); {
-				case err == nil:
-					return fmt.Errorf("%w: %s; delaytask schedule update changes it", errScheduleExists, args[0])
-				case !errors.Is(err, delaytask.ErrScheduleNotFound):
-					return err
-				}
+				d.given = append(d.given, delaytask.WithIfNew())
 				return a.saveSchedule(ctx, s, args[0], "Created", &d)
 			})
 		},
@@ -81,6 +75,7 @@ func check(name string, d *definition, args []string) error {
 
 func (a *app) scheduleUpdateCommand() *cobra.Command {
 	var f scheduleFlags
+	var version int64
 	cmd := &cobra.Command{
 		Use:   "update NAME [LINE...]",
 		Short: "Change a schedule and show its next ticks",
@@ -104,11 +99,17 @@ declares is refused: change the program.`,
 				if err := check(args[0], &d, args[1:]); err != nil {
 					return err
 				}
+				if !cmd.Flags().Changed("if-version") {
+					version = old.Version // what another has saved meanwhile is not undone
+				}
+				d.given = append(d.given, delaytask.WithIfVersion(version))
 				return a.saveSchedule(ctx, s, args[0], "Updated", &d)
 			})
 		},
 	}
 	f.addFlags(cmd)
+	cmd.Flags().Int64Var(&version, "if-version", 0,
+		"only if no other definition was saved since this version, which show shows (default: since it was read)")
 	return a.withJSON(cmd)
 }
 

@@ -61,6 +61,14 @@ func TestScheduleIsDefinedAndChanged(t *testing.T) {
 		!strings.Contains(r.stderr, `"schedule_exists"`) {
 		t.Errorf("created twice: %d, %s", r.code, r.stderr)
 	}
+	for args, want := range map[string]string{
+		"@daily --if-version 1": `"schedule_changed"`, "@daily --if-version -1": "_option",
+	} {
+		r := s.run(append([]string{"schedule", "update", "report/daily", "--json"}, strings.Fields(args)...)...)
+		if r.code == exitDone || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: %d, %s", args, r.code, r.stderr)
+		}
+	}
 	r := s.run("schedule", "create", "utc", "30 2 * * *", "--tag", "t")
 	if !strings.Contains(r.stderr, "no zone is given") {
 		t.Errorf("without a zone: %s", r.stderr)
@@ -77,6 +85,7 @@ func TestScheduleIsDefinedAndChanged(t *testing.T) {
 	for _, tt := range []struct{ args, says string }{
 		{"update report/daily @yearly --zone UTC --end 2100-01-01T00:00:00Z",
 			"Updated report/daily. Its next ticks:\nLOCAL"},
+		{"update report/daily --priority 5 --if-version 2", "Updated report/daily."},
 		{"pause report/daily --reason moving", "Paused report/daily."},
 		{"update report/daily --missed once", "It is paused."},
 		{"show report/daily", "paused: moving"},

@@ -20,11 +20,11 @@ func (c *Core) SaveSchedule(
 	if err := c.enter(ctx); err != nil {
 		return delaytask.Schedule{}, err
 	}
-	to, read, err := c.newSchedule(name, when, tag, body, opts)
+	to, read, only, err := c.newSchedule(name, when, tag, body, opts)
 	if err != nil {
 		return delaytask.Schedule{}, err
 	}
-	stored, err := c.engine.Schedules().Save(ctx, to, read)
+	stored, err := c.engine.Schedules().Save(ctx, to, read, only)
 	if err != nil {
 		return delaytask.Schedule{}, fmt.Errorf("save schedule %s: %w", name, err)
 	}
@@ -34,9 +34,13 @@ func (c *Core) SaveSchedule(
 func (c *Core) DeclareSchedule(
 	name string, when delaytask.Spec, tag string, body any, opts ...delaytask.Option,
 ) error {
-	to, read, err := c.newSchedule(name, when, tag, body, opts)
-	if err != nil {
+	to, read, only, err := c.newSchedule(name, when, tag, body, opts)
+	switch {
+	case err != nil:
 		return err
+	case only != plan.Only{}:
+		return fmt.Errorf("%w: a condition is for SaveSchedule: the newest program says what a declared schedule is",
+			delaytask.ErrInvalidOption)
 	}
 	return c.declared.add(plan.Declared{Schedule: plan.Define(to, read), Spec: read})
 }
@@ -81,16 +85,16 @@ func (d *declared) take() plan.Set {
 // newSchedule checks all that can be checked without the database.
 func (c *Core) newSchedule(
 	name string, when delaytask.Spec, tag string, body any, opts []delaytask.Option,
-) (row.Schedule, *spec.Spec, error) {
+) (row.Schedule, *spec.Spec, plan.Only, error) {
 	save, err := request.NewSchedule(name, when, tag, body, request.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
-		return row.Schedule{}, nil, err
+		return row.Schedule{}, nil, plan.Only{}, err
 	}
 	read, err := readSpec(when)
 	if err != nil {
-		return row.Schedule{}, nil, err
+		return row.Schedule{}, nil, plan.Only{}, err
 	}
-	return c.engine.NewSchedule(&save), read, nil
+	return c.engine.NewSchedule(&save), read, plan.Only{New: save.Settings.IfNew, Version: save.Settings.IfVersion}, nil
 }
 
 func (c *Core) GetSchedule(ctx context.Context, name string) (delaytask.Schedule, error) {
@@ -232,7 +236,7 @@ func scheduleOf(s *row.Schedule) delaytask.Schedule {
 		Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen,
 		Missed: s.Missed, StartWithin: s.StartWithin, Jitter: s.Jitter,
 		PauseAfter: s.PauseAfter, MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext,
-		State: s.State.Text(), Reason: s.Reason, NextTick: s.Next.Std(),
+		State: s.State.Text(), Reason: s.Reason, Since: s.Since.Std(), By: s.By, NextTick: s.Next.Std(),
 		LastTick: s.Last.Std(), RunID: s.RunID, Runs: s.Runs, Skipped: s.MissedTicks, Failures: s.Failures,
 		LastSuccess: s.Success.Std(), Created: s.Created.Std(), Updated: s.Updated.Std(),
 	}

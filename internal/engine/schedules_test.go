@@ -35,7 +35,7 @@ func (w *world) scheduleOf(tag string, e *Engine, name, line string, opts ...del
 	w.must(err)
 	sp, err := spec.Parse(delaytask.Spec{Lines: []string{line}})
 	w.must(err)
-	s, err := e.Schedules().Save(w.Context(), e.NewSchedule(&save), sp)
+	s, err := e.Schedules().Save(w.Context(), e.NewSchedule(&save), sp, plan.Only{})
 	w.must(err)
 	return s
 }
@@ -416,7 +416,7 @@ func TestAScheduleChangesHandsBetweenCheckAndChange(t *testing.T) {
 			if tag == "b" {
 				return refused
 			}
-			_, err := e.Schedules().Save(w.Context(), s, sp)
+			_, err := e.Schedules().Save(w.Context(), s, sp, plan.Only{})
 			return err
 		})
 		pause := func(st decide.State) (row.Decision, error) { return decide.Pause(st, "") }

@@ -54,7 +54,8 @@ type Schedule struct {
 	// the schedule whose past ticks it runs.
 	Owner    string
 	Parent   string
-	Revision Time // of the declaring code
+	Revision Time  // of the declaring code
+	Defined  int64 // the version that the last save of another definition has made
 
 	// Its definition. Hash is of all of it, so that equal definitions are told by one comparison.
 	Hash          [32]byte
@@ -79,6 +80,8 @@ type Schedule struct {
 	// Its progress.
 	State       ScheduleState
 	Reason      string // why it is paused, ended or retired
+	Since       Time   // when it came into its state
+	By          string // who has brought it there; "": a program, or itself
 	ZoneData    string // version of the zone data that Next was computed by
 	Next        Time   // the cursor: the first tick that is not decided; zero (NULL): none
 	Look        Time   // when it next needs attention; zero (NULL): never
@@ -97,7 +100,7 @@ func (s *Schedule) Serial() bool { return s.Overlap != delaytask.OverlapAllow }
 
 // SetProgress gives the schedule the progress of another one.
 func (s *Schedule) SetProgress(of *Schedule) {
-	s.State, s.Reason, s.ZoneData = of.State, of.Reason, of.ZoneData
+	s.State, s.Reason, s.Since, s.By, s.ZoneData = of.State, of.Reason, of.Since, of.By, of.ZoneData
 	s.Next, s.Look, s.Last, s.RunID = of.Next, of.Look, of.Last, of.RunID
 	s.Runs, s.MissedTicks, s.Failures, s.Success = of.Runs, of.MissedTicks, of.Failures, of.Success
 }

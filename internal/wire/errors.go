@@ -38,6 +38,8 @@ var known = []struct {
 	{delaytask.ErrScheduleOwned, http.StatusConflict, CodeScheduleOwned},
 	{delaytask.ErrScheduleBusy, http.StatusConflict, CodeScheduleBusy},
 	{delaytask.ErrScheduleState, http.StatusConflict, CodeScheduleState},
+	{delaytask.ErrScheduleExists, http.StatusPreconditionFailed, CodeScheduleExists},
+	{delaytask.ErrScheduleChanged, http.StatusPreconditionFailed, CodeScheduleChanged},
 	{delaytask.ErrNotRecorded, http.StatusServiceUnavailable, CodeNotRecorded},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, CodeBatchTooLarge},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, CodeOutcomeUnknown},

@@ -95,6 +95,8 @@ const (
 	CodeScheduleOwned    = "schedule_owned"
 	CodeScheduleBusy     = "schedule_busy"
 	CodeScheduleState    = "schedule_state"
+	CodeScheduleExists   = "schedule_exists"
+	CodeScheduleChanged  = "schedule_changed"
 
 	// It is about a bulk change.
 	CodeBulkNotFound       = "bulk_not_found"

@@ -68,6 +68,8 @@ type Schedule struct {
 
 	State       delaytask.ScheduleState `json:"state"`
 	Reason      string                  `json:"reason,omitempty" doc:"Why it is paused, ended or retired"`
+	Since       Time                    `json:"since,omitzero" doc:"When it came into its state"`
+	By          string                  `json:"by,omitempty" doc:"Who has brought it there"`
 	NextTick    Time                    `json:"next_tick,omitzero" doc:"The first tick about which nothing is decided"`
 	NextDue     Time                    `json:"next_due,omitzero" doc:"When that tick is due: later by the jitter"`
 	LastTick    Time                    `json:"last_tick,omitzero" doc:"The last tick about which something is decided"`
@@ -167,6 +169,7 @@ func FromSchedule(s *delaytask.Schedule) Schedule {
 		Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen, Missed: s.Missed,
 		StartWithinMS: s.StartWithin.Milliseconds(), JitterMS: s.Jitter.Milliseconds(), PauseAfter: s.PauseAfter,
 		MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext, State: s.State, Reason: s.Reason,
+		Since: Time(s.Since), By: s.By,
 		NextTick: Time(s.NextTick), NextDue: Time(s.NextDue), LastTick: Time(s.LastTick), RunID: ID(s.RunID),
 		Runs: s.Runs, Skipped: s.Skipped, Failures: s.Failures, LastSuccess: Time(s.LastSuccess),
 		Created: Time(s.Created), Updated: Time(s.Updated),
@@ -181,6 +184,7 @@ func (s *Schedule) To() delaytask.Schedule {
 		MaxAttempts: s.MaxAttempts, TTR: millis(s.TTRMS), Priority: s.Priority, Overlap: s.Overlap, MaxOpen: s.MaxOpen,
 		Missed: s.Missed, StartWithin: millis(s.StartWithinMS), Jitter: millis(s.JitterMS), PauseAfter: s.PauseAfter,
 		MaxRuns: s.MaxRuns, KeepRuns: s.KeepRuns, RetryPastNext: s.RetryPastNext, State: s.State, Reason: s.Reason,
+		Since: s.Since.Std(), By: s.By,
 		NextTick: s.NextTick.Std(), NextDue: s.NextDue.Std(), LastTick: s.LastTick.Std(), RunID: int64(s.RunID),
 		Runs: s.Runs, Skipped: s.Skipped, Failures: s.Failures, LastSuccess: s.LastSuccess.Std(),
 		Created: s.Created.Std(), Updated: s.Updated.Std(),

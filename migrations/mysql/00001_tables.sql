@@ -176,8 +176,14 @@ CREATE TABLE IF NOT EXISTS delay_task_schedule (
     COMMENT '0 active, 1 paused, 2 ended, 3 retired: its code declares it no more, 4 retired while paused',
   reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
     COMMENT 'why it is in that state',
+  state_time DATETIME(6) NULL
+    COMMENT 'UTC; since when it is in that state',
+  state_by VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
+    COMMENT 'who has brought it there; empty: a program, or itself',
   version BIGINT UNSIGNED NOT NULL DEFAULT 0
     COMMENT 'grows by 1 at every change, and guards it; add 1 when you change something by hand',
+  definition_version BIGINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'the version that the last save of another definition has made',
   zone_data VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
     COMMENT 'version of the time zone data that next_time was computed by',
   next_time DATETIME(6) NULL

@@ -115,7 +115,10 @@ CREATE TABLE IF NOT EXISTS delay_task_schedule (
   retry_past_next INTEGER NOT NULL DEFAULT 0, -- 1: attempts of a run also begin after the next tick
   state INTEGER NOT NULL DEFAULT 0,     -- 0 active, 1 paused, 2 ended, 3 retired: not declared any more, 4 that and paused
   reason TEXT NULL,                     -- why it is in that state
+  state_time TEXT NULL,                 -- since when it is in that state
+  state_by TEXT NOT NULL DEFAULT '',    -- who has brought it there; empty: a program, or itself
   version INTEGER NOT NULL DEFAULT 0,   -- grows by 1 at every change, and guards it
+  definition_version INTEGER NOT NULL DEFAULT 0, -- the version that the last save of another definition has made
   zone_data TEXT NOT NULL DEFAULT '',   -- version of the time zone data that next_time was computed by
   -- All times are UTC, written like 2006-01-02 15:04:05.000000.
   next_time TEXT NULL,                  -- the first tick that is not decided; NULL: no tick follows

@@ -55,6 +55,7 @@ func TestSchedules(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				p.T = t
 				p.definesAndLists()
+				p.guardsSaves()
 				p.operates()
 				p.triggers()
 				p.pops()
@@ -89,7 +90,7 @@ func (p *plan) definesAndLists() {
 	inside, err := p.runs.GetSchedule(ctx, name)
 	p.must(err)
 	for _, s := range []*delaytask.Schedule{&inside, &read} { // the service tells times to the millisecond
-		for _, at := range []*time.Time{&s.Created, &s.Updated, &s.NextDue} {
+		for _, at := range []*time.Time{&s.Created, &s.Updated, &s.NextDue, &s.Since} {
 			*at = at.Truncate(time.Millisecond)
 		}
 	}
@@ -138,6 +139,32 @@ func (p *plan) definesAndLists() {
 	if err != nil || page.Schedules == nil || len(page.Schedules) != 0 {
 		p.Errorf("of no owner: %+v, %v", page, err)
 	}
+}
+
+// guardsSaves: a save names what it may replace. Ticks and pauses make versions, and no other definition.
+func (p *plan) guardsSaves() {
+	ctx, name := p.Context(), p.name+"guarded"
+	wantError(p.T, "an edit of none", p.saving(name, yearly(), "work", delaytask.WithIfVersion(0))(),
+		delaytask.ErrScheduleChanged)
+	p.must(p.saving(name, yearly(), "work", delaytask.WithIfNew())())
+	wantError(p.T, "a second create", p.saving(name, yearly(), "work", delaytask.WithIfNew())(),
+		delaytask.ErrScheduleExists)
+	read, err := p.GetSchedule(ctx, name)
+	p.must(err)
+	p.must(p.PauseSchedule(ctx, name))
+	p.must(p.ResumeSchedule(ctx, name))
+	edit := func(version int64, priority int) func() error {
+		return p.saving(name, yearly(), "work", delaytask.WithIfVersion(version), delaytask.WithPriority(priority))
+	}
+	p.must(edit(read.Version, 1)())
+	wantError(p.T, "an edit of what is no more", edit(read.Version, 2)(), delaytask.ErrScheduleChanged)
+	p.must(edit(read.Version, 1)()) // is stored already
+	now, err := p.GetSchedule(ctx, name)
+	p.must(err)
+	wantError(p.T, "a version to come", edit(now.Version+1, 3)(), delaytask.ErrScheduleChanged)
+	wantError(p.T, "no version", edit(-1, 3)(), delaytask.ErrInvalidOption)
+	p.must(edit(now.Version, 3)())
+	p.must(p.DeleteSchedule(ctx, name))
 }
 
 func (p *plan) operates() {

@@ -68,7 +68,7 @@ func Backfill(parent State, id int64, from, to row.Time, atOnce int) (row.Decisi
 		return row.Decision{}, fmt.Errorf("%w: more than %d ticks", delaytask.ErrInvalidRange, MostBackfilled)
 	}
 	p.to.Write = row.WriteNew
-	p.s.Next = first
+	p.s.Next, p.s.Since, p.s.By = first, p.Now, row.Shorten(p.Actor, mostBy)
 	p.decideDue()
 	return p.finish(), nil
 }

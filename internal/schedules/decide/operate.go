@@ -40,8 +40,19 @@ func Pause(st State, reason string) (row.Decision, error) {
 
 func (p *plan) pause(reason string) {
 	p.withdraw()
-	p.s.State, p.s.Reason = row.SchedulePaused, row.Shorten(reason, mostNote)
+	p.become(row.SchedulePaused, reason)
 }
+
+// become puts the schedule into a state, from now on. One that is in it already keeps its beginning.
+func (p *plan) become(state row.ScheduleState, reason string) {
+	if p.s.State != state {
+		p.s.State, p.s.Since = state, p.Now
+	}
+	p.s.Reason, p.s.By = row.Shorten(reason, mostNote), row.Shorten(p.Actor, mostBy)
+}
+
+// mostBy bounds the name of who has brought a schedule into its state, in bytes.
+const mostBy = 255
 
 // Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed. A backfill
 // goes on where it was: all its ticks are past.
@@ -50,7 +61,8 @@ func Resume(st State) (row.Decision, error) {
 		if p.s.State != row.SchedulePaused {
 			return p.refusedState()
 		}
-		p.s.State, p.s.Reason, p.s.Failures = row.ScheduleActive, "", 0
+		p.become(row.ScheduleActive, "")
+		p.s.Failures = 0
 		if p.s.Parent == "" {
 			p.skipToFuture()
 		}
@@ -74,7 +86,7 @@ func Reset(st State) (row.Decision, error) {
 		p.to.Undone = slices.DeleteFunc(p.to.Undone, forgotten)
 		p.to.Ended = slices.DeleteFunc(p.to.Ended, forgotten)
 		if p.s.State == row.ScheduleEnded {
-			p.s.State, p.s.Reason = row.ScheduleActive, ""
+			p.become(row.ScheduleActive, "")
 		}
 		return nil
 	})
@@ -88,7 +100,7 @@ func Retire(st State, reason string) (row.Decision, error) {
 			p.s.State = row.ScheduleRetiredPaused // and the reason stays
 			return nil
 		}
-		p.s.State, p.s.Reason = row.ScheduleRetired, reason
+		p.become(row.ScheduleRetired, reason)
 		return nil
 	})
 }
@@ -148,7 +160,7 @@ func New(st State) row.Decision {
 	p := newPlan(st)
 	p.collect() // of a deleted schedule of the name
 	p.to.Write = row.WriteNew
-	p.s.ZoneData = p.ZoneData
+	p.s.ZoneData, p.s.Since, p.s.By = p.ZoneData, p.Now, row.Shorten(p.Actor, mostBy)
 	p.s.Next = p.dueAfter(p.Now)
 	p.plantAhead()
 	return p.finish()
@@ -165,6 +177,7 @@ func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
 		was := *p.s
 		*p.s = to
 		keepProgress(p.s, &was)
+		p.s.Defined = was.Version + 1
 		p.ticks = newTicks(p.s, sp, p.ahead)
 		p.to.Write = row.WriteDefinition
 		p.takeNewerZoneData()
@@ -183,7 +196,7 @@ func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
 func (p *plan) revive() bool {
 	switch p.s.State {
 	case row.ScheduleEnded, row.ScheduleRetired:
-		p.s.State, p.s.Reason = row.ScheduleActive, ""
+		p.become(row.ScheduleActive, "")
 	case row.ScheduleRetiredPaused:
 		p.s.State = row.SchedulePaused
 	default:

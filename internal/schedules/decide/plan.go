@@ -32,6 +32,7 @@ type State struct {
 	Open     []Open            // the runs whose end was not collected, the oldest tick first
 	History  []row.ScheduleRun // its newest rows: for an operation that may take back a run, and see [Ahead]
 	Now      row.Time          // not later than the database's clock
+	Actor    string            // who asks for it; "": a program
 	ZoneData string            // version of the zone data that Spec computes by; "" when it is not known
 	Ahead    time.Duration     // how long before they are due ticks are planted
 	NextID   func() int64      // ids of tasks
@@ -131,7 +132,7 @@ func Decide(st State) row.Decision {
 // finish sets when to look again, and ends a schedule that has no tick left.
 func (p *plan) finish() row.Decision {
 	if p.s.State == row.ScheduleActive && p.s.Next.IsZero() && len(p.open) == 0 {
-		p.s.State, p.s.Reason = row.ScheduleEnded, "no tick is left"
+		p.become(row.ScheduleEnded, "no tick is left")
 	}
 	p.s.Look = p.look()
 	return p.to
@@ -206,6 +207,7 @@ func (p *plan) collect() {
 	}
 	// An operator looks before a job fails for ever.
 	if p.s.State == row.ScheduleActive && p.s.PauseAfter > 0 && p.s.Failures >= p.s.PauseAfter {
+		p.Actor = "" // by itself
 		p.pause(fmt.Sprintf("%d runs failed in a row: %s", p.s.Failures, failure))
 	}
 }

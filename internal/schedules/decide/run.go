@@ -99,7 +99,8 @@ func (p *plan) dropAll(last row.Time, outcome row.Outcome, note string) {
 		}
 		n := p.count(first, until)
 		p.to.New = append(p.to.New, row.ScheduleRun{
-			ScheduleID: p.s.ID, Tick: first, Until: until, Ticks: n, Outcome: outcome, Note: row.Shorten(note, mostNote),
+			ScheduleID: p.s.ID, Tick: first, Until: until, Ticks: n, Outcome: outcome,
+			Note: row.Shorten(note, mostNote),
 		})
 		p.s.MissedTicks += int64(n)
 	}

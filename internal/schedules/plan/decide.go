@@ -111,6 +111,7 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]decide.State
 			continue
 		}
 		st := p.state(s, sp, now, open[s.ID])
+		st.Actor = row.Actor(ctx)
 		if decide.Ahead(&s) {
 			if st.History, err = p.Store.Runs(ctx, s.ID, 0, mostAhead); err != nil {
 				return nil, err

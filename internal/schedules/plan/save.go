@@ -13,8 +13,9 @@ import (
 
 // Save stores a schedule of the name, or gives the one that exists this definition. It returns what is stored then.
 // Nothing is written when the definition is stored already. It returns [delaytask.ErrScheduleOwned] for a schedule of
-// another owner, and a [*delaytask.SpecError] when no tick is to come.
-func (p *Planner) Save(ctx context.Context, to row.Schedule, sp *spec.Spec) (row.Schedule, error) {
+// another owner, [delaytask.ErrScheduleExists] and [delaytask.ErrScheduleChanged] as only says, and a
+// [*delaytask.SpecError] when no tick is to come.
+func (p *Planner) Save(ctx context.Context, to row.Schedule, sp *spec.Spec, only Only) (row.Schedule, error) {
 	to = Define(to, sp)
 	if now, ok := p.Now(); ok && sp.Next(now.Std()).IsZero() {
 		return row.Schedule{}, &delaytask.SpecError{Reason: "no tick is to come"}
@@ -24,8 +25,12 @@ func (p *Planner) Save(ctx context.Context, to row.Schedule, sp *spec.Spec) (row
 			switch s := &st.Schedule; {
 			case s.Owner != to.Owner:
 				return row.Decision{}, delaytask.ErrScheduleOwned
+			case only.New:
+				return row.Decision{}, delaytask.ErrScheduleExists
 			case s.Hash == to.Hash && s.State != row.ScheduleEnded && !s.State.Retired():
 				return row.Decision{}, errSame
+			case only.Version != nil && (*only.Version < s.Defined || *only.Version > s.Version):
+				return row.Decision{}, delaytask.ErrScheduleChanged
 			}
 			return decide.Edit(st, to, sp)
 		})
@@ -35,12 +40,20 @@ func (p *Planner) Save(ctx context.Context, to row.Schedule, sp *spec.Spec) (row
 			return st.Schedule, err
 		case !errors.Is(err, delaytask.ErrScheduleNotFound):
 			return stored, err
+		case only.Version != nil:
+			return row.Schedule{}, delaytask.ErrScheduleChanged
 		}
 		d, err := p.create(ctx, to, sp)
 		if !errors.Is(err, errTaken) {
 			return d.Schedule, err
 		}
 	}
+}
+
+// Only says what a save may replace. The zero value allows all.
+type Only struct {
+	New     bool   // nothing
+	Version *int64 // a definition that was not changed since the schedule had the version
 }
 
 // Define completes a definition by its spec.
@@ -63,6 +76,7 @@ func (p *Planner) create(ctx context.Context, to row.Schedule, sp *spec.Spec) (r
 	}
 	to.ID = p.NextID()
 	one := []decide.State{p.state(to, sp, now, nil)}
+	one[0].Actor = row.Actor(ctx)
 	for n := 0; ; n++ {
 		d := decide.New(one[0])
 		done, err := p.try(ctx, d)

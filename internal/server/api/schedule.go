@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,7 +22,41 @@ type ScheduleInput struct {
 
 type scheduleSaveInput struct {
 	ScheduleInput
-	Body wire.ScheduleSave
+	IfMatch     string `header:"If-Match" doc:"An ETag: 412 schedule_changed if another definition was saved since"`
+	IfNoneMatch string `header:"If-None-Match" doc:"* : 412 schedule_exists if there is a schedule of the name"`
+	Body        wire.ScheduleSave
+}
+
+// scheduleOutput is a schedule and its version.
+type scheduleOutput struct {
+	ETag string `header:"ETag" doc:"The version, for If-Match"`
+	Body wire.Schedule
+}
+
+func scheduleOutputOf(s wire.Schedule) *scheduleOutput {
+	return &scheduleOutput{strconv.Quote(strconv.FormatInt(s.Version, 10)), s}
+}
+
+// conditions are the options that the headers ask for.
+func (in *scheduleSaveInput) conditions() (options []delaytask.Option, err error) {
+	if in.IfNoneMatch != "" {
+		if in.IfNoneMatch != "*" {
+			return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
+				"header If-None-Match: want *, which refuses to replace a schedule")
+		}
+		options = append(options, delaytask.WithIfNew())
+	}
+	if in.IfMatch != "" {
+		text, ok := strings.CutPrefix(in.IfMatch, `"`)
+		text, closed := strings.CutSuffix(text, `"`)
+		version, err := strconv.ParseInt(text, 10, 64)
+		if !ok || !closed || err != nil || version < 0 {
+			return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidParameter,
+				"header If-Match: want the ETag of an answer about the schedule, a version in quotes")
+		}
+		options = append(options, delaytask.WithIfVersion(version))
+	}
+	return options, nil
 }
 
 // scheduleRawInput names a schedule to show.
@@ -52,7 +88,8 @@ func (a *API) scheduleOperations() {
 		"Stores it, or gives the one of the name this definition: what is planted and has not begun is planted anew, "+
 			"and nothing that was due before runs at once. It needs the verb schedule for the tag, and for the tag "+
 			"of the schedule that it replaces; for the tag http also save_http. previewSchedule says how "+
-			"lines are written. 409 schedule_owned: a program declares it.",
+			"lines are written. 409 schedule_owned: a program declares it. If-Match and If-None-Match guard what "+
+			"another caller has saved.",
 		groupSchedules), a.saveSchedule)
 	huma.Register(a.spec, a.operation(http.MethodGet, schedulePath, "getSchedule", "Show a schedule",
 		"Its definition and its state.", groupSchedules), a.getSchedule)
@@ -68,26 +105,31 @@ func (a *API) scheduleOperations() {
 		a.explainSchedule)
 }
 
-func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*output[wire.Schedule], error) {
+func (a *API) saveSchedule(ctx context.Context, in *scheduleSaveInput) (*scheduleOutput, error) {
 	options, err := scheduleOptions(&in.Body)
 	if err != nil {
 		return nil, a.problem(err)
+	}
+	conditions, err := in.conditions()
+	if err != nil {
+		return nil, err
 	}
 	body, err := bodyOf(in.Body.Body, in.Body.BodyText)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	when := &in.Body.Spec
-	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, when.To(), in.Body.Tag, body, options...)
+	s, err := a.operator.SaveSchedule(ctx, by(ctx), in.Name, when.To(), in.Body.Tag, body,
+		append(options, conditions...)...)
 	if err != nil {
 		return nil, a.problem(err)
 	}
 	if !access.From(ctx).May(access.Read, s.Tag) {
 		// What it has done so far is not for a caller without Read. The definition is the caller's own.
-		return &output[wire.Schedule]{wire.Schedule{Name: s.Name, Tag: s.Tag, State: s.State, Version: s.Version,
-			Spec: in.Body.Spec, NextTick: wire.Time(s.NextTick), NextDue: wire.Time(s.NextDue)}}, nil
+		return scheduleOutputOf(wire.Schedule{Name: s.Name, Tag: s.Tag, State: s.State, Version: s.Version,
+			Spec: in.Body.Spec, NextTick: wire.Time(s.NextTick), NextDue: wire.Time(s.NextDue)}), nil
 	}
-	return &output[wire.Schedule]{wire.FromSchedule(&s)}, nil
+	return scheduleOutputOf(wire.FromSchedule(&s)), nil
 }
 
 func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
@@ -103,9 +145,9 @@ func scheduleOptions(s *wire.ScheduleSave) ([]delaytask.Option, error) {
 	return append(options, ofTasks...), err
 }
 
-func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*output[wire.Schedule], error) {
+func (a *API) getSchedule(ctx context.Context, in *scheduleRawInput) (*scheduleOutput, error) {
 	s, err := a.view(ctx, in.RawInput).Schedule(ctx, in.Name)
-	return outputOf(a, scheduleOf(&s), err)
+	return scheduleOutputOf(scheduleOf(&s)), a.problem(err)
 }
 
 func (a *API) scheduleTicks(ctx context.Context, in *scheduleTicksInput) (*output[wire.ScheduleTicks], error) {

@@ -105,6 +105,29 @@ func TestASchedulesDefinitionIsARightOfItsOwn(t *testing.T) {
 	s.Want(204, "", "DELETE", at("call", ""), "", define...)
 }
 
+// An edit replaces what its caller has read, and a create nothing.
+func TestASaveOfAScheduleMayHaveAPrecondition(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const other = `{"lines":["@daily"],"tag":"t"}`
+	s.Want(412, wire.CodeScheduleChanged, "PUT", at("x", ""), other, "If-Match", `"0"`)
+	s.Want(200, "", "PUT", at("x", ""), yearly, "If-None-Match", "*")
+	s.Want(412, wire.CodeScheduleExists, "PUT", at("x", ""), yearly, "If-None-Match", "*")
+	read := s.Want(200, "", "GET", at("x", ""), "").Header.Get("ETag")
+	saved := s.Want(200, "", "PUT", at("x", ""), other, "If-Match", read).Header.Get("ETag")
+	if read != `"0"` || saved != `"1"` {
+		t.Errorf("version %s, then %s", read, saved)
+	}
+	s.Want(412, wire.CodeScheduleChanged, "PUT", at("x", ""), yearly, "If-Match", read)
+	for _, wrong := range []string{"0", "*", `W/"0"`, `"a"`, `"-1"`, `"`, `"0", "1"`} {
+		s.Want(400, wire.CodeInvalidParameter, "PUT", at("x", ""), yearly, "If-Match", wrong)
+	}
+	s.Want(400, wire.CodeInvalidParameter, "PUT", at("x", ""), yearly, "If-None-Match", `"0"`)
+	if got := ok[wire.Schedule](s, 200, "GET", at("x", ""), ""); got.Version != 1 || got.Tag != "t" {
+		t.Errorf("stored %+v", got)
+	}
+}
+
 func TestSchedulesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/schedules/decide"
+	planner "github.com/delaytask/delaytask/internal/schedules/plan"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
@@ -135,7 +136,7 @@ func (k *keeper) save(d draw) func(context.Context, *engine.Engine) error {
 		panic(err)
 	}
 	return func(ctx context.Context, e *engine.Engine) error {
-		_, err := e.Schedules().Save(ctx, e.NewSchedule(&save), sp)
+		_, err := e.Schedules().Save(ctx, e.NewSchedule(&save), sp, planner.Only{})
 		return err
 	}
 }

@@ -15,13 +15,14 @@ import (
 // fullSchedule has a value of its own in every column.
 func (t *tester) fullSchedule(id int64, name string) row.Schedule {
 	s := row.Schedule{
-		ID: id, Name: name, Owner: "ö\\'ner 🚀", Parent: "pärent", Revision: t.start + 1,
+		ID: id, Name: name, Owner: "ö\\'ner 🚀", Parent: "pärent", Revision: t.start + 1, Defined: 14,
 		Hash:    [32]byte{0, 1, 0xff, '\'', 31: 0x80},
 		Grammar: 2, Spec: "30 2 * * *\n!2027-12-24", Tag: "report.build", Body: []byte("Zoë \x00 🚀"),
 		Headers: []byte(`{"user": "Zoë 🚀"}`), MaxAttempts: 3, TTR: 1500 * time.Millisecond, Priority: -100,
 		Overlap: delaytask.OverlapAllow, Missed: delaytask.MissedAll, MaxOpen: 4, StartWithin: 5 * time.Millisecond,
 		Jitter: 6 * time.Second, PauseAfter: 7, MaxRuns: 8, KeepRuns: 9, RetryPastNext: true,
-		State: row.ScheduleRetiredPaused, Reason: "because é", ZoneData: "2026b", Next: t.start + 2, Look: t.start + 3,
+		State: row.ScheduleRetiredPaused, Reason: "because é", Since: t.start + 6, By: "é \\' 🚀",
+		ZoneData: "2026b", Next: t.start + 2, Look: t.start + 3,
 		Last: t.start + 4, RunID: 10, Runs: 11, MissedTicks: 12, Failures: 13, Success: t.start + 5,
 	}
 	for i, v := 0, reflect.ValueOf(s); i < v.NumField(); i++ {
@@ -43,6 +44,7 @@ func everyScheduleColumnComesBack(t *tester) {
 		Overlap: delaytask.OverlapSkip, Missed: delaytask.MissedOnce,
 		ID: math.MaxInt64, Name: strings.Repeat("🚀", 128), Owner: strings.Repeat("o", 128),
 		Parent: strings.Repeat("p", 128), Revision: row.MaxTime,
+		Since: row.MaxTime, By: strings.Repeat("b", 255),
 		Grammar: math.MaxInt32, Spec: strings.Repeat("s", 60_000), Tag: strings.Repeat("t", 128),
 		Body: bytes.Repeat([]byte("0123456789abcdef"), 1<<16), MaxAttempts: math.MaxInt32, TTR: 24 * time.Hour,
 		Priority: 100, MaxOpen: math.MaxInt32, StartWithin: longest, Jitter: longest, PauseAfter: math.MaxInt32,
@@ -79,8 +81,6 @@ func everyScheduleColumnComesBack(t *tester) {
 }
 
 func withProgress(s, of row.Schedule) row.Schedule {
-	s.State, s.Reason, s.ZoneData = of.State, of.Reason, of.ZoneData
-	s.Next, s.Look, s.Last, s.RunID = of.Next, of.Look, of.Last, of.RunID
-	s.Runs, s.MissedTicks, s.Failures, s.Success = of.Runs, of.MissedTicks, of.Failures, of.Success
+	s.SetProgress(&of)
 	return s
 }
