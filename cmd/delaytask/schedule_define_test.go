@@ -61,6 +61,12 @@ func TestScheduleIsDefinedAndChanged(t *testing.T) {
 		!strings.Contains(r.stderr, `"schedule_exists"`) {
 		t.Errorf("created twice: %d, %s", r.code, r.stderr)
 	}
+	var ends, endless shown
+	s.decode(&ends, "schedule", "create", "endless", "@yearly", "--end", "2100-01-01", "--tag", "t")
+	if s.decode(&endless, "schedule", "update", "endless", "--end", ""); ends.End == nil || endless.End != nil {
+		t.Errorf("it ends at %v", endless.End)
+	}
+	s.ok("schedule", "delete", "endless", "--yes")
 	for args, want := range map[string]string{
 		"@daily --if-version 1": `"schedule_changed"`, "@daily --if-version -1": "_option",
 	} {

@@ -26,8 +26,8 @@ func (f *specFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.dst, "dst", string(delaytask.DSTOnce), "what a clock change does: once, skip, both or literal")
 	flags.StringArrayVar(&f.except, "except", nil,
 		"leave out a date such as 2027-12-24, or what a cron line matches; may be repeated")
-	zonedVar(cmd, &f.start, "start", "no tick before this time, such as 2027-01-31 (of --zone)")
-	zonedVar(cmd, &f.end, "end", "no tick after this time")
+	zonedVar(cmd, &f.start, "start", "no tick before this time, such as 2027-01-31 (of --zone); '' for none")
+	zonedVar(cmd, &f.end, "end", "no tick after this time; '' for none")
 	values(cmd, "dst", string(delaytask.DSTOnce), string(delaytask.DSTSkip), string(delaytask.DSTBoth),
 		string(delaytask.DSTLiteral))
 }

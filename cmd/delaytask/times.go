@@ -17,11 +17,14 @@ func timeVar(cmd *cobra.Command, to *time.Time, name, usage string) {
 	parsedVar(cmd, to, name, parseTime, usage)
 }
 
-// zoned is a time of a schedule, whose zone it is read in. It is nil without its flag.
+// zoned is a time of a schedule, whose zone it is read in. It is nil without its flag, and where that is empty.
 type zoned func(zone *time.Location) time.Time
 
 func zonedVar(cmd *cobra.Command, to *zoned, name, usage string) {
 	parsedVar(cmd, to, name, func(s string) (zoned, error) {
+		if s == "" {
+			return nil, nil
+		}
 		now := time.Now()
 		_, err := wire.ParseLocal(s, time.UTC, now)
 		return func(zone *time.Location) time.Time {

@@ -56,6 +56,7 @@ func TestSchedules(t *testing.T) {
 				p.T = t
 				p.definesAndLists()
 				p.guardsSaves()
+				p.endsAndGoesOn()
 				p.operates()
 				p.triggers()
 				p.pops()
@@ -164,6 +165,32 @@ func (p *plan) guardsSaves() {
 	wantError(p.T, "a version to come", edit(now.Version+1, 3)(), delaytask.ErrScheduleChanged)
 	wantError(p.T, "no version", edit(-1, 3)(), delaytask.ErrInvalidOption)
 	p.must(edit(now.Version, 3)())
+	p.must(p.DeleteSchedule(ctx, name))
+}
+
+// endsAndGoesOn: a definition without an end goes on, also after its end has come.
+func (p *plan) endsAndGoesOn() {
+	ctx, name := p.Context(), p.name+"ends"
+	read := func() (s delaytask.Schedule) {
+		s, err := p.GetSchedule(ctx, name)
+		p.must(err)
+		return s
+	}
+	for _, last := range []time.Duration{50 * 365 * 24 * time.Hour, 3 * time.Second} {
+		ends := delaytask.Every(2 * time.Second)
+		ends.End = time.Now().Add(last).UTC().Truncate(time.Second)
+		p.must(p.saving(name, ends, "ended")())
+		if end := read().Spec.End; !end.Equal(ends.End) {
+			p.Errorf("it ends at %v, want %v", end, ends.End)
+		}
+		if last < time.Minute {
+			servertest.Eventually(p.T, "it has no tick left", func() bool { return read().NextTick.IsZero() })
+		}
+		p.must(p.saving(name, yearly(), "ended")())
+		if s := read(); !s.Spec.End.IsZero() || s.NextTick.IsZero() || s.State != delaytask.ScheduleActive {
+			p.Errorf("without an end it is %+v", s)
+		}
+	}
 	p.must(p.DeleteSchedule(ctx, name))
 }
 
