@@ -191,6 +191,18 @@ func (p *plan) endsAndGoesOn() {
 			p.Errorf("without an end it is %+v", s)
 		}
 	}
+	p.must(p.saving(name, delaytask.Every(time.Second), "ended")())
+	p.must(p.PauseSchedule(ctx, name, delaytask.Reason("moving")))
+	servertest.Eventually(p.T, "the history tells of the pause", func() bool {
+		p.must(p.ResumeSchedule(ctx, name))
+		p.must(p.PauseSchedule(ctx, name, delaytask.Reason("moving")))
+		ticks, err := p.ScheduleTicks(ctx, name, time.Time{}, 0)
+		p.must(err)
+		return slices.ContainsFunc(ticks, func(t delaytask.ScheduleTick) bool {
+			return t.Outcome == delaytask.OutcomeSkipped && strings.HasPrefix(t.Note, "paused ") &&
+				strings.HasSuffix(t.Note, ": moving")
+		})
+	})
 	p.must(p.DeleteSchedule(ctx, name))
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
@@ -54,13 +55,14 @@ func (p *plan) become(state row.ScheduleState, reason string) {
 // mostBy bounds the name of who has brought a schedule into its state, in bytes.
 const mostBy = 255
 
-// Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed. A backfill
-// goes on where it was: all its ticks are past.
+// Resume lets a paused schedule go on with the first tick that is not due yet. Nothing counts as missed, and the
+// history tells of the pause. A backfill goes on where it was: all its ticks are past.
 func Resume(st State) (row.Decision, error) {
 	return operation(st, func(p *plan) error {
 		if p.s.State != row.SchedulePaused {
 			return p.refusedState()
 		}
+		p.dropPaused()
 		p.become(row.ScheduleActive, "")
 		p.s.Failures = 0
 		if p.s.Parent == "" {
@@ -68,6 +70,28 @@ func Resume(st State) (row.Decision, error) {
 		}
 		return nil
 	})
+}
+
+// dropPaused writes down who has let the ticks of a pause not run, when and why. They do not count as missed.
+func (p *plan) dropPaused() {
+	last := p.dueBy(p.Now)
+	if p.s.State != row.SchedulePaused || p.s.Parent != "" || p.s.Next.IsZero() || last < p.s.Next {
+		return
+	}
+	note, missed := "paused", p.s.MissedTicks
+	if p.s.By != "" {
+		note += " by " + p.s.By
+	}
+	if !p.s.Since.IsZero() {
+		note += " from " + p.s.Since.Std().Format(time.RFC3339)
+	}
+	note += " to " + p.Now.Std().Format(time.RFC3339)
+	if p.s.Reason != "" {
+		note += ": " + p.s.Reason
+	}
+	p.dropAll(last, row.OutcomeSkipped, note)
+	p.s.MissedTicks = missed
+	p.History = slices.Concat(p.History, p.to.New)
 }
 
 // Reset sets the cursor to the first tick that is not due yet, whatever was decided: for a clock that was wrong. The
@@ -78,6 +102,7 @@ func Reset(st State) (row.Decision, error) {
 			return p.refused("a backfill: all its ticks are past; delete it, or backfill another range")
 		}
 		p.withdraw()
+		p.dropPaused()
 		p.ahead = nil // forgotten as well
 		p.s.Last = p.dueBy(p.Now)
 		p.setNext(p.dueAfter(p.Now))
@@ -125,6 +150,7 @@ func SkipNext(st State, reason string) (d row.Decision, tick row.Time, err error
 			return p.refusedState()
 		}
 		p.withdraw()
+		p.dropPaused()
 		if tick = p.s.Next; tick.IsZero() {
 			return p.refused("without a tick to come")
 		}
@@ -174,6 +200,9 @@ func Edit(st State, to row.Schedule, sp *spec.Spec) (row.Decision, error) {
 			return p.refused("a backfill, which runs as its schedule was; delete it, and backfill the range again")
 		}
 		p.withdraw()
+		if p.s.Spec != to.Spec || p.s.Jitter != to.Jitter || p.s.MaxRuns != to.MaxRuns {
+			p.dropPaused() // by the ticks that it had
+		}
 		was := *p.s
 		*p.s = to
 		keepProgress(p.s, &was)

@@ -147,13 +147,44 @@ func TestNothingServesTheTag(t *testing.T) {
 
 func TestAPauseMissesNothing(t *testing.T) {
 	w := begin(t, row.Schedule{}, everyMinute).until(55 * time.Second)
-	w.do(Pause(w.state(), "maintenance"))
+	st := w.state()
+	st.Actor = "ada"
+	w.do(Pause(st, "maintenance"))
 	w.until(10*time.Minute + 30*time.Second).wants("00:00:00 completed")
 	if w.s.State != row.SchedulePaused || w.s.Reason != "maintenance" || w.s.Look != 0 {
 		t.Errorf("%+v", w.s)
 	}
 	w.do(Resume(w.state()))
-	w.until(11*time.Minute+30*time.Second).wants("00:00:00 completed", "00:11:00 completed")
+	w.until(11*time.Minute+30*time.Second).wants("00:00:00 completed", "00:01:00 skipped 10 until 00:10:00",
+		"00:11:00 completed")
+	const note = "paused by ada from 2027-01-01T00:00:55Z to 2027-01-01T00:10:30Z: maintenance"
+	if got := w.history[1].Note; got != note || w.s.MissedTicks != 0 || w.s.Since != midnight.Add(630*time.Second) {
+		t.Errorf("the history tells %q; %+v", got, w.s)
+	}
+}
+
+// The ticks of a pause that an operator ends otherwise are those of the definition that it had.
+func TestAPauseIsInTheHistoryHoweverItEnds(t *testing.T) {
+	sp := parse(t, "*/10 * * * *")
+	for name, end := range map[string]func(State) (row.Decision, error){
+		"reset": Reset,
+		"skip":  func(st State) (row.Decision, error) { d, _, err := SkipNext(st, ""); return d, err },
+		"edit": func(st State) (row.Decision, error) {
+			to := st.Schedule
+			to.Spec = sp.String()
+			return Edit(st, to, sp)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, row.Schedule{}, everyMinute).until(55 * time.Second)
+			w.do(Pause(w.state(), ""))
+			w.until(150*time.Second).do(end(w.state()))
+			w.first(2, "00:00:00 completed", "00:01:00 skipped 2 until 00:02:00")
+			if w.s.State != row.SchedulePaused || w.s.Next < w.now {
+				t.Errorf("it goes on at %v, %v", w.s.Next, w.s.State)
+			}
+		})
+	}
 }
 
 func TestAPauseBetweenPlantingAndTheTickLosesNothing(t *testing.T) {

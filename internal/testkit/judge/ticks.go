@@ -119,7 +119,11 @@ func (l *ledger) plant(d *decided) {
 		return
 	}
 	for _, r := range d.New {
-		l.plantOne(r, of, d)
+		decided := of
+		if d.Write == row.WriteDefinition && r.TaskID == 0 && l.now != nil {
+			decided, _ = l.ticksOf(l.now) // an edit decides the ticks of the pause that it ends
+		}
+		l.plantOne(r, decided, d)
 	}
 	for _, task := range d.Insert {
 		if l.tasks[task.ID] {
