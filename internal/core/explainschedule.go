@@ -87,7 +87,8 @@ func (c *Core) explainTick(
 	if err != nil {
 		return e, nil, err
 	}
-	if !there {
+	of := row.At(st.Spec.Next(tick.Add(-time.Microsecond)))
+	if between := run.Tick < row.At(tick) && row.At(tick) < run.Until; !there || between && of != row.At(tick) {
 		return e, sentence.Text{explain.NoHistory(st, row.At(tick))}, nil
 	}
 	e.History = tickOf(&run)

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"time"
+
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
@@ -11,11 +13,14 @@ import (
 func Standing(of *delaytask.Schedule, behind int) sentence.Text {
 	switch of.State {
 	case delaytask.SchedulePaused:
-		return sentence.Text{sentence.Of(sentence.SchedulePaused, of.Updated, orUnknown(of.Reason))}
+		if of.By != "" {
+			return sentence.Text{sentence.Of(sentence.SchedulePausedBy, since(of), of.By, orUnknown(of.Reason))}
+		}
+		return sentence.Text{sentence.Of(sentence.SchedulePaused, since(of), orUnknown(of.Reason))}
 	case delaytask.ScheduleEnded:
 		return sentence.Text{sentence.Of(sentence.ScheduleEnded, orUnknown(of.Reason))}
 	case delaytask.ScheduleRetired:
-		return sentence.Text{sentence.Of(sentence.ScheduleRetired, of.Updated, of.Owner)}
+		return sentence.Text{sentence.Of(sentence.ScheduleRetired, since(of), of.Owner)}
 	}
 	var text sentence.Text
 	switch {
@@ -36,6 +41,14 @@ func Standing(of *delaytask.Schedule, behind int) sentence.Text {
 }
 
 // orUnknown returns a stored reason as a parameter of a sentence.
+// since is when the schedule came into its state, or when it last changed where an older program has brought it there.
+func since(of *delaytask.Schedule) time.Time {
+	if of.Since.IsZero() {
+		return of.Updated
+	}
+	return of.Since
+}
+
 func orUnknown(reason string) any {
 	if reason == "" {
 		return sentence.Of(sentence.NoReason)
@@ -74,13 +87,20 @@ func NoHistory(st *decide.State, tick row.Time) sentence.Sentence {
 		return noTick(before, after)
 	case tick < s.Created:
 		return sentence.Of(sentence.TickTooEarly, s.Created.Std())
-	case !s.Next.IsZero() && tick >= s.Next:
-		return sentence.Of(sentence.TickToCome)
-	case s.State != row.ScheduleActive:
-		state := sentence.Of(sentence.State + sentence.Code(s.State.String()))
-		return sentence.Of(sentence.TickStopped, state, orUnknown(s.Reason))
-	default:
+	case !s.Next.IsZero() && tick < s.Next, s.Next.IsZero() && tick <= s.Last:
 		return sentence.Of(sentence.TickForgotten, s.KeepRuns)
+	case s.State != row.ScheduleActive:
+		code := sentence.TickStopped
+		if tick > st.Now {
+			code = sentence.TickRests
+		}
+		return sentence.Of(code, sentence.Of(sentence.State+sentence.Code(s.State.Text())), orUnknown(s.Reason))
+	case s.Next.IsZero():
+		return sentence.Of(sentence.TickAfterLast, s.Last.Std())
+	case decide.Beyond(st, tick):
+		return sentence.Of(sentence.TickBeyond, s.MaxRuns)
+	default:
+		return sentence.Of(sentence.TickToCome)
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 const (
 	ScheduleUnreadable Code = "schedule.unreadable"
 	SchedulePaused     Code = "schedule.paused"
+	SchedulePausedBy   Code = "schedule.paused_by"
 	ScheduleEnded      Code = "schedule.ended"
 	ScheduleRetired    Code = "schedule.retired"
 	ScheduleLast       Code = "schedule.last"
@@ -57,6 +58,9 @@ const (
 	TickTooEarly    Code = "tick.too_early"
 	TickToCome      Code = "tick.to_come"
 	TickStopped     Code = "tick.stopped"
+	TickRests       Code = "tick.rests"
+	TickAfterLast   Code = "tick.after_last"
+	TickBeyond      Code = "tick.beyond_runs"
 	TickForgotten   Code = "tick.forgotten"
 )
 
@@ -142,6 +146,8 @@ var English = map[Code]string{
 	ScheduleUnreadable: "It cannot be explained here: %s. Bring this machine's zone data or this program up to date.",
 	SchedulePaused: "It is paused since %s: %s. Ticks of the pause do not run. After resume it goes on with the " +
 		"next one.",
+	SchedulePausedBy: "It is paused since %s by %s: %s. Ticks of the pause do not run. After resume it goes on with " +
+		"the next one.",
 	ScheduleEnded: "It has ended: %s.",
 	ScheduleRetired: "It is retired since %s: no live program of %s declares it. It comes back with its state " +
 		"when one does within 30 days.",
@@ -171,9 +177,12 @@ var English = map[Code]string{
 		"delaytask schedule preview shows what a clock change moves.",
 	TickNoneBetween: "The definition of today names no tick at this moment, but one at %s and one at %s. " +
 		"delaytask schedule preview shows what a clock change moves.",
-	TickTooEarly: "The schedule was created at %s, after this tick.",
-	TickToCome:   "It is to come, or waits: nothing is decided about it.",
-	TickStopped:  "The schedule was %s by then, and is: %s.",
+	TickTooEarly:  "The schedule was created at %s, after this tick.",
+	TickToCome:    "It is to come, or waits: nothing is decided about it.",
+	TickStopped:   "It did not run: the schedule is %s: %s.",
+	TickRests:     "It does not run as long as the schedule is %s: %s.",
+	TickAfterLast: "It does not run: the last tick of the schedule was %s.",
+	TickBeyond:    "It runs only if ticks before it do not: the schedule ends after %s runs.",
 	TickForgotten: "The history does not hold it: the schedule was paused or had another definition then, or the row " +
 		"was deleted, because the history keeps %s rows.",
 

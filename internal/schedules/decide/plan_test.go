@@ -163,7 +163,7 @@ func TestAPauseMissesNothing(t *testing.T) {
 	}
 }
 
-// The ticks of a pause that an operator ends otherwise are those of the definition that it had.
+// An operator ends a pause otherwise: the history has its ticks by the definition of the pause.
 func TestAPauseIsInTheHistoryHoweverItEnds(t *testing.T) {
 	sp := parse(t, "*/10 * * * *")
 	for name, end := range map[string]func(State) (row.Decision, error){
@@ -178,7 +178,7 @@ func TestAPauseIsInTheHistoryHoweverItEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, row.Schedule{}, everyMinute).until(55 * time.Second)
 			w.do(Pause(w.state(), ""))
-			w.until(150*time.Second).do(end(w.state()))
+			w.until(150 * time.Second).do(end(w.state()))
 			w.first(2, "00:00:00 completed", "00:01:00 skipped 2 until 00:02:00")
 			if w.s.State != row.SchedulePaused || w.s.Next < w.now {
 				t.Errorf("it goes on at %v, %v", w.s.Next, w.s.State)
