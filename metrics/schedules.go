@@ -8,8 +8,8 @@ import (
 
 // schedules are the gauges of schedules. Each node has the schedules of its share.
 type schedules struct {
-	names                                                 tagLabels
-	next, success, behind, unsuccessful, failures, paused *prometheus.GaugeVec
+	names                                                         tagLabels
+	next, success, behind, unsuccessful, failures, paused, itself *prometheus.GaugeVec
 }
 
 func (s *schedules) add(c *collector) {
@@ -22,6 +22,7 @@ func (s *schedules) add(c *collector) {
 		"Ticks that were due since the last success, without those since a run that is open; at most 1000.")
 	s.failures = gauge("failures", "Failed runs in a row.")
 	s.paused = gauge("paused", "1 while the schedule is paused; else 0.")
+	s.itself = gauge("paused_itself", "1 while the schedule is paused because its runs failed; else 0.")
 }
 
 // SetUnreadableSchedules says how many schedules this process leaves to others, because it cannot read them.
@@ -35,7 +36,9 @@ func (c *collector) Ticks(schedule, outcome string, n int) {
 // SetSchedules says how the schedules of this node's share stand. Those that are left out have no values any more.
 func (c *collector) SetSchedules(all []metrics.Schedule) {
 	s := &c.schedules
-	for _, gauge := range []*prometheus.GaugeVec{s.next, s.success, s.behind, s.unsuccessful, s.failures, s.paused} {
+	for _, gauge := range []*prometheus.GaugeVec{
+		s.next, s.success, s.behind, s.unsuccessful, s.failures, s.paused, s.itself,
+	} {
 		gauge.Reset()
 	}
 	for _, of := range all {
@@ -47,10 +50,14 @@ func (c *collector) SetSchedules(all []metrics.Schedule) {
 		set(s.behind, float64(of.Behind))
 		set(s.unsuccessful, float64(of.Unsuccessful))
 		set(s.failures, float64(of.Failures))
-		paused := 0.0
-		if of.Paused {
-			paused = 1
-		}
-		set(s.paused, paused)
+		set(s.paused, flag(of.Paused))
+		set(s.itself, flag(of.PausedItself))
 	}
+}
+
+func flag(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -133,6 +133,7 @@ type Evidence struct {
 	Status      delaytask.Status // purge_behind: of the tasks
 	Retention   time.Duration    // purge_behind: of that status
 	Tags        []string         // purge_behind; rows_locked: whose tasks wait here; sorted
+	Schedules   []string         // of the codes of schedules; sorted
 }
 
 // FindingCode says, for programs, what a finding is about. Later versions may add codes.
@@ -140,16 +141,23 @@ type FindingCode string
 
 // The codes of findings, the most urgent first.
 const (
-	FindingTwoDatabases  FindingCode = "two_databases"  // servers that are not one database answer at one address
-	FindingClockHeld     FindingCode = "clock_held"     // this process starts nothing: it does not know the time
-	FindingUnserved      FindingCode = "unserved"       // tasks are overdue, and no live process serves the tag
-	FindingLeaseOver     FindingCode = "lease_over"     // tasks execute, and their leases have been over for long
-	FindingRowsLocked    FindingCode = "rows_locked"    // a transaction has held locks on rows for long
-	FindingOverdue       FindingCode = "overdue"        // tasks are overdue although live processes serve the tag
-	FindingHanging       FindingCode = "hanging"        // a processor ignores that its context has ended
-	FindingFailing       FindingCode = "failing"        // tasks have failed within the last 10 min
-	FindingRetrying      FindingCode = "retrying"       // more attempts have failed than tasks were completed
-	FindingNodeSilent    FindingCode = "node_silent"    // a process has ended without a word
+	FindingTwoDatabases FindingCode = "two_databases" // servers that are not one database answer at one address
+	FindingClockHeld    FindingCode = "clock_held"    // this process starts nothing: it does not know the time
+	FindingUnserved     FindingCode = "unserved"      // tasks are overdue, and no live process serves the tag
+	FindingLeaseOver    FindingCode = "lease_over"    // tasks execute, and their leases have been over for long
+	FindingRowsLocked   FindingCode = "rows_locked"   // a transaction has held locks on rows for long
+	FindingOverdue      FindingCode = "overdue"       // tasks are overdue although live processes serve the tag
+	FindingHanging      FindingCode = "hanging"       // a processor ignores that its context has ended
+	FindingFailing      FindingCode = "failing"       // tasks have failed within the last 10 min
+	FindingRetrying     FindingCode = "retrying"      // more attempts have failed than tasks were completed
+	FindingNodeSilent   FindingCode = "node_silent"   // a process has ended without a word
+	// Ticks of schedules are due, and no process decides about them.
+	FindingScheduleBehind FindingCode = "schedule_behind"
+	// Schedules have paused by themselves, because their runs failed.
+	FindingSchedulePaused FindingCode = "schedule_paused"
+	// No run of schedules has completed for two ticks or more.
+	FindingScheduleUnsuccessful FindingCode = "schedule_unsuccessful"
+
 	FindingPausedOverdue FindingCode = "paused_overdue" // tasks are overdue because the tag is paused
 	FindingClockWide     FindingCode = "clock_wide"     // this process knows the time to within 0.1 s or worse
 	FindingPurgeBehind   FindingCode = "purge_behind"   // ended tasks are past their retention
@@ -172,7 +180,9 @@ const (
 	PartFailures OverviewPart = "failures" // what fails
 	PartHistory  OverviewPart = "history"  // the last hour and the last minute
 	PartForecast OverviewPart = "forecast" // the next hour
-	PartLocks    OverviewPart = "locks"    // transactions that hold locks; SQLite has none
+	// PartSchedules is what is wrong with schedules.
+	PartSchedules OverviewPart = "schedules"
+	PartLocks     OverviewPart = "locks" // transactions that hold locks; SQLite has none
 )
 
 // OverviewTrouble is the class of an error of a reading.

@@ -27,6 +27,7 @@ var (
 		{"tasks", checkTasks, ""},
 		{"leases", checkLeases, ""},
 		{"purge", checkPurge, ""},
+		{"schedules", checkSchedules, ""},
 		{"nodes", checkNodes, ""},
 	}
 	ofService = []check{{"receivers", checkReceivers, ""}}

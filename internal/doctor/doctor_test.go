@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
@@ -292,6 +293,35 @@ func TestTasksThatDoNotMoveAreFound(t *testing.T) {
 		p.wants("the process is silent", "nodes_silent")
 		p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(-time.Minute))
 		p.wants("the clock was set back", "clock_back")
+	})
+}
+
+func TestSchedulesThatDoNotWorkAreFound(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		p := admit(t, d)
+		reading, err := p.Store.Now(t.Context())
+		must(t, err)
+		long := reading.Time.Add(-2 * time.Hour)
+		for i, s := range []row.Schedule{
+			{Next: long, Success: long},
+			{State: row.SchedulePaused, Since: long, PauseAfter: 2, Failures: 2, Reason: "2 runs failed in a row"},
+			{Next: reading.Time.Add(time.Hour), Success: long},
+			{Next: reading.Time.Add(time.Hour), Success: reading.Time},
+			{State: row.SchedulePaused, By: "ada", Success: long},
+		} {
+			s.ID, s.Name, s.Tag, s.Spec = int64(i+1), fmt.Sprint("s", i), "t", "@every 10m"
+			s.Overlap, s.Missed = delaytask.OverlapSkip, delaytask.MissedOnce
+			done, err := p.Store.Decide(t.Context(), []row.Decision{{Write: row.WriteNew, Schedule: s}})
+			if must(t, err); !done {
+				t.Fatal(s)
+			}
+		}
+		for _, f := range p.wants("schedules", "schedules_behind", "schedules_paused", "schedules_unsuccessful") {
+			of := map[string]string{"schedules_behind": "s0", "schedules_paused": "s1", "schedules_unsuccessful": "s2"}
+			if !strings.HasSuffix(f.Title, ": "+of[f.Code]) || f.Fix != "delaytask schedule explain "+of[f.Code] {
+				t.Errorf("found %+v", f)
+			}
+		}
 	})
 }
 

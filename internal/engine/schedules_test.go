@@ -287,7 +287,8 @@ func TestSchedulesAreMeasured(t *testing.T) {
 		for name, want := range map[string]float64{
 			"schedule_ticks_total{good,completed}": 5, "schedule_ticks_total{bad,failed}": 5,
 			"schedule_unsuccessful_ticks{good}": 0,
-			"schedule_paused{resting}":          1, "schedule_paused{good}": 0, "schedule_behind_ticks{good}": 0,
+			"schedule_paused_itself{resting}":   0, "schedule_paused_itself{good}": 0,
+			"schedule_paused{resting}": 1, "schedule_paused{good}": 0, "schedule_behind_ticks{good}": 0,
 		} {
 			if value, there := got[name]; !there || value != want {
 				w.Errorf("%s is %v, want %v", name, value, want)
@@ -299,6 +300,23 @@ func TestSchedulesAreMeasured(t *testing.T) {
 		next := got["schedule_next_timestamp_seconds{good}"] - got["schedule_last_success_timestamp_seconds{good}"]
 		if next != 30 && next != 60 {
 			w.Errorf("the next tick is %v s after the last success", next)
+		}
+	})
+}
+
+// No process has to look at a schedule that rests. The metrics tell of it all the same, also after a start.
+func TestAScheduleThatHasPausedItselfIsMeasured(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": func(context.Context, *delaytask.Task) error {
+			return processor.Permanent(errors.New("boom"))
+		}})
+		w.schedule(e, "bad", "@every 30s", delaytask.WithPauseAfter(2))
+		time.Sleep(3 * time.Minute)
+		w.must(e.Stop(w.Context()))
+		again := w.engine(w.store, serving{"a": nothing})
+		time.Sleep(3 * time.Minute)
+		if got := w.series(again)["schedule_paused_itself{bad}"]; got != 1 {
+			w.Errorf("paused_itself is %v", got)
 		}
 	})
 }

@@ -83,6 +83,7 @@ type Schedule struct {
 	Unsuccessful int       // ticks that were due since the last success, without those since a run that is open
 	Failures     int       // failed runs in a row
 	Paused       bool
+	PausedItself bool // because its runs failed
 }
 
 // What became of a save.

@@ -98,6 +98,11 @@ type Schedule struct {
 // Serial reports whether no two runs of the schedule may be open together.
 func (s *Schedule) Serial() bool { return s.Overlap != delaytask.OverlapAllow }
 
+// PausedItself reports whether failed runs have paused the schedule, and no person.
+func (s *Schedule) PausedItself() bool {
+	return s.State == SchedulePaused && s.By == "" && s.PauseAfter > 0 && s.Failures >= s.PauseAfter
+}
+
 // SetProgress gives the schedule the progress of another one.
 func (s *Schedule) SetProgress(of *Schedule) {
 	s.State, s.Reason, s.Since, s.By, s.ZoneData = of.State, of.Reason, of.Since, of.By, of.ZoneData

@@ -103,6 +103,7 @@ type Evidence struct {
 	Status       delaytask.Status `json:"status,omitempty" doc:"purge_behind: of the tasks"`
 	RetentionMS  int64            `json:"retention_ms,omitempty" doc:"purge_behind: of that status"`
 	Tags         []string         `json:"tags,omitempty" doc:"purge_behind; rows_locked: tags that wait"`
+	Schedules    []string         `json:"schedules,omitempty" doc:"Of the codes of schedules"`
 }
 
 // FromOverview is an overview in JSON.
@@ -156,6 +157,7 @@ func fromFinding(f *report.Finding) Finding {
 		Executing: (*DueTasks)(e.Executing),
 		Thread:    e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
 		LeasedUntil: Time(e.LeasedUntil), Status: e.Status, RetentionMS: e.Retention.Milliseconds(), Tags: e.Tags,
+		Schedules: e.Schedules,
 	}
 	return v
 }
@@ -174,6 +176,7 @@ func (f *Finding) to() report.Finding {
 		Executing: (*report.DueTasks)(e.Executing),
 		Thread:    e.Thread, MayLock: e.MayLock, Attempt: e.Attempt, Completed: e.Completed,
 		LeasedUntil: e.LeasedUntil.Std(), Status: e.Status, Retention: millis(e.RetentionMS), Tags: e.Tags,
+		Schedules: e.Schedules,
 	}
 	return found
 }

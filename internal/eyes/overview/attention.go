@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/eyes/standing"
 	"github.com/delaytask/delaytask/internal/operate/redact"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
@@ -25,14 +26,15 @@ const (
 var codes = []report.FindingCode{
 	report.FindingTwoDatabases, report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver,
 	report.FindingRowsLocked, report.FindingOverdue, report.FindingHanging, report.FindingFailing,
-	report.FindingRetrying, report.FindingNodeSilent, report.FindingPausedOverdue, report.FindingClockWide,
+	report.FindingRetrying, report.FindingNodeSilent, report.FindingScheduleBehind, report.FindingSchedulePaused,
+	report.FindingScheduleUnsuccessful, report.FindingPausedOverdue, report.FindingClockWide,
 	report.FindingPurgeBehind,
 }
 
 // attention returns what needs attention. Within a code the largest number comes first.
 func (v *view) attention() []report.Finding {
 	found := slices.Concat(v.clockFindings(), v.dueFindings(), v.leaseFindings(), v.silentFindings(),
-		v.failureFindings(), v.purgeFindings())
+		v.failureFindings(), v.purgeFindings(), v.scheduleFindings())
 	if v.seesAll() {
 		found = slices.Concat(found, v.apartFindings(), v.lockFindings(), v.hangingFindings())
 	}
@@ -225,6 +227,28 @@ func (v *view) purgeFindings() (found []report.Finding) {
 		}
 		if len(behind) == 1 {
 			f.Tag = behind[0]
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// scheduleFindings are about schedules that need an operator. Their reasons hold errors.
+func (v *view) scheduleFindings() (found []report.Finding) {
+	codes := map[standing.Trouble]report.FindingCode{
+		standing.Behind: report.FindingScheduleBehind, standing.Paused: report.FindingSchedulePaused,
+		standing.Unsuccessful: report.FindingScheduleUnsuccessful,
+	}
+	for _, of := range v.standing.found {
+		if !v.sees(of.Tag) {
+			continue
+		}
+		f := report.Finding{
+			Code: codes[of.Trouble], Tag: of.Tag, Number: int64(len(of.Names)), Since: of.Since.Std(),
+			Evidence: report.Evidence{Schedules: slices.Clone(of.Names)},
+		}
+		if v.filter.Errors == nil || v.filter.Errors(of.Tag) {
+			f.Error = redact.Text(of.Tag, of.Reason)
 		}
 		found = append(found, f)
 	}

@@ -111,6 +111,33 @@ func (s *site) count(tag string, r row.Rollup) {
 	}
 }
 
+// schedules stores two that tick every ten minutes, and others of which there is nothing to say.
+func (s *site) schedules(change func(*row.Schedule, row.Time)) (end func()) {
+	now, all := at(s.Store, 0), []row.Schedule{
+		{Name: "-x"}, {Name: "y"}, {Name: "fine"},
+		{Name: "rests", State: row.SchedulePaused, By: "ada", PauseAfter: 3, Failures: 3},
+		{Name: "old", State: row.ScheduleRetired},
+	}
+	var made, gone []row.Decision
+	for i := range all {
+		of := &all[i]
+		of.ID, of.Spec, of.Tag, of.Next = int64(i+1), "@every 10m", "a", now.Add(10*time.Minute)
+		of.Overlap, of.Missed, of.Success = delaytask.OverlapSkip, delaytask.MissedOnce, now
+		if i < 2 {
+			change(of, now)
+		}
+		made = append(made, row.Decision{Write: row.WriteNew, Schedule: *of})
+		gone = append(gone, row.Decision{Write: row.WriteDelete, Schedule: *of})
+	}
+	store := func(all []row.Decision) {
+		if done, err := s.Decide(s.Context(), all); !done || err != nil {
+			s.Fatal(done, err)
+		}
+	}
+	store(made)
+	return func() { store(gone) }
+}
+
 func codesOf(found []report.Finding) (codes []report.FindingCode) {
 	for _, f := range found {
 		codes = append(codes, f.Code)
@@ -180,6 +207,27 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 				}
 			}
 		}, func(f report.Finding) bool { return f.Tag == "a" }},
+		report.FindingScheduleBehind: {func(s *site) func() {
+			return s.schedules(func(of *row.Schedule, now row.Time) {
+				of.Next, of.Success = now.Add(-time.Hour), now.Add(-2*time.Hour)
+			})
+		}, func(f report.Finding) bool {
+			return f.Tag == "a" && f.Number == 2 && slices.Equal(f.Evidence.Schedules, []string{"-x", "y"}) &&
+				f.Do == "delaytask schedule explain -- -x" && strings.HasSuffix(f.Text, "of the schedules -x, y")
+		}},
+		report.FindingSchedulePaused: {func(s *site) func() {
+			return s.schedules(func(of *row.Schedule, now row.Time) {
+				of.State, of.Since, of.PauseAfter, of.Failures = row.SchedulePaused, now.Add(-time.Hour), 3, 3
+				of.Reason = "3 runs failed in a row: boom"
+			})
+		}, func(f report.Finding) bool {
+			return strings.HasSuffix(f.Text, "-x, y; 3 runs failed in a row: boom") && !f.Since.IsZero()
+		}},
+		report.FindingScheduleUnsuccessful: {func(s *site) func() {
+			return s.schedules(func(of *row.Schedule, now row.Time) {
+				of.Next, of.Success = now.Add(5*time.Minute), now.Add(-time.Hour)
+			})
+		}, func(f report.Finding) bool { return f.Number == 2 && !f.Since.IsZero() }},
 		report.FindingTwoDatabases: {func(s *site) func() {
 			s.apart = []string{"a:3306:1", "b:3306:1"}
 			return func() { s.apart = nil }

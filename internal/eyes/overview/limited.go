@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/eyes/standing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -11,6 +12,7 @@ import (
 // Store is what an overview reads. Its reads take no lock.
 type Store interface {
 	store.Forecaster
+	standing.Store
 	Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error)
 	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
 	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
@@ -129,5 +131,21 @@ func (l *limited) EstimateDue(ctx context.Context, g row.DueGrid) (counts []row.
 func (l *limited) Upcoming(ctx context.Context, before row.Time, limit int) ([]row.Schedule, error) {
 	return call(ctx, l, func(ctx context.Context) ([]row.Schedule, error) {
 		return l.Store.Upcoming(ctx, before, limit)
+	})
+}
+
+func (l *limited) Schedules(
+	ctx context.Context, f row.ScheduleFilter,
+) (found []row.Schedule, broken []row.Broken, err error) {
+	err = l.call(ctx, func(ctx context.Context) (err error) {
+		found, broken, err = l.Store.Schedules(ctx, f)
+		return err
+	})
+	return found, broken, err
+}
+
+func (l *limited) OpenRuns(ctx context.Context, schedules []int64, limit int) ([]row.ScheduleRun, error) {
+	return call(ctx, l, func(ctx context.Context) ([]row.ScheduleRun, error) {
+		return l.Store.OpenRuns(ctx, schedules, limit)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/eyes/forecast"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
+	"github.com/delaytask/delaytask/internal/eyes/standing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
@@ -142,6 +143,12 @@ func (r *reading) readLocks(ctx context.Context) error {
 			return err
 		})
 		return found, err
+	})
+}
+
+func (r *reading) readSchedules(ctx context.Context) error {
+	return r.cache.standing.refresh(r.now, r.now.Add(keepStanding), func() ([]standing.Finding, error) {
+		return standing.Read(ctx, r.from, r.now)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/eyes/rollup"
+	"github.com/delaytask/delaytask/internal/eyes/standing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
@@ -41,6 +42,7 @@ type seldom struct {
 	history  kept[*history]
 	forecast kept[*report.Forecast]
 	locks    kept[[]Lock]
+	standing kept[[]standing.Finding] // schedules
 	pauses   map[string]rollup.Pause
 }
 
@@ -48,6 +50,7 @@ const (
 	keepEnded    = 30 * time.Second
 	keepForecast = 30 * time.Second
 	keepLocks    = 15 * time.Second
+	keepStanding = 30 * time.Second
 	keepTimeout  = 30 * time.Second // that a part took too long
 )
 
@@ -140,6 +143,7 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 		close(history)
 		r.part(ctx, report.PartForecast, r.readForecast)
 		r.part(ctx, report.PartLocks, r.readLocks)
+		r.part(ctx, report.PartSchedules, r.readSchedules)
 	})
 	lanes.Go(func() {
 		r.part(ctx, report.PartCounts, r.readCounts)

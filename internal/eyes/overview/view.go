@@ -43,7 +43,7 @@ func (r Reading) Overview(f report.OverviewFilter) report.Overview {
 // parts is their order.
 var parts = []report.OverviewPart{
 	report.PartCounts, report.PartDue, report.PartLeases, report.PartFailures, report.PartHistory,
-	report.PartForecast, report.PartLocks,
+	report.PartForecast, report.PartLocks, report.PartSchedules,
 }
 
 func (r Reading) missingParts() (missing []report.MissingPart) {

@@ -64,6 +64,17 @@ func Words(f *report.Finding) (text, do sentence.Sentence) {
 				sentence.Of(sentence.LeasedToIt, count), e.LeasedUntil)
 		}
 		do = sentence.Of(sentence.DoNodeSilent)
+	case report.FindingScheduleBehind:
+		text, do = sentence.Of(sentence.SchedulesBehind, few(e.Schedules)), onSchedule(e.Schedules[0])
+	case report.FindingSchedulePaused:
+		text = sentence.Of(sentence.SchedulesPaused, few(e.Schedules))
+		if f.Error != "" {
+			text = sentence.Of(sentence.SchedulesPausedOf, few(e.Schedules),
+				sentence.Quote(row.Shorten(f.Error, MostError)))
+		}
+		return text, onSchedule(e.Schedules[0])
+	case report.FindingScheduleUnsuccessful:
+		text, do = sentence.Of(sentence.SchedulesUnsuccessful, few(e.Schedules)), onSchedule(e.Schedules[0])
 	case report.FindingPurgeBehind:
 		text = sentence.Of(sentence.PurgeBehind, sentence.Of(sentence.Status+sentence.Code(e.Status)), e.Retention,
 			few(e.Tags))
@@ -92,6 +103,10 @@ func onTag(tag, command string) sentence.Sentence {
 		return sentence.Of(sentence.DoTagInvalid)
 	}
 	return sentence.Of(sentence.DoCommand, command)
+}
+
+func onSchedule(name string) sentence.Sentence {
+	return sentence.Of(sentence.DoCommand, sentence.Command("schedule explain")+" "+sentence.Argument(name))
 }
 
 func explain(task int64) sentence.Sentence {

@@ -83,13 +83,18 @@ const (
 	Retrying        Code = "finding.retrying"
 	MostOften       Code = "finding.most_often"
 	PurgeBehind     Code = "finding.purge_behind"
-	Status          Code = "finding.status." // before a Status
-	FewOfMore       Code = "finding.few_of_more"
-	RowsLocked      Code = "finding.rows_locked"
-	RangeLocked     Code = "finding.range_locked"
-	HoldsUp         Code = "finding.holds_up"
-	RowsMayBeLocked Code = "finding.rows_may_be_locked"
-	Hanging         Code = "finding.hanging"
+
+	SchedulesBehind       Code = "finding.schedule_behind"
+	SchedulesPaused       Code = "finding.schedule_paused"
+	SchedulesPausedOf     Code = "finding.schedule_paused_because"
+	SchedulesUnsuccessful Code = "finding.schedule_unsuccessful"
+	Status                Code = "finding.status." // before a Status
+	FewOfMore             Code = "finding.few_of_more"
+	RowsLocked            Code = "finding.rows_locked"
+	RangeLocked           Code = "finding.range_locked"
+	HoldsUp               Code = "finding.holds_up"
+	RowsMayBeLocked       Code = "finding.rows_may_be_locked"
+	Hanging               Code = "finding.hanging"
 )
 
 // The codes of what to do about findings.
@@ -191,7 +196,11 @@ var English = map[Code]string{
 	ClockWide:    "this process knows the database's clock to within %s only, and tasks may be as late",
 	Unserved: "1 task is overdue, and no live process serves the tag|" +
 		"%s tasks are overdue, and no live process serves the tag",
-	PausedOverdue: "the tag is paused, and 1 task is overdue|the tag is paused, and %s tasks are overdue",
+	SchedulesBehind:       "ticks are due and no process decides about them, of the schedules %s",
+	SchedulesPaused:       "schedules have paused by themselves: %s",
+	SchedulesPausedOf:     "schedules have paused by themselves: %s; %s",
+	SchedulesUnsuccessful: "no run has completed for two ticks or more, of the schedules %s",
+	PausedOverdue:         "the tag is paused, and 1 task is overdue|the tag is paused, and %s tasks are overdue",
 	Overdue: "1 task is overdue although %[2]s: they have too few slots, the processor is slow, or rows are locked|" +
 		"%[1]s tasks are overdue although %[2]s: they have too few slots, the processor is slow, or rows are locked",
 	ServedByPops:    "callers of Pop take them",

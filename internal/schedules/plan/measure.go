@@ -18,24 +18,25 @@ const (
 )
 
 // Measure says in the metrics how the schedules of this node's share stand, until the context ends. While no schedule
-// needs attention it reads nothing.
+// is stored it reads nothing.
 func (p *Planner) Measure(ctx context.Context) {
 	defer p.Metrics.SetSchedules(nil)
-	for lifecycle.Sleep(ctx, lifecycle.Jitter(measureEvery, 0.1)) {
-		if p.idle() {
-			p.Metrics.SetSchedules(nil)
+	for some := true; lifecycle.Sleep(ctx, lifecycle.Jitter(measureEvery, 0.1)); {
+		if p.idle() && !some { // paused schedules need no attention of a process
 			continue
 		}
-		if err := p.measure(ctx); err != nil && ctx.Err() == nil {
+		var err error
+		if some, err = p.measure(ctx); err != nil && ctx.Err() == nil {
 			p.Failed("measuring schedules", err)
 		}
 	}
 }
 
-func (p *Planner) measure(ctx context.Context) error {
+// measure reports whether there is a schedule, or whether that is not known.
+func (p *Planner) measure(ctx context.Context) (some bool, err error) {
 	found, err := p.List(ctx, row.ScheduleFilter{Limit: mostMeasured})
 	if err != nil {
-		return err
+		return true, err
 	}
 	mine, _ := batch.Split(found, func(s row.Schedule) bool { return p.Mine(s.ID) && !s.State.Retired() })
 	unreadable := 0
@@ -47,21 +48,22 @@ func (p *Planner) measure(ctx context.Context) error {
 	p.Metrics.SetUnreadableSchedules(unreadable)
 	states, err := p.states(ctx, mine)
 	if err != nil {
-		return err
+		return true, err
 	}
 	all := make([]metrics.Schedule, len(states))
 	for i := range states {
 		s := &states[i].Schedule
 		all[i] = metrics.Schedule{
 			Name: s.Name, Next: s.Next.Std(), LastSuccess: s.Success.Std(), Paused: s.State == row.SchedulePaused,
-			Failures: s.Failures, Behind: decide.Behind(&states[i]), Unsuccessful: decide.Unsuccessful(&states[i]),
+			PausedItself: s.PausedItself(),
+			Failures:     s.Failures, Behind: decide.Behind(&states[i]), Unsuccessful: decide.Unsuccessful(&states[i]),
 		}
 		if all[i].LastSuccess.IsZero() {
 			all[i].LastSuccess = s.Created.Std()
 		}
 	}
 	p.Metrics.SetSchedules(all)
-	return nil
+	return len(found) > 0, nil
 }
 
 // count counts what has become of ticks.

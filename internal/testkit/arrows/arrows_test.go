@@ -42,7 +42,7 @@ var floors = [][]string{
 		"internal/cluster/wake", "internal/store/sqlstore/sqlitedriver", "metrics"},
 	{"internal/operate/bulk", "internal/eyes/explain",
 		"internal/eyes/forecast",
-		"internal/eyes/rollup",
+		"internal/eyes/rollup", "internal/eyes/standing",
 		"internal/testkit/air", "internal/testkit/judge"},
 	{"internal/engine/table"},
 	{"internal/engine/events", "internal/save", "internal/schedules/plan"},
@@ -99,7 +99,8 @@ var own = map[string][]string{
 		"report"},
 	"internal/eyes/overview": {"internal/cluster", "internal/eyes/forecast", "internal/eyes/listing",
 		"internal/operate/redact",
-		"internal/eyes/rollup", "internal/row", "internal/eyes/sentence", "internal/store", "processor",
+		"internal/eyes/rollup", "internal/eyes/standing", "internal/row", "internal/eyes/sentence",
+		"internal/store", "processor",
 		".", "report"},
 	"internal/operate/access":   {"internal/row", "processor", "."}, // of processor: which tags there are
 	"internal/server/browser":   {},
@@ -111,6 +112,7 @@ var own = map[string][]string{
 	"processor/webhook":         {"processor", ".", "internal/hostname"},
 	"scanner":                   {"internal/row", "processor", "."},
 	// Of redact: how secrets are masked before * stand for their digits.
+	"internal/eyes/standing": {"internal/row", "internal/schedules/decide", "internal/schedules/spec"},
 	"internal/eyes/listing":  {"internal/operate/redact", "internal/row", "internal/store"},
 	"internal/operate/audit": {"internal/row", "internal/store", "processor", ".", "report"},
 	"internal/cluster/wake":  {"internal/metrics", "internal/row", "processor", "."},
