@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -67,16 +68,37 @@ func anyAddress() net.IP {
 	return net.IPv4(127, 0, 0, 1)
 }
 
+// reserved begins the IPv4 addresses that no host has. The last one means all hosts.
+const reserved = 240
+
+// ofAll returns the addresses that mean all hosts of a network of this host: the last one, and of old the first one.
+func ofAll(networks []net.Addr) (all []netip.Addr) {
+	for _, n := range networks {
+		network, err := netip.ParsePrefix(n.String())
+		if err != nil || !network.Addr().Is4() || network.Bits() > 30 { // two hosts of a point-to-point link have both
+			continue
+		}
+		first := network.Masked().Addr()
+		last := first.As4()
+		for bit := network.Bits(); bit < 32; bit++ {
+			last[bit/8] |= 0x80 >> (bit % 8)
+		}
+		all = append(all, first, netip.AddrFrom4(last))
+	}
+	return all
+}
+
 // target returns the address that a node's row names, if something may be sent there. Whatever can write the table may
-// have put it there.
-func target(address string, sameHost bool) (netip.AddrPort, bool) {
+// have put it there. Beside broadcasts, which are addresses of all hosts of a network here, the addresses of all hosts
+// of all networks are known.
+func target(address string, sameHost bool, broadcasts []netip.Addr) (netip.AddrPort, bool) {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || ap.Port() == 0 {
 		return ap, false
 	}
 	ip := ap.Addr().Unmap()
-	broadcast := ip == netip.AddrFrom4([4]byte{255, 255, 255, 255})
-	if ip.Zone() != "" || broadcast || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() {
+	isOfAll := slices.Contains(broadcasts, ip) || ip.Is4() && (ip.As4()[0] == 0 || ip.As4()[0] >= reserved)
+	if ip.Zone() != "" || isOfAll || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() {
 		return ap, false
 	}
 	return netip.AddrPortFrom(ip, ap.Port()), !ip.IsLoopback() || sameHost

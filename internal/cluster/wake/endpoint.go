@@ -3,6 +3,7 @@ package wake
 import (
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,14 @@ type Endpoint struct {
 	listener *listener          // nil for a process that does not listen
 	senders  map[string]*sender // by token
 	closed   bool
+
+	rates      rates
+	broadcasts []netip.Addr
+	looked     time.Time // when they were found
 }
+
+// lookEvery is how often the networks of this host are looked at. One may be added.
+const lookEvery = 10 * time.Second
 
 // mostSenders bounds the sockets. It is above the number of processes that can share a database.
 const mostSenders = 1024
@@ -102,14 +110,18 @@ func (e *Endpoint) Row(token string) row.Wake {
 // not listen, or has no address to send to.
 func (e *Endpoint) Notify(n row.Node, notices ...Notice) {
 	sameHost := n.Host == e.cfg.Host && (n.Host != "" || n.Name == e.cfg.Name)
-	address, ok := target(n.Wake.Address, sameHost)
 	token, valid := parseToken(n.Token)
-	if !ok || !valid || len(n.Wake.Key) != keySize {
+	if !valid || len(n.Wake.Key) != keySize {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if time.Since(e.looked) > lookEvery {
+		networks, _ := net.InterfaceAddrs() // none leave the addresses that are known
+		e.broadcasts, e.looked = ofAll(networks), time.Now()
+	}
+	address, ok := target(n.Wake.Address, sameHost, e.broadcasts)
+	if !ok || e.closed {
 		return
 	}
 	s := e.senders[n.Token]
@@ -117,7 +129,7 @@ func (e *Endpoint) Notify(n row.Node, notices ...Notice) {
 		if len(e.senders) == mostSenders {
 			return
 		}
-		s = newSender(token, e.cfg.Metrics)
+		s = newSender(token, e.cfg.Metrics, &e.rates)
 		e.senders[n.Token] = s
 		e.done.Go(func() {
 			for s.loop(); !e.forget(n.Token, s); {

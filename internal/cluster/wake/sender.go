@@ -35,6 +35,7 @@ const (
 type sender struct {
 	token   [tokenSize]byte
 	metrics metrics.Recorder
+	rates   *rates        // of all senders of this process
 	wake    chan struct{} // capacity 1
 	done    chan struct{}
 
@@ -48,6 +49,7 @@ type sender struct {
 	retry       time.Duration
 	roundTrip   time.Duration // smoothed
 	unreachable bool          // see Endpoint.Row
+	acked       bool          // the process at this address has acknowledged a datagram
 	used        time.Time
 }
 
@@ -57,9 +59,9 @@ type flight struct {
 	at      time.Time
 }
 
-func newSender(token [tokenSize]byte, m metrics.Recorder) *sender {
+func newSender(token [tokenSize]byte, m metrics.Recorder, r *rates) *sender {
 	return &sender{
-		token: token, metrics: m, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		token: token, metrics: m, rates: r, wake: make(chan struct{}, 1), done: make(chan struct{}),
 		open: map[key]Notice{}, flying: map[uint64]*flight{},
 	}
 }
@@ -70,7 +72,7 @@ func (s *sender) tell(address netip.AddrPort, k row.WakeKey, notices []Notice) {
 	defer s.mu.Unlock()
 	if address != s.address {
 		s.disconnect()
-		s.address = address
+		s.address, s.acked = address, false
 	}
 	if string(k) != string(s.key) {
 		s.before, s.key = s.key, k
@@ -109,6 +111,11 @@ func (s *sender) loop() {
 		case <-s.done:
 			return
 		}
+		select {
+		case <-time.After(s.turn()):
+		case <-s.done:
+			return
+		}
 		wait, over := s.send(fresh)
 		if over {
 			return
@@ -125,10 +132,23 @@ func (s *sender) loop() {
 // finish sends what a process tells that ends. The caller locks.
 func (s *sender) finish() {
 	s.takeBack(0)
-	for i := 0; i < lastDatagrams && len(s.open) > 0; i++ {
+	for i := 0; i < lastDatagrams && len(s.open) > 0 && (s.known() || s.rates.free(s.address.Addr())); i++ {
 		s.sendOne()
 	}
 	s.disconnect()
+}
+
+// known reports whether the process has answered from the address lately. The caller locks.
+func (s *sender) known() bool { return s.acked && !s.unreachable }
+
+// turn returns in how long a datagram may be sent to the host.
+func (s *sender) turn() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known() {
+		return 0
+	}
+	return s.rates.turn(s.address.Addr())
 }
 
 func (s *sender) pause() time.Duration {
@@ -268,7 +288,7 @@ func (s *sender) heard(b []byte) {
 	}
 	delete(s.flying, id)
 	s.roundTrip = (3*s.roundTrip + time.Since(f.at)) / 4
-	s.unreachable, s.waiting = false, time.Time{}
+	s.acked, s.unreachable, s.waiting = true, false, time.Time{}
 	if s.pending() {
 		s.waiting = time.Now()
 	}

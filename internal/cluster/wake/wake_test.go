@@ -268,21 +268,35 @@ func TestAFloodIsReadAtABoundedRate(t *testing.T) {
 }
 
 func TestWhereNothingIsSent(t *testing.T) {
+	network := func(text string) *net.IPNet {
+		ip, n, err := net.ParseCIDR(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.IP = ip
+		return n
+	}
+	broadcasts := ofAll([]net.Addr{
+		network("10.0.3.7/22"), network("192.168.1.9/24"), network("10.9.9.8/31"), network("2001:db8::7/64"),
+	})
 	for _, address := range []string{
 		"", "10.0.0.1", "10.0.0.1:0", "0.0.0.0:9", "[::]:9", "224.0.0.1:9", "169.254.1.1:9", "[fe80::1]:9",
 		"[fe80::1%eth0]:9", "[ff02::1]:9", "255.255.255.255:9", "[::ffff:224.0.0.1]:9", "example.com:9",
-		"127.0.0.1:9", "[::1]:9",
+		"127.0.0.1:9", "[::1]:9", "10.0.3.255:9", "10.0.0.0:9", "[::ffff:10.0.3.255]:9", "192.168.1.255:9",
+		"0.1.2.3:9", "240.0.0.1:9",
 	} {
-		if _, ok := target(address, false); ok {
+		if _, ok := target(address, false, broadcasts); ok {
 			t.Errorf("%q is sent to", address)
 		}
 	}
-	for _, address := range []string{"10.0.0.1:9", "[2001:db8::1]:9", "[::ffff:10.0.0.1]:9"} {
-		if _, ok := target(address, false); !ok {
+	for _, address := range []string{
+		"10.0.0.1:9", "[2001:db8::1]:9", "[::ffff:10.0.0.1]:9", "10.0.2.255:9", "10.0.4.0:9", "10.9.9.9:9",
+	} {
+		if _, ok := target(address, false, broadcasts); !ok {
 			t.Errorf("%q is not sent to", address)
 		}
 	}
-	if _, ok := target("127.0.0.1:9", true); !ok {
+	if _, ok := target("127.0.0.1:9", true, broadcasts); !ok {
 		t.Error("a process of this host is not told")
 	}
 }
@@ -331,7 +345,7 @@ func tested(t *testing.T) (s *sender, seen *events, to netip.AddrPort, next func
 	}
 	own, _ := parseToken(token)
 	seen = newEvents()
-	s = newSender(own, seen)
+	s = newSender(own, seen, &rates{})
 	t.Cleanup(func() {
 		s.mu.Lock()
 		s.disconnect()
@@ -461,6 +475,36 @@ func TestHostileRowsCostLittle(t *testing.T) {
 	long := row.Wake{Token: token, Unreachable: make([]string, 1<<20)}.Column()
 	if w := row.ReadWake(long, token); w.Token != "" {
 		t.Errorf("a column of %d bytes is kept", len(long))
+	}
+}
+
+// False rows name the ports of one host, and the process that does listen there.
+func TestFalseRowsDoNotMultiplyTheDatagramsToAHost(t *testing.T) {
+	victim, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer victim.Close()
+	listener, _, heard := endpoint(t, Loopback)
+	saver, seen, _ := endpoint(t, Off)
+	began := time.Now()
+	for i := range 200 {
+		saver.Notify(row.Node{
+			Token: fmt.Sprintf("%016x", i), Host: "here",
+			Wake: row.Wake{Address: victim.LocalAddr().String(), Key: senderKey},
+		}, someNotice)
+	}
+	saver.Notify(nodeOf(listener), someNotice)
+	if got := <-heard; len(got) != 1 || got[0] != someNotice {
+		t.Errorf("the process at the same host heard %+v", got)
+	}
+	for range 3 { // each false process is sent several
+		seen.await(metrics.WakeLost)
+	}
+	saver.Close()
+	sent := seen.count(metrics.WakeSent)
+	if most := int(time.Since(began)/pause) + 1; sent > most || sent < 100 {
+		t.Errorf("%d datagrams were sent to the host, at most %d may be", sent, most)
 	}
 }
 
