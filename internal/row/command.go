@@ -16,6 +16,8 @@ type Claim struct {
 	Rows     []Ref
 	Executor string // fresh for each claim: the read-back finds the winners by it
 	IP       uint32
+	// Bytes bounds the bodies that are read back; 0: all are. The first one is read whatever its size.
+	Bytes int
 }
 
 // Claimed is what a claim won, as it was read back.
@@ -23,6 +25,7 @@ type Claimed struct {
 	// Rows have their bodies, and the lease's end as Due. Delay, Created, Updated and Late, which no attempt needs, are
 	// not read.
 	Rows    []Row
+	Unread  []Row // were won like Rows, and have no bodies, because these would exceed the bound
 	Reading Reading
 	// Broken lists rows that were claimed but cannot be decoded, each with the reason.
 	Broken []Broken

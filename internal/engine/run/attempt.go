@@ -22,6 +22,7 @@ type Attempt struct {
 	Due    row.Time  // as the claim found it
 	sent   time.Time // when the claim was sent; the lease began no earlier
 	forPop bool
+	unread bool     // the row has no body, see [row.Claimed]: it is released
 	stamp  row.Time // the start that this claim wrote; zero when the row had one already. row.Execution lacks it
 	began  row.Time // when its processor was called; zero for a pop
 

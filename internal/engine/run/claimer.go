@@ -33,6 +33,7 @@ type claimer struct {
 	backlog     chan struct{}  // the same for the backlog
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize
+	popSize     batchSize // of claims for pops, which bodies make smaller
 	lockChecks  lockChecks
 	apart       *table.Turns
 	notTaken    notTaken
@@ -68,6 +69,9 @@ func (c *claimer) loop(ctx context.Context) {
 		}
 	}
 }
+
+// popBytes bounds the bodies that a claim for pops reads. Who pops may have any size of them, and many at once.
+const popBytes = 16 << 20
 
 // longClaim is how long a claim waits for its answer before it makes room for the next one and gives its slots back. It
 // may have no answer until the call's deadline, and what is due must not wait for that. Rows that it wins after all
@@ -147,7 +151,13 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	if len(items) == 0 {
 		return nil
 	}
-	claim := row.Claim{Executor: c.freshExecutor(p.mark), IP: c.cfg.IP, Rows: make([]row.Ref, len(items))}
+	claim := row.Claim{Executor: c.freshExecutor(p.mark), IP: c.cfg.IP}
+	if p.mark == row.PopMark {
+		rows := min(c.popSize.rows(), len(items))
+		c.later(items[rows:], 0)
+		items, claim.Bytes = items[:rows], popBytes
+	}
+	claim.Rows = make([]row.Ref, len(items))
 	for i, it := range items {
 		claim.Rows[i] = row.Ref{ID: it.ID, Version: it.Version}
 	}
@@ -179,6 +189,9 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		f.taken = true
 		c.batchSize.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
 	}
+	if p.mark == row.PopMark {
+		c.popSize.read(len(claimed.Rows), len(claimed.Unread))
+	}
 	c.Observe(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
 	return nil
@@ -195,6 +208,9 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 	for i := range claimed.Rows {
 		won[claimed.Rows[i].ID] = &claimed.Rows[i]
 	}
+	for i := range claimed.Unread {
+		won[claimed.Unread[i].ID] = &claimed.Unread[i]
+	}
 	lost := len(items) - len(won) - len(claimed.Broken)
 	c.Metrics.Claimed(len(won), lost)
 	if lost*contentionShare > len(items) {
@@ -206,7 +222,9 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 			c.runqueue.Release(it, runqueue.Ended)
 			continue
 		}
-		c.start(newAttempt(it, *r, claimed.Reading.Time, sent))
+		a := newAttempt(it, *r, claimed.Reading.Time, sent)
+		a.unread = slices.ContainsFunc(claimed.Unread, func(u row.Row) bool { return u.ID == it.ID })
+		c.start(a)
 	}
 	c.Discard(claimed.Broken)
 }
@@ -270,6 +288,16 @@ func (s *batchSize) commit(rows int, d time.Duration) time.Duration {
 
 // shrink leaves half of the rows of a claim. A larger claim may be answered after a smaller one.
 func (s *batchSize) shrink(rows int) { s.set(min(rows/2, s.rows())) }
+
+// read learns from a claim of which so many rows were read, and others not for the size of their bodies.
+func (s *batchSize) read(rows, unread int) {
+	switch {
+	case unread > 0:
+		s.set(rows)
+	case rows >= s.rows():
+		s.set(2 * rows)
+	}
+}
 
 func (s *batchSize) set(rows int) {
 	s.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))

@@ -44,7 +44,7 @@ func (d *dispatcher) add(a *Attempt) {
 	}
 	wait, anchored := d.Bounds.Until(a.Due)
 	switch {
-	case anchored && wait > tooFarAhead:
+	case a.unread, anchored && wait > tooFarAhead:
 		d.Go(func() { d.runner.Settler.Add(a, Released(a, d.Now())) }) // the settler may make it wait
 	case anchored && wait <= 0:
 		d.begin(a)

@@ -18,7 +18,8 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	}
 	defer s.mu.Unlock()
 	var won page
-	now := s.now()
+	var unread []row.Row
+	bytes, now := 0, s.now()
 	for _, ref := range sortedByID(c.Rows) {
 		r, ok := s.at(ref, row.Pending)
 		if ok {
@@ -27,10 +28,16 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first did.
 		if r.Status == row.Executing && r.Executor == c.Executor {
 			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, "" // the SQL store does not read them
+			if bytes += len(r.Body); c.Bytes > 0 && bytes > c.Bytes && len(won.rows) > 0 {
+				r.Body = nil
+				unread = append(unread, r)
+				continue
+			}
 			won.add(r, true)
 		}
 	}
-	return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}, nil
+	reading := row.Reading{Time: now, Server: s.server}
+	return row.Claimed{Rows: won.rows, Unread: unread, Broken: won.broken, Reading: reading}, nil
 }
 
 func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {

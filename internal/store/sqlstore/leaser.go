@@ -118,11 +118,18 @@ func (d dialect) claim(c row.Claim) clause {
 // winners reads back what the claim won, and the clock. They are found by the executor, which is fresh for each claim.
 func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row.Claimed) error {
 	rows, asked := page{rows: make([]row.Row, 0, len(c.Rows))}, time.Now()
+	bytes := 0
 	err := read(ctx, from, s.own.winners(c), tasks, func(f *found[row.Row]) {
 		if !f.reading.Time.IsZero() {
 			won.Reading, won.Reading.Asked = f.reading, asked
 		}
 		f.row.Status, f.row.Executor, f.row.IPAddress = row.Executing, c.Executor, c.IP
+		bytes += len(f.row.Body)
+		if f.err == nil && c.Bytes > 0 && bytes > c.Bytes && len(rows.rows) > 0 {
+			f.row.Body = nil
+			won.Unread = append(won.Unread, f.row)
+			return
+		}
 		rows.add(f)
 	})
 	if err != nil {

@@ -34,6 +34,28 @@ var claimTests = []test{
 		t.wins(c, 1, 2)
 		t.unchanged(before)
 	}},
+	{"A claim reads bodies up to its bound, and the first in any case", func(t *tester) {
+		for id := range int64(3) {
+			r := t.task(id + 1)
+			r.Body = make([]byte, 100)
+			t.insert(r)
+		}
+		c := row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}, {ID: 3}}, Executor: executor}
+		for bytes, want := range map[int][]int64{1: {1}, 200: {1, 2}, 300: {1, 2, 3}, 0: {1, 2, 3}} {
+			c.Bytes = bytes
+			claimed, err := t.store.Claim(t.Context(), c)
+			t.must(err)
+			all := append(idsOf(claimed.Rows), idsOf(claimed.Unread)...)
+			if got := idsOf(claimed.Rows); !slices.Equal(got, want) || !slices.Equal(all, []int64{1, 2, 3}) {
+				t.Errorf("of %d bytes %v were read, all are %v", bytes, got, all)
+			}
+			for _, r := range claimed.Unread {
+				if r.Status != row.Executing || r.Version != 1 || r.Body != nil {
+					t.Errorf("not read, and %s", show(r))
+				}
+			}
+		}
+	}},
 	{"A lease lasts the row's TTR from its due time on, at the earliest from now", func(t *tester) {
 		due, early, undated, begun := t.task(1), t.task(2), t.task(3), t.task(4)
 		early.Due, undated.Due, begun.Execution = t.start.Add(time.Hour+7*time.Microsecond), 0, t.start.Add(-time.Hour)
