@@ -18,7 +18,8 @@ import (
 )
 
 var (
-	// ErrTooMany is returned by Start while as many runs are under way as a process has at once.
+	// ErrTooMany is returned by Start while as many runs are under way as a process has at once, or as one caller may
+	// have besides others.
 	ErrTooMany = errors.New("too many bulk changes are under way; wait for one to end, or stop it")
 
 	// ErrStopped is the cause with which the context of a run ends when someone stops it.
@@ -89,7 +90,7 @@ type Runs struct {
 	closed bool
 	group  sync.WaitGroup
 
-	beginning int // runs whose entries are about to be stored
+	beginning []string // who starts the runs whose entries are about to be stored
 }
 
 type run struct {
@@ -100,13 +101,13 @@ type run struct {
 // Start runs the change. begin stores its entry in the audit log, or returns nil where it has no entry; begin may be
 // nil. Start returns the run as it begins, [ErrTooMany], [ErrClosed], or the error of begin.
 func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Change) (State, error) {
-	if err := r.reserve(); err != nil {
+	if err := r.reserve(about.Who); err != nil {
 		return State{}, err
 	}
 	begun := false
 	defer func() { // also where begin panics
 		if !begun {
-			r.release()
+			r.release(about.Who)
 		}
 	}()
 	var entry *audit.Entry
@@ -126,7 +127,7 @@ func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Cha
 	}, end}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.beginning--
+	r.begun(about.Who)
 	begun = true
 	if r.closed {
 		end(ErrClosed)
@@ -145,30 +146,46 @@ func (r *Runs) Start(about About, begin func() (*audit.Entry, error), change Cha
 }
 
 // release takes back what reserve has let begin.
-func (r *Runs) release() {
+func (r *Runs) release(who string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.beginning--
+	r.begun(who)
 	r.group.Done()
 }
 
-// reserve lets one more run begin, which the caller counts as begun or not.
-func (r *Runs) reserve() error {
+// begun takes who out of those that start a run. r.mu is held.
+func (r *Runs) begun(who string) {
+	i := slices.Index(r.beginning, who)
+	r.beginning = slices.Delete(r.beginning, i, i+1)
+}
+
+// reserve lets one more run begin, which the caller counts as begun or not. Who has a name gets as many as it leaves to
+// others at most.
+func (r *Runs) reserve(who string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	running := r.beginning
+	running, own := 1, 0
+	count := func(other string) {
+		running++
+		if who != "" && other == who {
+			own++
+		}
+	}
+	for _, other := range r.beginning {
+		count(other)
+	}
 	for _, old := range r.runs {
 		if old.state.Ended.IsZero() {
-			running++
+			count(old.state.Who)
 		}
 	}
 	switch {
 	case r.closed:
 		return ErrClosed
-	case running >= mostRunning:
+	case running > mostRunning, own > 0 && own+1 > mostRunning-running:
 		return ErrTooMany
 	}
-	r.beginning++
+	r.beginning = append(r.beginning, who)
 	r.group.Add(1)
 	return nil
 }

@@ -120,3 +120,27 @@ func TestARunThatCannotBeginHoldsNothingUp(t *testing.T) {
 	runs.End()
 	runs.Wait(t.Context()) // for nothing
 }
+
+func TestOneWhoDoesNotTakeAllRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs Runs
+		defer runs.End()
+		f := func(who string, want error) {
+			t.Helper()
+			_, err := runs.Start(About{Who: who}, nil, func(ctx context.Context, _ func(int)) (int, error) {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", who, err, want)
+			}
+		}
+		f("weak", nil)
+		f("weak", nil)
+		f("weak", ErrTooMany)
+		f("other", nil)
+		f("other", ErrTooMany)
+		f("last", nil)
+		f("none", ErrTooMany)
+	})
+}
