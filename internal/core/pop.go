@@ -12,13 +12,14 @@ import (
 )
 
 func (c *Core) Pop(ctx context.Context, tag string, opts ...delaytask.PopOption) ([]*delaytask.Popped, error) {
-	return c.PopWithin(ctx, nil, tag, opts...)
+	return c.PopFor(ctx, "", nil, tag, opts...)
 }
 
-// PopWithin is Pop for a caller with little memory. room takes some for a body of so many bytes, and reports whether
-// there was any; nil: there always is. It returns [delaytask.ErrOverloaded] when a task is due and there is no room.
-func (c *Core) PopWithin(
-	ctx context.Context, room func(bytes int) bool, tag string, opts ...delaytask.PopOption,
+// PopFor is Pop for a caller that must leave others room. room takes some for a body of so many bytes, and reports
+// whether there was any; nil: there always is. It returns [delaytask.ErrOverloaded] when a task is due and there is no
+// room, and when the caller has popped too many different tags.
+func (c *Core) PopFor(
+	ctx context.Context, caller string, room func(bytes int) bool, tag string, opts ...delaytask.PopOption,
 ) ([]*delaytask.Popped, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
@@ -27,8 +28,8 @@ func (c *Core) PopWithin(
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := c.engine.Pop(ctx, lease.PopRequest{Tags: p.Tags, Max: p.Max, Wait: p.Wait, Waits: p.Waits,
-		TTR: p.TTR, Room: room})
+	tasks, err := c.engine.Pop(ctx, lease.PopRequest{Caller: caller, Tags: p.Tags, Max: p.Max, Wait: p.Wait,
+		Waits: p.Waits, TTR: p.TTR, Room: room})
 	if err != nil {
 		return nil, err
 	}

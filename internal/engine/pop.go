@@ -17,7 +17,7 @@ func (e *Engine) Pop(ctx context.Context, r lease.PopRequest) ([]*delaytask.Task
 		return nil, delaytask.ErrNotStarted
 	}
 	r.Tags = row.Distinct(r.Tags)
-	fresh, err := e.arm.Tags.Pop(r.Tags)
+	fresh, err := e.arm.Tags.Pop(r.Tags, r.Caller)
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,32 @@ func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 	})
 }
 
+func TestACallerPopsAsManyTagsAsItLeavesToOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		popped := 0
+		pop := func(caller string, tags int) error {
+			r := lease.PopRequest{Caller: caller, Max: 1, Waits: true}
+			for range tags {
+				r.Tags, popped = append(r.Tags, fmt.Sprint(popped)), popped+1
+			}
+			_, err := e.Pop(w.Context(), r)
+			return err
+		}
+		w.must(pop("weak", 100))
+		w.must(pop("weak", 4900))
+		if err := pop("weak", 1); !errors.Is(err, delaytask.ErrOverloaded) {
+			w.Errorf("one more: %v", err)
+		}
+		w.must(pop("other", 2500))
+		w.must(pop("late", 1))
+		own := lease.PopRequest{Caller: "weak", Tags: []string{"7"}, Waits: true}
+		if _, err := e.Pop(w.Context(), own); err != nil {
+			w.Errorf("one of its own: %v", err)
+		}
+	})
+}
+
 func TestProcessThatStartsRunsNothingOfAPausedTag(t *testing.T) {
 	inBubbles(t, map[string]time.Duration{"at once": 0, "when the database is there": 10 * time.Second},
 		func(w *world, away time.Duration) {

@@ -28,13 +28,19 @@ type Tags struct {
 
 	mu      sync.RWMutex // guards what follows; no other lock is taken while it is held
 	running bool
-	limits  map[string]int       // slots of the tags that are open
-	names   []string             // the same, sorted
-	popped  map[string]time.Time // tags that were popped here, and when
-	waits   map[string]int       // how many pops wait for a tag
-	paused  map[string]bool      // nil until it was read: no tag opens before
-	opened  map[string]opening   // of the tags that are open
-	shut    map[string]bool      // the tags that were paused when the others opened
+	limits  map[string]int     // slots of the tags that are open
+	names   []string           // the same, sorted
+	popped  map[string]popping // tags that were popped here
+	waits   map[string]int     // how many pops wait for a tag
+	paused  map[string]bool    // nil until it was read: no tag opens before
+	opened  map[string]opening // of the tags that are open
+	shut    map[string]bool    // the tags that were paused when the others opened
+}
+
+// popping is when a tag was last popped here, and which caller was the first.
+type popping struct {
+	last time.Time
+	by   string
 }
 
 // opening is when a tag opened here, and what kept its tasks from starting before.
@@ -53,13 +59,16 @@ const (
 	mostAnnounced = 100
 )
 
+var errOwnTags = fmt.Errorf("%w: this caller has popped as many different tags here within the last %v as it may; pop "+
+	"fewer, or from several processes", delaytask.ErrOverloaded, popServes)
+
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
 	"now; pop fewer different tags, or from several processes", delaytask.ErrOverloaded, mostPopped, popServes)
 
 func newTags(c *deps, notify *Notifier) *Tags {
 	return &Tags{
 		deps: c, notify: notify, News: make(runqueue.Wake, 1),
-		limits: map[string]int{}, popped: map[string]time.Time{}, waits: map[string]int{},
+		limits: map[string]int{}, popped: map[string]popping{}, waits: map[string]int{},
 		opened: map[string]opening{},
 	}
 }
@@ -156,17 +165,18 @@ func (t *Tags) Served() []string {
 	return row.Distinct(slices.AppendSeq(t.cfg.Registry.Tags(), maps.Keys(t.popped)))
 }
 
-// Pop notes that the tags are popped here, and reports whether one of them is new. It returns
-// [delaytask.ErrOverloaded] when these are too many.
-func (t *Tags) Pop(tags []string) (fresh bool, err error) {
-	fresh, err = t.note(tags)
+// Pop notes that a caller pops the tags here, and reports whether one of them is new. It returns
+// [delaytask.ErrOverloaded] when these are too many. A caller gets as many as it leaves free at most, unless its name
+// is "".
+func (t *Tags) Pop(tags []string, caller string) (fresh bool, err error) {
+	fresh, err = t.note(tags, caller)
 	if fresh {
 		t.reopen() // the pop itself looks for what is overdue
 	}
 	return fresh, err
 }
 
-func (t *Tags) note(tags []string) (fresh bool, err error) {
+func (t *Tags) note(tags []string, caller string) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown := 0
@@ -175,14 +185,43 @@ func (t *Tags) note(tags []string) (fresh bool, err error) {
 			unknown++
 		}
 	}
-	if unknown > 0 && len(t.popped)+unknown > mostPopped {
-		return false, errTooManyTags
+	if unknown > 0 {
+		free, own := mostPopped-len(t.popped)-unknown, t.poppedBy(caller)
+		switch {
+		case free < 0:
+			return false, errTooManyTags
+		case own > 0 && own+unknown > free:
+			return false, errOwnTags
+		}
 	}
 	now := time.Now()
 	for _, tag := range tags {
-		t.popped[tag] = now
+		if _, known := t.popped[tag]; !known {
+			t.popped[tag] = popping{by: caller}
+		}
+		t.touch(tag, now)
 	}
 	return unknown > 0, nil
+}
+
+// poppedBy counts the tags that a caller has popped first, 0 for "". The caller locks.
+func (t *Tags) poppedBy(caller string) (n int) {
+	if caller == "" {
+		return 0
+	}
+	for _, p := range t.popped {
+		if p.by == caller {
+			n++
+		}
+	}
+	return n
+}
+
+// touch notes that a tag is popped now. The caller locks.
+func (t *Tags) touch(tag string, now time.Time) {
+	p := t.popped[tag]
+	p.last = now
+	t.popped[tag] = p
 }
 
 // Await notes that a pop waits for the tags, or by -1 that it waits no more.
@@ -217,10 +256,10 @@ func (t *Tags) reopen() (opened bool) {
 	t.mu.Lock()
 	old := t.limits
 	for tag := range t.waits {
-		t.popped[tag] = time.Now()
+		t.touch(tag, time.Now())
 	}
 	t.limits, t.names = map[string]int{}, nil
-	maps.DeleteFunc(t.popped, func(_ string, last time.Time) bool { return time.Since(last) > popServes })
+	maps.DeleteFunc(t.popped, func(_ string, p popping) bool { return time.Since(p.last) > popServes })
 	if t.running && t.paused != nil {
 		for _, tag := range t.cfg.Registry.Tags() {
 			reg, _ := t.cfg.Registry.Lookup(tag)

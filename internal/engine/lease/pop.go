@@ -62,11 +62,13 @@ func newPops(c *deps, holders *holders, finders context.Context) *pops {
 
 // PopRequest says what a Pop asks for.
 type PopRequest struct {
-	Tags  []string
-	Max   int           // tasks, at most
-	TTR   time.Duration // length of the lease; 0: each task's own
-	Waits bool          // Wait counts; otherwise the pop waits until its context ends
-	Wait  time.Duration
+	// Caller is whom a service serves. What pops of different tags cost is bounded for each. "": no one of others.
+	Caller string
+	Tags   []string
+	Max    int           // tasks, at most
+	TTR    time.Duration // length of the lease; 0: each task's own
+	Waits  bool          // Wait counts; otherwise the pop waits until its context ends
+	Wait   time.Duration
 	// Room takes memory for a body, and reports whether there was any. With it, hooks get no bodies. Nil: there always
 	// is some.
 	Room func(bytes int) bool

@@ -70,7 +70,7 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	defer context.AfterFunc(a.stopping, done)()
 	room := pageRoomOf(ctx)
 	room.place = a.rooms.Answers.Open(reqbody.CallerOf(room.r))
-	popped, err := core.Of(a.scheduler).PopWithin(waiting, room.grow, tags[0],
+	popped, err := core.Of(a.scheduler).PopFor(waiting, reqbody.CallerOf(room.r), room.grow, tags[0],
 		append(options, delaytask.PopAlso(tags[1:]...))...)
 	switch {
 	case ctx.Err() != nil:

@@ -110,7 +110,7 @@ func (h *Handler) pop(ctx context.Context, p protocol, q *command) (answer, erro
 	defer context.AfterFunc(h.cfg.Stopping, cancel)()
 	place := ctx.Value(placeKey{}).(*reqbody.Place)
 	room := func(body int) bool { return place.Grow(held(int64(body))) }
-	popped, err := core.Of(h.cfg.Scheduler).PopWithin(waiting, room, q.topic, options...)
+	popped, err := core.Of(h.cfg.Scheduler).PopFor(waiting, place.Caller(), room, q.topic, options...)
 	if ctx.Err() != nil {
 		reqbody.Unclaim(h.cfg.Log, h.cfg.Scheduler, popped)
 		return answer{}, context.Cause(ctx)

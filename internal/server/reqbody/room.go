@@ -192,6 +192,9 @@ func (p *Place) Grow(bytes int64) bool {
 	return true
 }
 
+// Caller names who holds the place.
+func (p *Place) Caller() string { return p.caller }
+
 // Leave returns the place.
 func (p *Place) Leave() {
 	p.room.mu.Lock()
