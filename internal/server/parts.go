@@ -56,7 +56,7 @@ type parts struct {
 func newParts(
 	ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings, first bootstrap,
 ) (*parts, error) {
-	p := &parts{cfg: cfg, registry: prometheus.NewRegistry(), rooms: reqbody.NewRooms()}
+	p := &parts{cfg: cfg, registry: prometheus.NewRegistry(), rooms: reqbody.NewRooms(cfg.Server.MaxConnections)}
 	var err error
 	if cfg.Server.Redact != "off" {
 		if p.redactor, err = redact.New(cfg.Server.RedactNames...); err != nil {

@@ -13,12 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/server/crowd"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/traces"
 	"github.com/delaytask/delaytask/scheduler"
@@ -29,6 +28,12 @@ const (
 	idleWait   = 2 * time.Minute
 	// mostHeaderBytes bounds the headers of a request; larger ones are answered with 431.
 	mostHeaderBytes = 16 << 10
+	// headerSlop is what net/http reads beyond that before it refuses.
+	headerSlop = 4 << 10
+	// mostStreams is how many requests one connection has at once, and mostUnread how many bytes of their bodies wait
+	// to be read.
+	mostStreams = 100
+	mostUnread  = 64 << 10
 	// answerWait is how long requests in flight may take when the service stops. Waiting pops end at once.
 	answerWait = 10 * time.Second
 	// lastWait is how long the last answers of health checks may take after the service has stopped.
@@ -104,7 +109,13 @@ func (s *Service) open(ctx context.Context) (err error) {
 		ReadHeaderTimeout: headerWait,
 		IdleTimeout:       idleWait,
 		MaxHeaderBytes:    mostHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ConnContext:       crowd.Context,
+		ConnState:         crowd.State,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: mostStreams, MaxReceiveBufferPerConnection: mostUnread,
+			MaxReceiveBufferPerStream: mostUnread,
+		},
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is answered like any other unsupported method
 	}
@@ -125,7 +136,7 @@ func listen(ctx context.Context, c config.Server) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server.listen: %w", err)
 	}
-	listener = netutil.LimitListener(listener, c.MaxConnections)
+	listener = crowd.Listen(listener, c.MaxConnections, mostHeaderBytes+headerSlop)
 	if tlsConfig != nil {
 		listener = secured(listener, tlsConfig)
 	}

@@ -51,6 +51,7 @@ const (
 	CodeBlockedAddress    = "blocked_address"
 	CodeSecretsImpossible = "secrets_impossible"
 	CodeTooManyReceivers  = "too_many_receivers"
+	CodeTooManyRequests   = "too_many_requests"
 
 	// An argument is invalid.
 	CodeInvalidTag         = "invalid_tag"
@@ -120,7 +121,7 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // GetHeaders returns a Retry-After for problems that may pass.
 func (p *Problem) GetHeaders() http.Header {
-	if p.Status != http.StatusServiceUnavailable {
+	if p.Status != http.StatusServiceUnavailable && p.Status != http.StatusTooManyRequests {
 		return nil
 	}
 	return http.Header{"Retry-After": {"1"}}

@@ -21,13 +21,14 @@ import (
 // mostResident is what the service takes at most, whatever callers with few rights send.
 const mostResident = 300 << 20
 
-// resident returns the peak of the memory that the server has had.
+// resident returns the peak of the memory that the server has had since it was last asked.
 func (s *server) resident() int64 {
 	s.TB.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	servertest.OK(s.TB, err)
 	kib, err := strconv.ParseInt(string(regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)[1]), 10, 64)
 	servertest.OK(s.TB, err)
+	servertest.OK(s.TB, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID()), []byte("5"), 0))
 	return kib << 10
 }
 
@@ -50,6 +51,15 @@ func (s *server) flood(connections int, head string, body []byte) (end func()) {
 			_ = conn.Close()
 		}
 	}
+}
+
+// headerLines are short lines of headers, in so many bytes.
+func headerLines(size int) []byte {
+	var all bytes.Buffer
+	for n := 0; all.Len() < size; n++ {
+		fmt.Fprintf(&all, "%x:\r\n", n)
+	}
+	return all.Bytes()
 }
 
 // namesOf is JSON members that take so many bytes.
@@ -95,6 +105,7 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 			t.Errorf("%s took %d MiB", name, most>>20)
 		}
 	}
+	const form = "application/x-www-form-urlencoded"
 	headers := fmt.Appendf(nil, `[{"tag":"weak.a","delay":"1h","headers":{%s}}]`, namesOf(31<<20))
 	f("batches of headers", 8, post("/v1/tasks/batch", len(headers), json...), headers)
 	one := headers[1 : 1+(1<<20)]
@@ -105,9 +116,18 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 	f("batches of names", 8, post("/v1/tasks/batch", len(names), json...), names)
 	f("stalled saves", 1500, post("/v1/tasks", 1<<20-1, json...), one[:1<<20-2])
 	f("stalled commands", 200, post("/compat/topics", 4<<20, json...), headers[:4<<20-1])
+	in := s.Want(303, "", "POST", "/ui/login", "token="+strings.TrimPrefix(weak[1], "Bearer "),
+		"Content-Type", form, "Origin", s.URL)
+	cookie, _, _ := strings.Cut(in.Header.Get("Set-Cookie"), ";")
+	f("stalled forms", 200, post("/ui/tasks/1/cancel", 4<<20, "Content-Type", form, "Origin",
+		"http://localhost", "Cookie", cookie), headers[:4<<20-1])
+	f("stalled headers of strangers", 4000, "GET / HTTP/1.1\r\nHost: localhost\r\n", headerLines(18<<10))
+	f("stalled headers of waiting pops", 4000, strings.TrimSuffix(post("/v1/tags/weak.none/pop?wait=50s", 0, weak...),
+		"\r\n"), append(headerLines(14<<10), "\r\n"...))
 	for range 12 {
 		s.Want(200, "", "POST", "/v1/tasks/batch", `[`+strings.TrimSuffix(strings.Repeat(
 			`{"tag":"weak.pop","body":"`+strings.Repeat("b", 1<<20-10)+`"},`, 16), ",")+`]`, weak...)
 	}
+	f("pops of all", 4, post("/v1/tags/weak.pop/pop?max=1000&wait=50s", 0, weak...), nil)
 	f("pops that are not read", 40, post("/v1/tags/weak.pop/pop?max=16&wait=50s", 0, weak...), nil)
 }

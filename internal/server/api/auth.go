@@ -17,7 +17,7 @@ import (
 func (a *API) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.tokens == nil {
-			next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), access.Everyone())))
+			a.inCrowd(w, r.WithContext(access.WithCaller(r.Context(), access.Everyone())), next)
 			return
 		}
 		given := r.Header.Values("Authorization")
@@ -33,8 +33,20 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 			return
 		}
 		NoteToken(ctx, access.From(ctx).Name())
-		next.ServeHTTP(w, r.WithContext(ctx))
+		a.inCrowd(w, r.WithContext(ctx), next)
 	})
+}
+
+// inCrowd serves a request of a caller that has not too many others under way.
+func (a *API) inCrowd(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	done, ok := a.rooms.Serve(r)
+	if !ok {
+		a.refuse(w, r, wire.NewProblem(http.StatusTooManyRequests, wire.CodeTooManyRequests,
+			"this caller has too many requests under way; wait for some to end"))
+		return
+	}
+	defer done()
+	next.ServeHTTP(w, r)
 }
 
 // metered refuses callers without the right for every tag: the metrics name all of them.

@@ -245,6 +245,26 @@ func isParameter(op *huma.Operation, name string, such func(*huma.Schema) bool) 
 	})
 }
 
+// inTurn makes requests that read many rows wait for their turn.
+func (a *API) inTurn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		if path != bulkPath && path != previewPath &&
+			(r.Method != http.MethodGet || strings.HasPrefix(path, "/v1/tasks/")) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		turn, err := a.rooms.Read(w, r)
+		if err != nil {
+			refused(w, wire.NewProblem(http.StatusTooManyRequests, wire.CodeTooManyRequests,
+				"other reads have taken all turns of this caller, or of the service; try again"))
+			return
+		}
+		defer turn.Leave()
+		next.ServeHTTP(turn, r)
+	})
+}
+
 // admitted passes requests on until Close.
 func (a *API) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,10 @@ type previewInput struct{ Body wire.Preview }
 // previewed is how many ticks a preview has by default.
 const previewed = 20
 
+const previewPath = "/v1/schedules/preview"
+
 func (a *API) previewOperation() {
-	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/schedules/preview", "previewSchedule",
+	huma.Register(a.spec, a.operation(http.MethodPost, previewPath, "previewSchedule",
 		"Tell when a schedule would run", "Lines are cron lines of 5 or 6 fields, @every 90m, @every 24h/2h or "+
 			"@at 2027-01-01T09:00; with ! before it, a date or a cron line is left out. It stores and reads nothing. "+
 			"Every access token may call it. 400 invalid_spec has the line and the column in errors.",

@@ -8,8 +8,6 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-const previewPath = "/v1/schedules/preview"
-
 func TestAPreviewTakesAnyToken(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)

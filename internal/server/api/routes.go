@@ -21,7 +21,7 @@ func New(c Config) (*API, error) {
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: reqbody.BodyWait, requestWait: requestWait,
-		rooms: cmp.Or(c.Rooms, reqbody.NewRooms()), bare: reqbody.NewRoom(bareBytes, bareBytes/2),
+		rooms: cmp.Or(c.Rooms, reqbody.NewRooms(reqbody.Connections)), bare: reqbody.NewRoom(bareBytes, bareBytes/2),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
 		compat: c.Compat, dashboard: c.Dashboard,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
@@ -38,7 +38,8 @@ func New(c Config) (*API, error) {
 	if a.verbs, err = verbsByRoute(a.spec.OpenAPI()); err != nil {
 		return nil, err
 	}
-	mux.Handle("/v1/", a.admitted(a.authenticated(routed(versioned, a.entitled(versioned, a.readBodies(versioned))))))
+	served := a.entitled(versioned, a.readBodies(a.inTurn(versioned)))
+	mux.Handle("/v1/", a.admitted(a.authenticated(routed(versioned, served))))
 	// Without this the mux would redirect to /v1/.
 	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) })
 	mux.HandleFunc("GET /openapi.json", a.openAPI())

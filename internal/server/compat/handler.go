@@ -54,7 +54,7 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("compat: a part of the configuration is missing")
 	}
 	c.BodyLimit = cmp.Or(c.BodyLimit, request.DefaultBodyLimit)
-	c.Rooms = cmp.Or(c.Rooms, reqbody.NewRooms())
+	c.Rooms = cmp.Or(c.Rooms, reqbody.NewRooms(reqbody.Connections))
 	if c.Check == nil {
 		c.Check = func(string, []byte) error { return nil }
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/operate/access"
+	"github.com/delaytask/delaytask/internal/server/crowd"
 )
 
 // Rooms is the memory for all that requests hold: bodies and forms, what is made of them, and answers that are not
@@ -14,6 +15,8 @@ import (
 type Rooms struct {
 	Small, Large *Room
 	Answers      *Room         // for tasks that are handed out or shown, with their bodies
+	Reads        *Room         // what shows many rows takes a turn, so that one viewer does not take the database
+	Requests     *crowd.Turns  // in bytes: all that are under way, with their headers
 	Wait         time.Duration // how long a request waits for room
 }
 
@@ -27,11 +30,24 @@ const (
 	largeBytes  = 96 << 20 // a batch of the greatest size takes all of it
 	answerBytes = 48 << 20
 	roomWait    = 10 * time.Second
+
+	mostReads = 8
+	// requestBytes is what a request takes besides its headers and its body, and headerBytes what a header does besides
+	// its text. streamBytes are read of a body by HTTP/2 before anyone asks for it.
+	requestBytes = 24 << 10
+	headerBytes  = 256
+	streamBytes  = 64 << 10
+	// Connections is how many connections there are at most, by default.
+	Connections = 10_000
+	// requestsPart is the part of the connections, as a divisor, that may have requests at once. The others are idle.
+	requestsPart = 2.5
 )
 
-// NewRooms returns the memory of a service.
-func NewRooms() *Rooms {
+// NewRooms returns the memory of a service with so many connections at most.
+func NewRooms(connections int) *Rooms {
+	requests := max(1, int64(float64(connections)/requestsPart))
 	return &Rooms{
+		Reads: NewRoom(mostReads, mostReads/2), Requests: crowd.NewTurns(requests * requestBytes),
 		Small: NewRoom(smallBytes, smallBytes/2), Large: NewRoom(largeBytes, largeBytes),
 		Answers: NewRoom(answerBytes, answerBytes/2), Wait: roomWait,
 	}
@@ -49,6 +65,30 @@ func CallerOf(r *http.Request) string {
 	}
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return host
+}
+
+// Serve begins a request of a caller, and its connection is the caller's until done is called. It reports false for a
+// caller that has too many under way.
+func (s *Rooms) Serve(r *http.Request) (done func(), ok bool) {
+	bytes, caller := int64(requestBytes), CallerOf(r)
+	for name, values := range r.Header {
+		bytes += int64(len(name)) + headerBytes
+		for _, v := range values {
+			bytes += int64(len(v)) + headerBytes/8
+		}
+	}
+	if r.ProtoMajor > 1 && r.Body != nil && r.Body != http.NoBody {
+		bytes += streamBytes
+	}
+	leave, ok := s.Requests.Take(caller, bytes)
+	if !ok {
+		return nil, false
+	}
+	rest := crowd.Serve(r.Context(), caller)
+	return func() {
+		rest()
+		leave()
+	}, true
 }
 
 // Hold makes the body of a request wait for its place when it is first read. The body holds the place until done is

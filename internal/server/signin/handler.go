@@ -79,7 +79,7 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("signin: a part of the configuration is missing")
 	}
 	c.Pages = http.StripPrefix(strings.TrimSuffix(Root, "/"), c.Pages)
-	c.Rooms = cmp.Or(c.Rooms, reqbody.NewRooms())
+	c.Rooms = cmp.Or(c.Rooms, reqbody.NewRooms(reqbody.Connections))
 	if c.Note == nil {
 		c.Note = func(context.Context, string) {}
 	}
@@ -131,6 +131,12 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 		caller = caller.Only(access.Read, access.Bodies, access.Observe, access.Audit, access.Metrics)
 	}
 	r = r.WithContext(access.WithCaller(r.Context(), caller))
+	done, ok := h.cfg.Rooms.Serve(r)
+	if !ok {
+		h.unavailable(w, r, reqbody.NoRoom)
+		return
+	}
+	defer done()
 	defer h.cfg.Rooms.Hold(w, r, mostPageForm, held)()
 	place, err := h.cfg.Rooms.Answers.Enter(r.Context(), reqbody.CallerOf(r), pageBytes, h.cfg.Rooms.Wait, nil)
 	if err != nil {
@@ -139,6 +145,15 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) {
 	}
 	defer place.Leave()
 	place.Unread(w)
+	if browser.Reads(r) { // others wait for their forms
+		turn, err := h.cfg.Rooms.Read(w, r)
+		if err != nil {
+			h.unavailable(w, r, err)
+			return
+		}
+		defer turn.Leave()
+		w = turn
+	}
 	h.cfg.Pages.ServeHTTP(w, r)
 }
 
