@@ -35,7 +35,7 @@ const (
 	// requestBytes is what a request takes besides its headers and its body, and headerBytes what a header does besides
 	// its text. streamBytes are read of a body by HTTP/2 before anyone asks for it.
 	requestBytes = 24 << 10
-	headerBytes  = 256
+	headerBytes  = 512
 	streamBytes  = 64 << 10
 	// Connections is how many connections there are at most, by default.
 	Connections = 10_000
@@ -74,7 +74,7 @@ func (s *Rooms) Serve(r *http.Request) (done func(), ok bool) {
 	for name, values := range r.Header {
 		bytes += int64(len(name)) + headerBytes
 		for _, v := range values {
-			bytes += int64(len(v)) + headerBytes/8
+			bytes += int64(len(v)) + headerBytes/16
 		}
 	}
 	if r.ProtoMajor > 1 && r.Body != nil && r.Body != http.NoBody {
