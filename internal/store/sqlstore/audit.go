@@ -114,29 +114,34 @@ func (d dialect) auditEntries(action string, below int64, limit int) clause {
 }
 
 // PurgeAudit implements [store.Auditor].
-func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (deleted int, err error) {
+func (s *Store) PurgeAudit(ctx context.Context, before row.Time, limit int) (int, error) {
 	if limit <= 0 {
 		return 0, nil
 	}
-	err = s.lanes[chores].do(ctx, "purge the audit log", func(ctx context.Context, conn *sql.Conn) error {
-		var ids []int64
-		err := read(ctx, conn, s.own.oldestAudit(limit), audits, func(f *found[row.AuditEntry]) {
-			if f.row.ID > 0 && f.row.Begin < before {
-				ids = append(ids, f.row.ID)
+	at := place{table: auditTable}
+	return purge(ctx, s, purging[int64]{
+		op: "purge the audit log", lane: chores,
+		old: func(ctx context.Context) (map[int64]place, error) {
+			held, all := heldAt[int64](&s.held, at)
+			if all {
+				return nil, nil
 			}
-		})
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		deleted, err = execute(ctx, conn, s.own.purgeAudit(ids, before))
-		return err
+			old := map[int64]place{}
+			err := read(ctx, s.db, s.dialect.oldestAudit(held, limit), audits, func(f *found[row.AuditEntry]) {
+				if f.row.ID > 0 && f.row.Begin < before {
+					old[f.row.ID] = at
+				}
+			})
+			return old, err
+		},
+		names:  s.own.ids(auditTable),
+		delete: func(ids []int64) clause { return s.own.purgeAudit(ids, before) },
 	})
-	return deleted, err
 }
 
-func (d dialect) oldestAudit(limit int) clause {
+func (d dialect) oldestAudit(held []int64, limit int) clause {
 	return clause{sql: "SELECT " + audits.list(d, "t.", "id", "create_time") + " FROM " + auditTable + " AS t" +
-		d.byID + fmt.Sprintf(" WHERE t.id > 0 ORDER BY t.id LIMIT %d", limit)}
+		d.byID + " WHERE t.id > 0" + without("t.id", idList(held)) + fmt.Sprintf(" ORDER BY t.id LIMIT %d", limit)}
 }
 
 func (d dialect) purgeAudit(ids []int64, before row.Time) clause {

@@ -162,6 +162,9 @@ func isRun(r row.ScheduleRun) string {
 	return fmt.Sprintf("t.schedule_id = %d AND t.tick = '%s' AND t.cause = %d", r.ScheduleID, r.Tick, r.Cause)
 }
 
+// anyRun is an expression for what isRun returns of a row.
+const anyRun = "CONCAT('t.schedule_id = ', t.schedule_id, ' AND t.tick = ''', t.tick, ''' AND t.cause = ', t.cause)"
+
 func (d dialect) deleteRuns(schedule int64) clause {
 	return d.deleteRows(runTable, fmt.Sprintf("t.schedule_id = %d", schedule))
 }

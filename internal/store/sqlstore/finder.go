@@ -117,23 +117,28 @@ func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
 	return states, classify("read the states of tasks", err)
 }
 
-// Locked implements [store.Finder]. What FOR UPDATE SKIP LOCKED leaves out is locked, or does not exist.
+// Locked implements [store.Finder].
 func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
-	if len(ids) == 0 || !s.dialect.rowLocks {
+	return locked(ctx, s, row.Distinct(ids), s.own.selectByID)
+}
+
+// locked returns which of the rows another transaction has locked. names selects the keys of those that exist, with the
+// words that lock them. What FOR UPDATE SKIP LOCKED leaves out is locked, or does not exist.
+func locked[K comparable](ctx context.Context, s *Store, keys []K, names func(keys []K, lock string) clause) (
+	locked []K, err error) {
+	if len(keys) == 0 || !s.dialect.rowLocks {
 		return nil, nil
 	}
-	ids = row.Distinct(ids)
-	var locked []int64
-	err := s.lanes[lockChecks].do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
+	err = s.lanes[lockChecks].do(ctx, "look for locked rows", func(ctx context.Context, conn *sql.Conn) error {
 		v, err := s.serverVersion(ctx, conn)
 		if err != nil {
 			return err
 		}
-		look := s.own.lockedByHalving
+		look := lockedByHalving[K]
 		if v.skipsLocked() {
-			look = s.own.lockedBySkipping
+			look = lockedBySkipping[K]
 		}
-		locked, err = look(ctx, conn, ids)
+		locked, err = look(ctx, conn, slices.Clone(keys), names)
 		return err
 	})
 	if err != nil {
@@ -158,9 +163,10 @@ func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, err
 
 // lockedBySkipping asks for the rows that can be locked, and which of the others exist. A row may be locked by its own
 // DELETE or INSERT. Only a read of committed rows sees the first, and only a read of uncommitted rows the second.
-func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
-	query := d.selectByID(ids, "")
-	committed, err := firsts[int64](ctx, conn, query)
+func lockedBySkipping[K comparable](
+	ctx context.Context, conn *sql.Conn, keys []K, names func([]K, string) clause) ([]K, error) {
+	query := names(keys, "")
+	committed, err := firsts[K](ctx, conn, query)
 	if err != nil {
 		return nil, err
 	}
@@ -169,43 +175,44 @@ func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int
 		return nil, err
 	}
 	defer tx.Rollback() // the locks end with it
-	existing, err := firsts[int64](ctx, tx, query)
+	existing, err := firsts[K](ctx, tx, query)
 	if err != nil {
 		return nil, err
 	}
-	free, err := firsts[int64](ctx, tx, d.selectByID(ids, " FOR UPDATE SKIP LOCKED"))
+	free, err := firsts[K](ctx, tx, names(keys, " FOR UPDATE SKIP LOCKED"))
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(ids, func(id int64) bool {
-		return slices.Contains(free, id) || !slices.Contains(committed, id) && !slices.Contains(existing, id)
+	return slices.DeleteFunc(keys, func(key K) bool {
+		return slices.Contains(free, key) || !slices.Contains(committed, key) && !slices.Contains(existing, key)
 	}), nil
 }
 
 // lockedByHalving finds the locked rows with a statement that fails at once when one of its rows is locked.
-func (d dialect) lockedByHalving(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
-	err := d.tryLock(ctx, conn, ids)
+func lockedByHalving[K comparable](
+	ctx context.Context, conn *sql.Conn, keys []K, names func([]K, string) clause) ([]K, error) {
+	err := tryLock[K](ctx, conn, names(keys, " FOR UPDATE NOWAIT"))
 	if !isLocked(err) {
 		return nil, err
 	}
-	if len(ids) == 1 {
-		return ids, nil
+	if len(keys) == 1 {
+		return keys, nil
 	}
-	first, err := d.lockedByHalving(ctx, conn, ids[:len(ids)/2])
+	first, err := lockedByHalving(ctx, conn, keys[:len(keys)/2], names)
 	if err != nil {
 		return nil, err
 	}
-	second, err := d.lockedByHalving(ctx, conn, ids[len(ids)/2:])
+	second, err := lockedByHalving(ctx, conn, keys[len(keys)/2:], names)
 	return slices.Concat(first, second), err
 }
 
-func (d dialect) tryLock(ctx context.Context, conn *sql.Conn, ids []int64) error {
+func tryLock[K any](ctx context.Context, conn *sql.Conn, query clause) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // the locks end with it
-	_, err = firsts[int64](ctx, tx, d.selectByID(ids, " FOR UPDATE NOWAIT"))
+	_, err = firsts[K](ctx, tx, query)
 	return err
 }
 

@@ -23,10 +23,11 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 		must(t, err)
 		defer conn.Close()
 		want := []int64{2, 4, 6}
-		for name, find := range map[string]func(context.Context, *sql.Conn, []int64) ([]int64, error){
-			"halving": mysqlDialect.lockedByHalving, "skipping": mysqlDialect.lockedBySkipping,
+		type names = func(ids []int64, lock string) clause
+		for name, find := range map[string]func(context.Context, *sql.Conn, []int64, names) ([]int64, error){
+			"halving": lockedByHalving[int64], "skipping": lockedBySkipping[int64],
 		} {
-			got, err := find(t.Context(), conn, []int64{1, 2, 3, 4, 5, 6, 7})
+			got, err := find(t.Context(), conn, []int64{1, 2, 3, 4, 5, 6, 7}, mysqlDialect.selectByID)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("by %s: %v, %v; want %v", name, got, err, want)
 			}

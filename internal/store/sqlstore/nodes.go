@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"strings"
@@ -99,13 +100,29 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return nil
 	}
 	where := "token IN (" + marks(len(tokens), "?") + ")"
-	query := clause{"SELECT number AS id FROM " + nodeTable + " WHERE " + where, anys(tokens)}
-	numbers, err := firsts[int64](ctx, s.db, query)
+	of := clause{"SELECT number AS id FROM " + nodeTable + " WHERE " + where, anys(tokens)}
+	remove := func(numbers []int64) clause {
+		return s.dialect.deleteRows(nodeTable, where+" AND number IN ("+idList(numbers)+")", anys(tokens)...)
+	}
+	numbers, err := firsts[int64](ctx, s.db, of)
 	if err != nil || len(numbers) == 0 {
 		return classify(op, err)
 	}
-	where += " AND number IN (" + idList(numbers) + ")"
-	return s.lanes[beats].write(ctx, op, s.dialect.deleteRows(nodeTable, where, anys(tokens)...))
+	err = s.lanes[beats].write(ctx, op, remove(numbers))
+	if isLocked(err) { // the others leave, and the caller is told
+		_, around := purgeAround(ctx, s, purging[int64]{
+			op: op, lane: beats,
+			old: oldOf(s, place{table: nodeTable}, func(held []int64) clause {
+				return clause{of.sql + without("number", idList(held)), of.args}
+			}),
+			names: func(numbers []int64, lock string) clause {
+				return s.own.namesIn(nodeTable, "t.number", "t.number IN ("+idList(numbers)+")", lock)
+			},
+			delete: remove,
+		})
+		return cmp.Or(around, err)
+	}
+	return err
 }
 
 // SetTag implements [store.Nodes].

@@ -175,9 +175,9 @@ func plannedScheduleStatements(d dialect) (all plan) {
 	add(primary, "runs", d.runs(7, 0, 10))
 	add(primary, "runs, next page", d.runs(7, at.Add(time.Minute), 10))
 	add(primary, "first run beyond those to keep", d.firstBeyond(7, 10))
-	add(primary, "runs to trim", d.trimmable(run(at.Add(time.Minute)), 10))
-	add(primary, "trim of one run", d.trimRuns([]row.ScheduleRun{run(at)}))
-	add(primary, "trim of runs", d.trimRuns([]row.ScheduleRun{run(at), run(at + 1), run(at + 2)}))
+	add(primary, "runs to trim", d.trimmable(run(at.Add(time.Minute)), nil, 10))
+	add(primary, "trim of one run", d.trimRuns([]string{isRun(run(at))}))
+	add(primary, "trim of runs", d.trimRuns([]string{isRun(run(at)), isRun(run(at + 1)), isRun(run(at + 2))}))
 	return all
 }
 
@@ -189,7 +189,7 @@ func plannedRollupStatements(d dialect) (all plan) {
 	add(primary, "series of each tag", d.rollups(row.SpanMinute, nil, at, at.Add(time.Hour)))
 	add(primary, "series of many tags", d.rollups(row.SpanMinute, plannedTags, at, at.Add(time.Hour)))
 	add(primary, "marks", d.rollups(row.SpanMark, nil, at, at.Add(time.Hour)))
-	add(primary, "old rollups", d.oldRollups(row.SpanMinute, at.Add(time.Hour), 10))
+	add(primary, "old rollups", d.oldRollups(row.SpanMinute, at.Add(time.Hour), nil, 10))
 	add(primary, "delete of old rollups", d.deleteRollups(row.SpanMinute, at))
 	return all
 }
@@ -203,7 +203,7 @@ func plannedAuditStatements(d dialect) (all plan) {
 	add(primary, "whether a bulk change is to stop", d.stopAsked(7))
 	add(primary, "end of an act", d.endAudit(7, row.AuditEnd{Outcome: report.AuditDone}))
 	add(primary, "entries of the audit log", d.auditEntries("", 7, 10))
-	add(primary, "old entries of the audit log", d.oldestAudit(10))
+	add(primary, "old entries of the audit log", d.oldestAudit(nil, 10))
 	add(primary, "delete of old entries of the audit log", d.purgeAudit([]int64{7, 8}, at))
 	return all
 }

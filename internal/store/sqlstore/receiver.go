@@ -171,12 +171,24 @@ func (d dialect) findReceiver(w row.Receiver) clause {
 // PurgeReceivers deletes receivers that expired over an hour ago by the database's clock, at most 500, and returns how
 // many.
 func (s *Store) PurgeReceivers(ctx context.Context) (int, error) {
-	return purgeOld(ctx, s, "purge receivers", s.dialect.oldReceivers(), s.own.purgeReceivers)
+	return purge(ctx, s, purging[int64]{
+		op: "purge receivers", lane: chores,
+		old:    oldOf(s, place{table: workerTable}, s.dialect.oldReceivers),
+		names:  s.own.ids(workerTable),
+		delete: s.own.purgeReceivers,
+	})
 }
 
-func (d dialect) oldReceivers() clause {
+func (d dialect) oldReceivers(held []int64) clause {
 	return clause{"SELECT t.id FROM " + workerTable + " AS t WHERE " + d.isOld("t.expire_time") +
-		" ORDER BY t.id LIMIT ?", []any{-receiverLinger.Milliseconds(), purgedReceivers}}
+		without("t.id", idList(held)) + " ORDER BY t.id LIMIT ?", []any{-receiverLinger.Milliseconds(), purgedReceivers}}
+}
+
+// ids selects the ids of rows of a table whose key they are.
+func (d dialect) ids(from string) func(ids []int64, lock string) clause {
+	return func(ids []int64, lock string) clause {
+		return d.namesIn(from, "t.id", "t.id IN ("+idList(ids)+")", lock)
+	}
 }
 
 func (d dialect) purgeReceivers(ids []int64) clause {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -105,26 +104,30 @@ func (d dialect) saveRequest(r row.Request) clause {
 // PurgeRequests deletes requests that came over 24 hours ago by the database's clock, the oldest first: at most limit,
 // and at most 2,000. It returns how many.
 func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
-	return purgeOld(ctx, s, "purge requests", s.dialect.oldRequests(min(limit, maxInsert)), s.own.purgeRequests)
+	return purge(ctx, s, purging[string]{
+		op: "purge requests", lane: chores,
+		old: oldOf(s, place{table: requestTable}, func(held []string) clause {
+			return s.dialect.oldRequests(held, min(limit, maxInsert))
+		}),
+		names:  s.own.hashes(requestTable),
+		delete: s.own.purgeRequests,
+	})
 }
 
-// purgeOld reads the keys of old rows, and deletes these rows, if they are still old. It returns how many.
-func purgeOld[K any](ctx context.Context, s *Store, op string, old clause, purge func([]K) clause) (int, error) {
-	keys, err := firsts[K](ctx, s.db, old)
-	if err != nil || len(keys) == 0 {
-		return 0, classify(op, err)
-	}
-	return s.lanes[chores].execute(ctx, op, purge(keys))
-}
-
-func (d dialect) oldRequests(limit int) clause {
+func (d dialect) oldRequests(held []string, limit int) clause {
 	return clause{"SELECT HEX(t.hash) AS hash FROM " + requestTable + " AS t WHERE " + d.isOld("t.create_time") +
-		" ORDER BY t.create_time LIMIT ?", []any{-requestLife.Milliseconds(), max(limit, 0)}}
+		without("t.hash", hashList(held)) + " ORDER BY t.create_time LIMIT ?",
+		[]any{-requestLife.Milliseconds(), max(limit, 0)}}
 }
 
-// purgeRequests sorts the hashes: all writers lock rows in the same order.
 func (d dialect) purgeRequests(hashes []string) clause {
-	slices.Sort(hashes)
 	where := "t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " + d.isOld("t.create_time")
 	return d.deleteRows(requestTable, where, append(anys(hashes), -requestLife.Milliseconds())...)
+}
+
+// hashes selects the hashes of rows of a table whose key they are.
+func (d dialect) hashes(from string) func(hashes []string, lock string) clause {
+	return func(hashes []string, lock string) clause {
+		return d.namesIn(from, "HEX(t.hash)", "t.hash IN ("+hashList(hashes)+")", lock)
+	}
 }

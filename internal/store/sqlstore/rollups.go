@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -109,34 +108,91 @@ func (d dialect) rollups(span row.RollupSpan, tags []string, from, to row.Time) 
 const trimBuckets = 60
 
 // TrimRollups implements [store.Rollups]. It deletes a whole bucket with each statement: an equal prefix of the primary
-// key is looked up whatever the table holds, while MySQL scans an empty table for a range.
+// key is looked up whatever the table holds, while MySQL scans an empty table for a range. Of a bucket with a locked
+// row it deletes the others by their keys.
 func (s *Store) TrimRollups(ctx context.Context, span row.RollupSpan, before row.Time, limit int) (
 	deleted int, err error) {
+	const op = "delete old rollups"
 	if limit <= 0 {
 		return 0, nil
 	}
-	err = s.lanes[chores].do(ctx, "delete old rollups", func(ctx context.Context, conn *sql.Conn) error {
-		var buckets []row.Time
-		err := read(ctx, conn, s.own.oldRollups(span, before, limit), rollups, func(f *found[row.Rollup]) {
-			buckets = append(buckets, f.row.Begin)
-		})
-		buckets = slices.Compact(buckets)
-		for _, bucket := range buckets[:min(len(buckets), trimBuckets)] {
-			if err != nil {
-				break
-			}
-			var n int
-			n, err = execute(ctx, conn, s.own.deleteRollups(span, bucket))
-			deleted += n
-		}
-		return err
+	at := place{rollupTable, fmt.Sprint(span)}
+	held, all := heldAt[row.Time](&s.held, at)
+	if all {
+		return 0, nil
+	}
+	var buckets []row.Time
+	err = read(ctx, s.db, s.dialect.oldRollups(span, before, held, limit), rollups, func(f *found[row.Rollup]) {
+		buckets = append(buckets, f.row.Begin)
 	})
-	return deleted, err
+	if err != nil {
+		return 0, classify(op, err)
+	}
+	buckets = slices.Compact(buckets)
+	for _, bucket := range buckets[:min(len(buckets), trimBuckets)] {
+		n, err := s.lanes[chores].execute(ctx, op, s.own.deleteRollups(span, bucket))
+		if isLocked(err) {
+			n, err = s.trimAround(ctx, op, span, bucket)
+			s.held.add(at, bucket)
+		}
+		if deleted += n; err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
 }
 
-func (d dialect) oldRollups(span row.RollupSpan, before row.Time, limit int) clause {
+// trimAround deletes the rows of a bucket that are not locked. Joined with their keys, each is looked up by its own: a
+// range of the bucket would meet the locked ones.
+func (s *Store) trimAround(ctx context.Context, op string, span row.RollupSpan, bucket row.Time) (
+	deleted int, err error) {
+	const (
+		most = 500
+		key  = "CONCAT(HEX(t.tag), ' ', HEX(t.node))"
+		text = "_utf8mb4 X'%s' COLLATE " + exact
+	)
+	in := fmt.Sprintf("t.span = %d AND t.bucket = '%s'", span, bucket)
+	keyed := func(keys []string) string {
+		each := make([]string, len(keys))
+		for i, key := range keys {
+			tag, node, _ := strings.Cut(key, " ")
+			each[i] = fmt.Sprintf("SELECT "+text+" AS tag, "+text+" AS node", tag, node)
+		}
+		return "(" + strings.Join(each, " UNION ALL ") + ") v STRAIGHT_JOIN " + rollupTable + " t" + s.own.byID +
+			" ON " + in + " AND t.tag = v.tag AND t.node = v.node"
+	}
+	p := purging[string]{
+		op: op, lane: chores,
+		old: oldOf(s, place{rollupTable, in}, func(held []string) clause {
+			where := in
+			if len(held) > 0 {
+				where += without(key, quoted(held))
+			}
+			return s.own.namesIn(rollupTable, key, where, fmt.Sprintf(" LIMIT %d", most))
+		}),
+		names: func(keys []string, lock string) clause {
+			return clause{sql: "SELECT " + key + " AS held_key FROM " + keyed(keys) + lock}
+		},
+		delete: func(keys []string) clause { return clause{sql: "DELETE t FROM " + keyed(keys)} },
+	}
+	for {
+		n, err := purgeAround(ctx, s, p)
+		if deleted += n; err != nil || n == 0 {
+			return deleted, err
+		}
+	}
+}
+
+func (d dialect) oldRollups(span row.RollupSpan, before row.Time, held []row.Time, limit int) clause {
+	var list text
+	for i, bucket := range held {
+		if i > 0 {
+			list.write(", ")
+		}
+		list.moment(bucket)
+	}
 	return clause{"SELECT " + d.time("bucket") + " FROM " + rollupTable + " AS t" + d.byID +
-		fmt.Sprintf(" WHERE t.span = %d AND t.bucket < ?", span) +
+		fmt.Sprintf(" WHERE t.span = %d AND t.bucket < ?", span) + without("t.bucket", list.sql.String()) +
 		fmt.Sprintf(" ORDER BY t.span, t.bucket LIMIT %d", limit), []any{before}}
 }
 

@@ -137,11 +137,26 @@ func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (
 	if err != nil || len(bound) == 0 {
 		return 0, err
 	}
-	old, err := s.readRuns(ctx, op, s.dialect.trimmable(bound[0], limit))
-	if err != nil || len(old) == 0 {
-		return 0, err
-	}
-	return s.lanes[chores].execute(ctx, op, s.own.trimRuns(old))
+	at := place{runTable, fmt.Sprint(schedule)}
+	return purge(ctx, s, purging[string]{
+		op: op, lane: chores,
+		old: func(ctx context.Context) (map[string]place, error) {
+			held, all := heldAt[string](&s.held, at)
+			if all {
+				return nil, nil
+			}
+			runs, err := s.readRuns(ctx, op, s.dialect.trimmable(bound[0], held, limit))
+			old := make(map[string]place, len(runs))
+			for _, r := range runs {
+				old[isRun(r)] = at
+			}
+			return old, err
+		},
+		names: func(runs []string, lock string) clause {
+			return s.own.namesIn(runTable, anyRun, strings.Join(runs, " OR "), lock)
+		},
+		delete: s.own.trimRuns,
+	})
 }
 
 // firstBeyond finds the newest run that is not to be kept.
@@ -151,20 +166,20 @@ func (d dialect) firstBeyond(schedule int64, keep int) clause {
 	return query
 }
 
-func (d dialect) trimmable(from row.ScheduleRun, limit int) clause {
+func (d dialect) trimmable(from row.ScheduleRun, held []string, limit int) clause {
+	without := ""
+	if len(held) > 0 {
+		without = " AND NOT (" + strings.Join(held, " OR ") + ")"
+	}
 	return clause{fmt.Sprintf("SELECT %s FROM %s AS t%s WHERE t.schedule_id = %d AND t.outcome <> %d",
 		scheduleRuns.list(d, ""), runTable, d.byID, from.ScheduleID, row.OutcomeOpen) +
-		" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?) ORDER BY t.tick, t.cause LIMIT ?",
+		" AND t.tick <= ? AND (t.tick < ? OR t.cause <= ?)" + without + " ORDER BY t.tick, t.cause LIMIT ?",
 		[]any{from.Tick, from.Tick, int64(from.Cause), limit}}
 }
 
-func (d dialect) trimRuns(old []row.ScheduleRun) clause {
-	each := make([]string, len(old))
-	for i, r := range old {
-		each[i] = isRun(r)
-	}
-	where := fmt.Sprintf("t.outcome <> %d AND (%s)", row.OutcomeOpen, strings.Join(each, " OR "))
-	return d.deleteRows(runTable, where)
+// trimRuns deletes runs that [isRun] names.
+func (d dialect) trimRuns(runs []string) clause {
+	return d.deleteRows(runTable, fmt.Sprintf("t.outcome <> %d AND (%s)", row.OutcomeOpen, strings.Join(runs, " OR ")))
 }
 
 // Tags implements [store.Nodes].

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -71,17 +70,22 @@ func (d dialect) deleteSession(hash [32]byte) clause {
 // PurgeSessions deletes sessions that are over, the oldest first: at most limit, and at most 2,000. It returns how
 // many.
 func (s *Store) PurgeSessions(ctx context.Context, limit int) (int, error) {
-	return purgeOld(ctx, s, "purge sessions", s.dialect.oldSessions(min(limit, maxInsert)), s.own.purgeSessions)
+	return purge(ctx, s, purging[string]{
+		op: "purge sessions", lane: chores,
+		old: oldOf(s, place{table: sessionTable}, func(held []string) clause {
+			return s.dialect.oldSessions(held, min(limit, maxInsert))
+		}),
+		names:  s.own.hashes(sessionTable),
+		delete: s.own.purgeSessions,
+	})
 }
 
-func (d dialect) oldSessions(limit int) clause {
+func (d dialect) oldSessions(held []string, limit int) clause {
 	return clause{"SELECT HEX(t.hash) AS hash FROM " + sessionTable + " AS t WHERE t.expire_time < " + d.now +
-		" ORDER BY t.expire_time LIMIT ?", []any{max(limit, 0)}}
+		without("t.hash", hashList(held)) + " ORDER BY t.expire_time LIMIT ?", []any{max(limit, 0)}}
 }
 
-// purgeSessions sorts the hashes: all writers lock rows in the same order.
 func (d dialect) purgeSessions(hashes []string) clause {
-	slices.Sort(hashes)
 	where := "t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND t.expire_time < " + d.now
 	return d.deleteRows(sessionTable, where, anys(hashes)...)
 }

@@ -128,7 +128,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Locked", func() error { return one(s.Locked(ctx, []int64{1, 2})) }},
 		{"Locked", func() error { // as on a server that skips no locked rows
 			return s.lanes[lockChecks].do(ctx, "test", func(ctx context.Context, conn *sql.Conn) error {
-				return one(mysqlDialect.lockedByHalving(ctx, conn, []int64{1, 2}))
+				return one(lockedByHalving(ctx, conn, []int64{1, 2}, mysqlDialect.selectByID))
 			})
 		}},
 		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},
