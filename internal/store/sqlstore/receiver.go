@@ -181,7 +181,8 @@ func (s *Store) PurgeReceivers(ctx context.Context) (int, error) {
 
 func (d dialect) oldReceivers(held []int64) clause {
 	return clause{"SELECT t.id FROM " + workerTable + " AS t WHERE " + d.isOld("t.expire_time") +
-		without("t.id", idList(held)) + " ORDER BY t.id LIMIT ?", []any{-receiverLinger.Milliseconds(), purgedReceivers}}
+		without("t.id", idList(held)) + " ORDER BY t.id LIMIT ?",
+		[]any{-receiverLinger.Milliseconds(), purgedReceivers}}
 }
 
 // ids selects the ids of rows of a table whose key they are.
