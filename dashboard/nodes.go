@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
@@ -58,6 +59,8 @@ const (
 	tasksOfNode  = 100
 	mostInFlight = 5000   // tasks whose executors are read
 	mostLeases   = 50_000 // entries of the index that they are chosen of
+	// mostTagsInFlight is how many tags are read, those whose leases end first.
+	mostTagsInFlight = 500
 )
 
 // nodes shows the processes.
@@ -119,11 +122,12 @@ func (v *view) inFlight() (running map[string][]row.State, more bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
+	tags = slices.DeleteFunc(tags, func(t row.TagCount) bool { return !v.Caller.May(access.Observe, t.Tag) })
+	first := listing.Foremost(tags, mostTagsInFlight)
+	more = len(first) < len(tags)
 	var spans []row.Span
-	for _, t := range tags {
-		if v.Caller.May(access.Observe, t.Tag) {
-			spans = append(spans, row.Span{Status: row.Executing, Tag: t.Tag})
-		}
+	for _, i := range first {
+		spans = append(spans, row.Span{Status: row.Executing, Tag: tags[i].Tag})
 	}
 	if len(spans) == 0 {
 		return nil, false, nil

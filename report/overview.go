@@ -66,7 +66,7 @@ type TagOverview struct {
 	// Counts has up to 1,000 tasks of each status, fewer where there are many tags. Statuses without tasks are left
 	// out.
 	Counts map[delaytask.Status]int64
-	Capped []delaytask.Status // whose count is a lower bound: there are more
+	Capped []delaytask.Status // whose count is a lower bound: there may be more
 
 	Overdue   DueTasks  // due and not started; Ticks is 0
 	OldestDue time.Time // the earliest due time of an overdue task; zero when none is overdue

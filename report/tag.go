@@ -18,11 +18,13 @@ type TagState struct {
 type TagStats struct {
 	Tag           string
 	Counts        map[delaytask.Status]int64 // statuses without tasks are left out
-	Capped        []delaytask.Status         // whose count is a lower bound: there are more
+	Capped        []delaytask.Status         // whose count is a lower bound: there may be more
 	OldestPending time.Time                  // smallest due time of its pending tasks; zero without pending tasks
-	Lateness      Lateness                   // of the newest completed tasks, at most 1,000
-	Served        bool                       // a live node runs its tasks
-	Paused        bool
+	// Lateness is of the newest completed tasks, at most 1,000. Of more than 500 tags that have some, only the first
+	// 500 by name have one.
+	Lateness Lateness
+	Served   bool // a live node runs its tasks
+	Paused   bool
 }
 
 // Lateness is how late the first attempts of completed tasks started. All is zero without such tasks.

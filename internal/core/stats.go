@@ -61,7 +61,12 @@ func (c *Core) Stats(ctx context.Context) ([]report.TagStats, error) {
 	return all, nil
 }
 
+// addLateness adds the lateness of tags that have completed tasks, of very many of the first ones.
 func (c *Core) addLateness(ctx context.Context, byTag map[string]*report.TagStats, tags []string) error {
+	tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+		return byTag[tag].Counts[delaytask.Completed] == 0
+	})
+	tags = tags[:min(len(tags), lateTags)]
 	samples, err := c.store.Lateness(ctx, tags, 0, min(statsSamples, max(leastSamples, mostSamples/max(len(tags), 1))))
 	if err != nil {
 		return fmt.Errorf("read the lateness: %w", err)
@@ -80,6 +85,7 @@ const (
 	statsSamples  = 1000
 	leastSamples  = 100    // of each of many tags
 	mostSamples   = 10_000 // of all tags; each is read by its id
+	lateTags      = 500    // whose samples are read
 	windowSamples = 10_000
 )
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -166,10 +167,12 @@ func (s *Subject) leasesAhead(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := s.Store.Oldest(ctx, row.Executing)
+	tags, err := s.Store.FirstDue(ctx, row.Span{Status: row.Executing, From: reading.Time, Down: true})
 	if err != nil || len(tags) == 0 {
 		return nil, err
 	}
+	slices.SortFunc(tags, func(a, b row.TagCount) int { return cmp.Compare(b.Oldest, a.Oldest) })
+	tags = tags[:min(len(tags), sampled)]
 	var spans []row.Span
 	for _, t := range tags {
 		spans = append(spans, row.Span{Status: row.Executing, Tag: t.Tag, From: reading.Time, Down: true})

@@ -60,7 +60,8 @@ type TagStats struct {
 	OldestPending Time                       `json:"oldest_pending,omitzero"`
 	Served        bool                       `json:"served"`
 	Paused        bool                       `json:"paused"`
-	Lateness      *Lateness                  `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
+
+	Lateness *Lateness `json:"lateness_ms,omitempty" doc:"Of 500 tags at most; absent where nothing has run"`
 }
 
 // Stats has the statistics of every tag.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -297,4 +298,31 @@ func TestACopyThatStartsPausedRunsNothing(t *testing.T) {
 			t.Errorf("%s has run", tag)
 		}
 	})
+}
+
+func TestStatsOfVeryManyTagsAreBounded(t *testing.T) {
+	t.Parallel()
+	tags := make([]string, 600)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("t%03d", i)
+	}
+	s := byHand(t, tags...)
+	for _, tag := range tags {
+		save(t, s, tag, 0)
+	}
+	s.Advance(time.Minute)
+	stats, err := s.Stats(t.Context())
+	if err != nil || len(stats) != len(tags) {
+		t.Fatalf("%d tags, %v", len(stats), err)
+	}
+	late := 0
+	for _, of := range stats {
+		if of.Counts[delaytask.Completed] != 1 {
+			t.Errorf("%+v", of)
+		}
+		late += of.Lateness.Samples
+	}
+	if late != 500 || stats[499].Lateness.Samples != 1 {
+		t.Errorf("%d tags have a lateness, want the first 500", late)
+	}
 }

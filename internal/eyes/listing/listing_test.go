@@ -155,6 +155,11 @@ func (l *looked) Match(ctx context.Context, ids []int64, m row.Match, bodies boo
 	return l.Store.Match(ctx, ids, m, bodies)
 }
 
+func (l *looked) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
+	l.spans += len(pairs)
+	return l.Store.Count(ctx, pairs, most)
+}
+
 // slow is a store whose rows are on a slow disk.
 type slow struct{ *memstore.Store }
 
@@ -435,4 +440,33 @@ func TestAPageOfAllTagsReadsThoseAlone(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestOfVeryManyTagsTheOldestAreCounted(t *testing.T) {
+	const tags = 3000
+	l := &looked{Store: plant(3*tags, func(i int, r *row.Row) {
+		r.Tag, r.Due = fmt.Sprintf("t%04d", i%tags), at(i%tags*7%tags)
+		if r.Status = row.Pending; i < tags {
+			r.Status = row.Completed
+		}
+	})}
+	counts, err := listing.Counts(t.Context(), l, 100, listing.Statuses...)
+	if err != nil || len(counts) != 2*tags || l.spans > 1000 {
+		t.Fatalf("%d counts by %d reads, %v", len(counts), l.spans, err)
+	}
+	exact := 0
+	for _, c := range counts {
+		switch {
+		case c.Capped && c.Count != 1:
+			t.Errorf("%+v", c)
+		case c.Capped:
+		case c.Status == row.Pending && c.Count != 2, c.Oldest >= at(300):
+			t.Errorf("%+v", c)
+		default:
+			exact++
+		}
+	}
+	if exact < 300 {
+		t.Errorf("%d of %d counts are exact", exact, len(counts))
+	}
 }

@@ -18,6 +18,7 @@ type Store interface {
 	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
 	Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error)
 	Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error)
+	FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error)
 	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
 	Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
@@ -72,6 +73,10 @@ func (l *limited) Nodes(ctx context.Context) (nodes []row.Node, reading row.Read
 		return err
 	})
 	return nodes, reading, err
+}
+
+func (l *limited) FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error) {
+	return call(ctx, l, func(ctx context.Context) ([]row.TagCount, error) { return l.Store.FirstDue(ctx, span) })
 }
 
 func (l *limited) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {

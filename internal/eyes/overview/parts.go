@@ -16,6 +16,7 @@ import (
 
 const (
 	mostCounted  = 1000   // of a tag and status, and of what is overdue of a tag
+	mostTags     = 500    // whose places are read: a server enters the index for each
 	mostPlaces   = 10_000 // of all tags together
 	leastPlaces  = 10     // of a tag, however many there are
 	mostFailures = 1000   // whose errors are read
@@ -42,7 +43,7 @@ func (r *reading) readCounts(ctx context.Context) (err error) {
 }
 
 // tagsWith returns the tags that have rows of the status.
-func (r *reading) tagsWith(status row.Status, which func(listing.TagCount) bool) (tags []string, err error) {
+func (r *reading) tagsWith(status row.Status, which func(listing.TagCount) bool) (tags []row.TagCount, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.missing[report.PartCounts]; err != nil && r.counts == nil {
@@ -50,14 +51,15 @@ func (r *reading) tagsWith(status row.Status, which func(listing.TagCount) bool)
 	}
 	for _, c := range r.counts {
 		if c.Status == status && which(c) {
-			tags = append(tags, c.Tag)
+			tags = append(tags, c.TagCount)
 		}
 	}
 	return tags, nil
 }
 
 // readDue reads what is overdue and what falls due soon, up to a bound of each tag. A row without a due time is in
-// neither, and hides those after it.
+// neither, and hides those after it. Of very many tags it reads those that are due first. Of the others it knows the
+// oldest task.
 func (r *reading) readDue(ctx context.Context) error {
 	r.due = map[string]*dueSoon{}
 	end := r.now.Add(soon)
@@ -65,25 +67,37 @@ func (r *reading) readDue(ctx context.Context) error {
 	if err != nil || len(tags) == 0 {
 		return err
 	}
-	spans := make([]row.Span, 0, 2*len(tags))
-	for _, tag := range tags {
+	read := listing.Foremost(tags, mostTags)
+	if len(read) < len(tags) {
+		for _, c := range tags {
+			d := &dueSoon{moreOverdue: true, moreNext: true, oldest: row.Place{Due: c.Oldest}}
+			if c.Oldest >= r.now {
+				d.moreOverdue, d.next = false, 1
+			} else if !c.Oldest.IsZero() {
+				d.overdue = 1
+			}
+			r.due[c.Tag] = d
+		}
+	}
+	spans := make([]row.Span, 0, 2*len(read))
+	for _, i := range read {
 		spans = append(spans,
-			row.Span{Status: row.Pending, Tag: tag, Padded: true, From: row.MinTime, To: r.now},
-			row.Span{Status: row.Pending, Tag: tag, Padded: true, From: r.now, To: end})
+			row.Span{Status: row.Pending, Tag: tags[i].Tag, Padded: true, From: row.MinTime, To: r.now},
+			row.Span{Status: row.Pending, Tag: tags[i].Tag, Padded: true, From: r.now, To: end})
 	}
 	most := perTag(mostPlaces, leastPlaces, mostCounted, len(spans))
 	places, err := r.from.Places(ctx, spans, most+1)
 	if err != nil {
 		return err
 	}
-	for i, tag := range tags {
+	for i, at := range read {
 		overdue, next := places[2*i], places[2*i+1]
 		d := &dueSoon{moreOverdue: len(overdue) > most, moreNext: len(next) > most}
 		d.overdue, d.next = int64(min(len(overdue), most)), int64(min(len(next), most))
 		if len(overdue) > 0 {
 			d.oldest = overdue[0]
 		}
-		r.due[tag] = d
+		r.due[tags[at].Tag] = d
 	}
 	return nil
 }
@@ -160,11 +174,22 @@ func (r *reading) readFailures(ctx context.Context) error {
 		return err
 	}
 	from := r.now.Add(-failureSpan)
+	if len(tags) > mostTags { // then those whose tasks have failed last
+		tags, err = r.from.FirstDue(ctx, row.Span{Status: row.Failed, From: from, Down: true})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(tags, func(a, b row.TagCount) int {
+			return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), cmp.Compare(a.Tag, b.Tag))
+		})
+		tags = tags[:min(len(tags), mostTags)]
+	}
 	var spans []row.Span
-	for _, tag := range tags {
-		spans = append(spans, row.Span{Status: row.Failed, Tag: tag, Padded: true, From: from, Down: true})
+	for _, c := range tags {
+		spans = append(spans, row.Span{Status: row.Failed, Tag: c.Tag, Padded: true, From: from, Down: true})
 	}
 	retrying := r.retrying()
+	retrying = retrying[:min(len(retrying), mostTags)]
 	for _, tag := range retrying {
 		spans = append(spans, row.Span{Status: row.Pending, Tag: tag, Padded: true, From: r.now})
 	}

@@ -251,3 +251,50 @@ func insert(t *testing.T, s *memstore.Store, r row.Row) int64 {
 	}
 	return r.ID
 }
+
+// asked is a store that notes how many ranges of the index are read.
+type asked struct {
+	Store
+	ranges atomic.Int64
+}
+
+func (a *asked) Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error) {
+	a.ranges.Add(int64(len(spans)))
+	return a.Store.Places(ctx, spans, limit)
+}
+
+func (a *asked) Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error) {
+	a.ranges.Add(int64(len(pairs)))
+	return a.Store.Count(ctx, pairs, most)
+}
+
+func TestAReadingOfVeryManyTagsIsBounded(t *testing.T) {
+	const tags = 3000
+	mem := memstore.New()
+	for tag := range tags {
+		of := func(status row.Status) row.Row {
+			ago := time.Duration(tag+1) * 100 * time.Millisecond
+			return row.Row{Tag: fmt.Sprint("t", tag), Due: at(mem, -ago), Status: status}
+		}
+		insert(t, mem, of(row.Pending))
+		insert(t, mem, of(row.Pending))
+		insert(t, mem, of(row.Failed))
+	}
+	s := &asked{Store: mem}
+	found, err := reader(t, s, quiet()).Snapshot(t.Context())
+	if n := s.ranges.Load(); err != nil || n > 5000 {
+		t.Fatalf("%d ranges were read, %v", n, err)
+	}
+	for _, tag := range []struct {
+		name  string
+		tasks report.DueTasks
+	}{
+		{"t2999", report.DueTasks{Tasks: 2, Precision: report.Exact}}, // due first
+		{"t0", report.DueTasks{Tasks: 1, Precision: report.AtLeast}},
+	} {
+		o := found.Overview(report.OverviewFilter{Sees: func(t string) bool { return t == tag.name }})
+		if len(o.Tags) != 1 || o.Tags[0].Overdue != tag.tasks || o.Tags[0].OldestDue.IsZero() {
+			t.Errorf("%s: %+v, want %+v overdue", tag.name, o.Tags, tag.tasks)
+		}
+	}
+}
