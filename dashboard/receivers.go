@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
@@ -49,7 +50,7 @@ const (
 
 // receiverStore returns the store of the database, which keeps receivers beside tasks. Other stores have none.
 func (v *view) receiverStore() (*sqlstore.Store, error) {
-	s, ok := v.store.(*sqlstore.Store)
+	s, ok := store.Under(v.store).(*sqlstore.Store)
 	if !ok {
 		return nil, errNoReceiver
 	}

@@ -119,6 +119,11 @@ type Config struct {
 	// a replica a process runs the tasks of the primary a second time. Default: Open and New return [ErrReplica].
 	OnReplica bool
 
+	// ReadOnly lets the scheduler read and write nothing, so that it shows what is on a server that is read-only, or on
+	// a replica. It is no node, and a replica may be behind. What writes returns an error. Start and Register return
+	// [ErrReadOnly], and Migrate has no effect on a server. Default: false.
+	ReadOnly bool
+
 	// StartPaused pauses all tags before this process runs its first task: those that an unfinished task, a schedule or
 	// a processor of this process has. Set it in the processes that work on a copy of production. The pauses stay until
 	// [Scheduler.Resume] ends each. Default: false.
@@ -231,6 +236,7 @@ func (c *Config) coreConfig() core.Config {
 		Declared:    plan.Set{Owner: cmp.Or(c.ScheduleOwner, owner), Revision: row.At(c.Revision)},
 		Named:       c.ScheduleOwner != "",
 		StartPaused: c.StartPaused,
+		ReadOnly:    c.ReadOnly,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/delaytask/delaytask/internal/core"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 )
 
@@ -17,6 +18,10 @@ var ErrUnknownDriver = sqlstore.ErrUnknownDriver
 // ErrReplica is returned by Open and New when the server applies the changes of another one, and can be written to.
 // This process would run the tasks of that server a second time. Connect to that server, or see [Config.OnReplica].
 var ErrReplica = errors.New("delaytask: the server is a replica")
+
+// ErrReadOnly is returned by Start and Register of a scheduler that only reads: see [Config.ReadOnly]. It is the cause
+// of the errors of its methods that write.
+var ErrReadOnly = store.ErrReadOnly
 
 // ErrNotReady is returned by Ready, with the reason.
 var ErrNotReady = core.ErrNotReady

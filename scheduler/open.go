@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/core"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
 )
@@ -85,7 +86,7 @@ func prepare(ctx context.Context, cfg Config) (Config, error) {
 func onDatabase(
 	ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config, host string, closeDB func() error,
 ) (*Scheduler, error) {
-	if cfg.Migrate {
+	if cfg.Migrate && (!cfg.ReadOnly || kind.Embedded()) {
 		if err := migrations.Up(ctx, db.DB, kind); err != nil {
 			return nil, fmt.Errorf("delaytask: %w", err)
 		}
@@ -95,15 +96,20 @@ func onDatabase(
 		return nil, errors.Join(err, st.Close(ctx))
 	}
 	built := cfg.engineConfig(st)
+	roomToRun := st.RoomToRun
+	if cfg.ReadOnly {
+		built.Store, built.Metrics = store.ReadOnly(st), metrics.None
+		roomToRun = func() error { return ErrReadOnly }
+	}
 	if st.HasFileVersion() {
 		built.FileVersion = st.FileVersion
 	}
-	if !kind.Embedded() {
+	if !kind.Embedded() && !cfg.ReadOnly {
 		built.Waker = cfg.waker(host)
 	}
 	build := func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) }
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
-	s, err := withEngine(&cfg, built, build, release, st.RoomToRun)
+	s, err := withEngine(&cfg, built, build, release, roomToRun)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("delaytask: %w", err), st.Close(ctx))
 	}
@@ -126,11 +132,15 @@ func withEngine(
 // check refuses an unusable database and logs dangerous settings of a usable one.
 func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 	warnings, err := st.Check(ctx, cfg.BodyLimit)
+	if err != nil && cfg.ReadOnly { // it may be about writes
+		warnings, err = nil, st.CheckReads(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("delaytask: %w", err)
 	}
 	// An account that may not ask is not told.
-	if source, err := sqlstore.Inspect(st).ReplicaOf(ctx); err == nil && source != "" && !cfg.OnReplica {
+	allowed := cfg.OnReplica || cfg.ReadOnly
+	if source, err := sqlstore.Inspect(st).ReplicaOf(ctx); err == nil && source != "" && !allowed {
 		return fmt.Errorf("%w: it applies the changes of %s (point the DSN at that server, or allow it with"+
 			" on_replica, Config.OnReplica in Go)", ErrReplica, source)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/operate"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/scheduler"
 )
@@ -46,14 +47,39 @@ func (a *app) onScheduler(
 		return err
 	}
 	defer a.working()()
-	s, err := scheduler.Open(ctx, c.DSN, a.schedulerConfig(c))
+	cfg := a.schedulerConfig(c)
+	cfg.ReadOnly = u == reads
+	s, err := scheduler.Open(ctx, c.DSN, cfg)
 	if err != nil {
 		return err
 	}
 	defer a.close(ctx, s)
+	if u == reads {
+		a.noteReplica(ctx, s)
+	}
 	acts := audit.New(audit.Config{Store: core.Of(s).Store(), Log: a.maskedLogger(c.Log)})
 	a.operator = operate.New(operate.Config{Core: core.Of(s), Audit: acts, Redactor: a.redactor})
 	return f(ctx, s)
+}
+
+// noteReplica says that what is read may be behind, where the server applies the changes of another one, or takes no
+// writes. An account that may not ask is not told.
+func (a *app) noteReplica(ctx context.Context, s *scheduler.Scheduler) {
+	st, ok := store.Under(core.Of(s).Store()).(*sqlstore.Store)
+	if !ok || !sqlstore.Inspect(st).HasRowLocks() {
+		return
+	}
+	ask := sqlstore.Inspect(st)
+	source, untold := ask.ReplicaOf(ctx)
+	readOnly, err := ask.ReadOnly(ctx)
+	what := "read-only"
+	switch {
+	case untold == nil && source != "":
+		what = "a replica of " + source
+	case err != nil || !readOnly:
+		return
+	}
+	a.note("The server is %s: what it shows may be behind. Change tasks on the primary.\n", what)
 }
 
 func (a *app) close(ctx context.Context, s *scheduler.Scheduler) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -84,5 +85,24 @@ func TestAForeignFileIsLeftAlone(t *testing.T) {
 	}
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
 		t.Errorf("the file has changed: %v", err)
+	}
+}
+
+func TestReadingCommandsReadFromAReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDisposable(t, dbtest.MySQL).Database(t)
+	s := &shell{t: t, dsn: d.DSN}
+	s.ok("migrate", "up")
+	id := s.save("t", "x", "--delay", "30s")
+	servertest.Exec(t, d.DSN, "SET GLOBAL super_read_only = 1")
+	for _, command := range []string{"list", "overview", "stats", "forecast", "nodes", "get " + id, "explain " + id} {
+		r := s.run(strings.Fields(command)...)
+		if r.code != exitDone {
+			t.Errorf("%s: code %d, %s", command, r.code, r.stderr)
+		}
+		contains(t, r.stderr, "The server is read-only: what it shows may be behind")
+	}
+	if r := s.run("save", "t", "x"); r.code != exitFailed || !strings.Contains(r.stderr, "the server is read-only") {
+		t.Errorf("save: code %d, %s", r.code, r.stderr)
 	}
 }

@@ -33,6 +33,7 @@ type Core struct {
 	overview   *overview.Reader
 
 	startPaused bool
+	readOnly    bool
 	roomToRun   func() error
 	release     func(context.Context) error
 	stop        sync.Once
@@ -53,6 +54,7 @@ type Config struct {
 	Declared    plan.Set                    // of the program; its schedules come with DeclareSchedule
 	Named       bool                        // the owner of the declared schedules was set, not found
 	StartPaused bool                        // all known tags are paused before the first task runs
+	ReadOnly    bool                        // it never starts
 	RoomToRun   func() error                // why the database has no room for processors; nil when it has
 	Release     func(context.Context) error // frees what is held of the database
 }
@@ -62,7 +64,7 @@ func New(cfg Config) *Core {
 	c := &Core{
 		engine: cfg.Engine, store: cfg.Built.Store, registry: cfg.Built.Registry, bodyLimit: cfg.BodyLimit,
 		quarantine: cfg.Built.Quarantine, heartbeat: cfg.Built.Heartbeat,
-		startPaused: cfg.StartPaused, roomToRun: cfg.RoomToRun, release: cfg.Release,
+		startPaused: cfg.StartPaused, readOnly: cfg.ReadOnly, roomToRun: cfg.RoomToRun, release: cfg.Release,
 		declared: declared{named: cfg.Named, set: cfg.Declared}, overview: newOverview(cfg.Engine, cfg.Built),
 	}
 	c.tracing = newTracing(cfg.Tracing, c.Now)
@@ -106,6 +108,9 @@ func (c *Core) Unregister(tag string) bool {
 func (c *Core) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return err
+	}
+	if c.readOnly {
+		return store.ErrReadOnly
 	}
 	if !c.started.Load() && c.startPaused {
 		if err := c.pauseKnown(ctx); err != nil {

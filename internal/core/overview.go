@@ -7,6 +7,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/eyes/overview"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/report"
 )
@@ -42,7 +43,7 @@ func newOverview(e *engine.Engine, built engine.Config) *overview.Reader {
 			row.Failed: built.Retention.Failed,
 		},
 	}
-	if st, ok := built.Store.(*sqlstore.Store); ok && sqlstore.Inspect(st).HasRowLocks() {
+	if st, ok := store.Under(built.Store).(*sqlstore.Store); ok && sqlstore.Inspect(st).HasRowLocks() {
 		process.Locks = func(ctx context.Context) (all []overview.Lock, err error) {
 			found, err := sqlstore.Inspect(st).Lockers(ctx, overview.LockedFor)
 			for _, l := range found {

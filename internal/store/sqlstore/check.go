@@ -16,6 +16,12 @@ func (s *Store) CheckService(ctx context.Context) error {
 	return err
 }
 
+// CheckReads is Check for a process that only reads, as on a server that is read-only: the tables are there and whole.
+func (s *Store) CheckReads(ctx context.Context) error {
+	_, err := s.checkSchema(tables)(ctx)
+	return classify("check the database", err)
+}
+
 // StartChecks returns the parts of [Store.Check], in their order.
 func (i Inspector) StartChecks(bodyLimit int) []StartCheck { return i.s.startChecks(bodyLimit) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,16 @@ var judged = []string{
 	"version", "autocommit", "sql_mode", "read_only", "super_read_only", "innodb_read_only",
 	"innodb_flush_log_at_trx_commit", "log_bin", "sync_binlog", "max_allowed_packet",
 }
+
+// readOnlyVariables say that a server takes no writes, from some accounts or from all.
+var readOnlyVariables = []string{"read_only", "super_read_only", "innodb_read_only"}
+
+func isReadOnly(variables map[string]string) bool {
+	return slices.ContainsFunc(readOnlyVariables, func(name string) bool { return !isOff(variables[name]) })
+}
+
+// isOff also holds for a variable that the server does not know.
+func isOff(value string) bool { return value == "" || value == "0" || strings.EqualFold(value, "OFF") }
 
 // leastPacket leaves room around the largest batch of saves: 4 MiB of tasks, which grow when quoted.
 const leastPacket = 16 << 20
@@ -38,10 +49,7 @@ func (s *Store) checkServer(bodyLimit int) check {
 
 // judgeServer judges the server by its variables. One that the server does not know is not judged: TiDB lacks many.
 func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) {
-	off := func(name string) bool { // also for an unknown one
-		v := variables[name]
-		return v == "" || v == "0" || strings.EqualFold(v, "OFF")
-	}
+	off := func(name string) bool { return isOff(variables[name]) }
 	if v := parseVersion(variables["version"]); !v.supported() {
 		return nil, refuse("use MySQL 8.0 or MariaDB 10.6, or later", "%s is too old", v)
 	}
@@ -49,7 +57,7 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 		return nil, refuse("remove autocommit=0 from the DSN or the server's settings",
 			"connections of the pool start with autocommit = 0, so nothing that they write would be committed")
 	}
-	if !off("read_only") || !off("super_read_only") || !off("innodb_read_only") {
+	if isReadOnly(variables) {
 		return nil, refuse("connect to the primary, or make this server writable", "the server is read-only")
 	}
 	packet, packetErr := strconv.ParseInt(variables["max_allowed_packet"], 10, 64)

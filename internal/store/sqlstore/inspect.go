@@ -308,6 +308,12 @@ func (i Inspector) Databases(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Values(servers)), nil
 }
 
+// ReadOnly reports whether the server takes no writes.
+func (i Inspector) ReadOnly(ctx context.Context) (bool, error) {
+	variables, err := i.Show(ctx, GlobalVariables, readOnlyVariables...)
+	return err == nil && isReadOnly(variables), err
+}
+
 // ReplicaOf returns the address of the server whose changes this one is applying now, "" for none. Members of a
 // replication group do not count, and neither does a promoted replica, whose threads are stopped. An account may not be
 // allowed to know: see [IsDenied].
