@@ -90,7 +90,8 @@ func (v *view) readOverview() (overview, error) {
 
 // alarming are findings that make tasks late or lost now. The others can wait for the morning.
 var alarming = []report.FindingCode{
-	report.FindingTwoDatabases, report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver,
+	report.FindingTwoDatabases, report.FindingReplica, report.FindingClockHeld, report.FindingUnserved,
+	report.FindingLeaseOver,
 	report.FindingRowsLocked, report.FindingOverdue, report.FindingHanging, report.FindingFailing,
 }
 

@@ -121,7 +121,7 @@ type Finding struct {
 // Evidence is what else led to a finding. Each field belongs to the code that stands beside it; other findings leave it
 // at zero.
 type Evidence struct {
-	Servers     []string         // two_databases: one of each, as host:port:server_id; sorted
+	Servers     []string         // two_databases: one of each, as host:port:server_id, sorted; replica: the source
 	ClockWidth  time.Duration    // clock_wide: how exactly the process knows the time
 	Nodes       int              // overdue: live processes that serve the tag; 0: callers of Pop take its tasks
 	Executing   *DueTasks        // overdue: tasks of the tag that execute; nil where it is not known
@@ -142,6 +142,7 @@ type FindingCode string
 // The codes of findings, the most urgent first.
 const (
 	FindingTwoDatabases FindingCode = "two_databases" // servers that are not one database answer at one address
+	FindingReplica      FindingCode = "replica"       // the server takes no writes, or applies changes of another
 	FindingClockHeld    FindingCode = "clock_held"    // this process starts nothing: it does not know the time
 	FindingUnserved     FindingCode = "unserved"      // tasks are overdue, and no live process serves the tag
 	FindingLeaseOver    FindingCode = "lease_over"    // tasks execute, and their leases have been over for long

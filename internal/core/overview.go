@@ -44,6 +44,12 @@ func newOverview(e *engine.Engine, built engine.Config) *overview.Reader {
 		},
 	}
 	if st, ok := store.Under(built.Store).(*sqlstore.Store); ok && sqlstore.Inspect(st).HasRowLocks() {
+		process.Replica = func(ctx context.Context) (is overview.Replica, err error) {
+			ask := sqlstore.Inspect(st)
+			is.Source, _ = ask.ReplicaOf(ctx) // an account may not be allowed to ask
+			is.ReadOnly, err = ask.ReadOnly(ctx)
+			return is, err
+		}
 		process.Locks = func(ctx context.Context) (all []overview.Lock, err error) {
 			found, err := sqlstore.Inspect(st).Lockers(ctx, overview.LockedFor)
 			for _, l := range found {

@@ -91,7 +91,7 @@ type Finding struct {
 
 // Evidence is what else led to a finding.
 type Evidence struct {
-	Servers      []string         `json:"servers,omitempty" doc:"two_databases: one of each, as host:port:server_id"`
+	Servers      []string         `json:"servers,omitempty" doc:"two_databases: one of each; replica: the source"`
 	ClockWidthMS int64            `json:"clock_width_ms,omitempty" doc:"clock_wide: bound on the clock's error"`
 	Nodes        int              `json:"nodes,omitempty" doc:"overdue: live processes that serve the tag"`
 	Executing    *DueTasks        `json:"executing,omitempty" doc:"overdue: tasks of the tag that execute"`

@@ -49,13 +49,17 @@ func TestWhatOnlyReadsWorksOnAReadOnlyServer(t *testing.T) {
 			_, getErr := s.Get(ctx, delaytask.ID(id))
 			page, listErr := s.List(ctx, delaytask.Filter{Tag: "t"})
 			stats, statsErr := s.Stats(ctx)
-			_, overviewErr := s.Overview(ctx)
+			overview, overviewErr := s.Overview(ctx)
 			forecast, forecastErr := s.Forecast(ctx, report.ForecastFilter{})
 			_, explainErr := s.Explain(ctx, delaytask.ID(id))
 			nodes, nodesErr := s.Nodes(ctx)
 			servertest.OK(t, errors.Join(getErr, listErr, statsErr, overviewErr, forecastErr, explainErr, nodesErr))
 			if len(page.Tasks) != 1 || len(stats) != 1 || len(forecast.Tags) != 1 || len(nodes) != 0 {
 				t.Errorf("it reads %+v, %+v, %+v, %+v", page.Tasks, stats, forecast.Tags, nodes)
+			}
+
+			if f := overview.Attention; len(f) != 1 || f[0].Code != report.FindingReplica {
+				t.Errorf("the overview has %+v", f)
 			}
 
 			_, saveErr := s.SaveDelayTask(ctx, "t", nil, 0)

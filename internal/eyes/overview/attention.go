@@ -24,7 +24,8 @@ const (
 
 // codes is the order of findings, the most urgent first.
 var codes = []report.FindingCode{
-	report.FindingTwoDatabases, report.FindingClockHeld, report.FindingUnserved, report.FindingLeaseOver,
+	report.FindingTwoDatabases, report.FindingReplica, report.FindingClockHeld, report.FindingUnserved,
+	report.FindingLeaseOver,
 	report.FindingRowsLocked, report.FindingOverdue, report.FindingHanging, report.FindingFailing,
 	report.FindingRetrying, report.FindingNodeSilent, report.FindingScheduleBehind, report.FindingSchedulePaused,
 	report.FindingScheduleUnsuccessful, report.FindingPausedOverdue, report.FindingClockWide,
@@ -36,7 +37,7 @@ func (v *view) attention() []report.Finding {
 	found := slices.Concat(v.clockFindings(), v.dueFindings(), v.leaseFindings(), v.silentFindings(),
 		v.failureFindings(), v.purgeFindings(), v.scheduleFindings())
 	if v.seesAll() {
-		found = slices.Concat(found, v.apartFindings(), v.lockFindings(), v.hangingFindings())
+		found = slices.Concat(found, v.apartFindings(), v.replicaFindings(), v.lockFindings(), v.hangingFindings())
 	}
 	for i := range found {
 		text, do := Words(&found[i])
@@ -54,6 +55,17 @@ func (v *view) apartFindings() []report.Finding {
 		return nil
 	}
 	return []report.Finding{{Code: report.FindingTwoDatabases, Evidence: report.Evidence{Servers: v.apart}}}
+}
+
+func (v *view) replicaFindings() []report.Finding {
+	switch is := v.replica.found; {
+	case is.Source != "":
+		return []report.Finding{{Code: report.FindingReplica, Evidence: report.Evidence{Servers: []string{is.Source}}}}
+	case is.ReadOnly:
+		return []report.Finding{{Code: report.FindingReplica}}
+	default:
+		return nil
+	}
 }
 
 func (v *view) clockFindings() []report.Finding {

@@ -22,6 +22,7 @@ type site struct {
 	clock   Clock
 	hanging []Hanging
 	apart   []string
+	replica Replica
 	locks   []Lock
 	waiting []string // tags of which a range is locked
 	denied  error
@@ -34,6 +35,7 @@ func newSite(t *testing.T) *site {
 		Clock: func() Clock { return s.clock }, Hanging: func() []Hanging { return s.hanging },
 		Apart: func() []string { return s.apart }, LockedTags: func() []string { return s.waiting },
 		Locks:     func(context.Context) ([]Lock, error) { return s.locks, s.denied },
+		Replica:   func(context.Context) (Replica, error) { return s.replica, nil },
 		Retention: map[row.Status]time.Duration{row.Completed: time.Hour},
 	})
 	return s
@@ -234,6 +236,10 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 		}, func(f report.Finding) bool {
 			return strings.Contains(f.Text, "(a:3306:1, b:3306:1)") && len(f.Evidence.Servers) == 2
 		}},
+		report.FindingReplica: {func(s *site) func() {
+			s.replica = Replica{Source: "db1:3306", ReadOnly: true}
+			return func() { s.replica = Replica{} }
+		}, func(f report.Finding) bool { return strings.Contains(f.Text, "the changes of db1:3306:") }},
 		report.FindingClockHeld: {func(s *site) func() {
 			s.clock.Held = true
 			return func() { s.clock.Held = false }

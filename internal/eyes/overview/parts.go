@@ -147,6 +147,14 @@ func (r *reading) readForecast(ctx context.Context) error {
 	})
 }
 
+// readReplica reads what the server says of itself. An account that may not ask is not told.
+func (r *reading) readReplica(ctx context.Context) {
+	if r.of.Replica == nil {
+		return
+	}
+	_ = r.cache.replica.refresh(r.now, r.now.Add(keepLocks), func() (Replica, error) { return call(ctx, r.from, r.of.Replica) })
+}
+
 func (r *reading) readLocks(ctx context.Context) error {
 	if r.of.Locks == nil {
 		return nil

@@ -9,8 +9,10 @@ import (
 
 // Process says what only the process that reads can tell.
 type Process struct {
-	Clock     func() Clock
-	Apart     func() []string // the servers of two databases that answer at one address; nil where there is one
+	Clock func() Clock
+	Apart func() []string // the servers of two databases that answer at one address; nil where there is one
+	// Replica says whether the server is one. It is nil where a server is never one. Its error counts as no.
+	Replica   func(ctx context.Context) (Replica, error)
 	Hanging   func() []Hanging
 	Retention map[row.Status]time.Duration // of ended tasks; 0: for ever
 	// Locks returns the transactions that hold locks on rows for longer than [LockedFor]. It is nil where the database
@@ -19,6 +21,12 @@ type Process struct {
 	// LockedTags returns the tags whose writes wait in this process, because another transaction has locked a range of
 	// their rows, sorted.
 	LockedTags func() []string
+}
+
+// Replica is what a server says of its changes.
+type Replica struct {
+	Source   string // whose changes it applies, "" for none
+	ReadOnly bool   // it takes no writes
 }
 
 // Clock is what a process knows of the database's time.

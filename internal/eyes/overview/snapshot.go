@@ -43,6 +43,7 @@ type seldom struct {
 	forecast kept[*report.Forecast]
 	locks    kept[[]Lock]
 	standing kept[[]standing.Finding] // schedules
+	replica  kept[Replica]
 	pauses   map[string]rollup.Pause
 }
 
@@ -144,6 +145,7 @@ func (c *cache) read(ctx context.Context, from *limited, of *Process) (*Snapshot
 		r.part(ctx, report.PartForecast, r.readForecast)
 		r.part(ctx, report.PartLocks, r.readLocks)
 		r.part(ctx, report.PartSchedules, r.readSchedules)
+		r.readReplica(ctx)
 	})
 	lanes.Go(func() {
 		r.part(ctx, report.PartCounts, r.readCounts)

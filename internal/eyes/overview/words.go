@@ -24,6 +24,11 @@ func Words(f *report.Finding) (text, do sentence.Sentence) {
 	case report.FindingTwoDatabases:
 		text = sentence.Of(sentence.TwoDatabases, strings.Join(e.Servers, ", "))
 		do = sentence.Of(sentence.DoTwoDatabases)
+	case report.FindingReplica:
+		text, do = sentence.Of(sentence.ServerReadOnly), sentence.Of(sentence.DoReplica)
+		if len(e.Servers) > 0 {
+			text = sentence.Of(sentence.Replica, e.Servers[0])
+		}
 	case report.FindingClockHeld:
 		text, do = sentence.Of(sentence.ClockHeld), sentence.Of(sentence.DoClockHeld)
 	case report.FindingClockWide:

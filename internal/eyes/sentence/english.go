@@ -67,6 +67,8 @@ const (
 // The codes of findings.
 const (
 	TwoDatabases    Code = "finding.two_databases"
+	Replica         Code = "finding.replica"
+	ServerReadOnly  Code = "finding.server_read_only"
 	ClockHeld       Code = "finding.clock_held"
 	ClockWide       Code = "finding.clock_wide"
 	Unserved        Code = "finding.unserved"
@@ -101,6 +103,7 @@ const (
 const (
 	DoCommand      Code = "do.command" // its parameter
 	DoTwoDatabases Code = "do.two_databases"
+	DoReplica      Code = "do.replica"
 	DoClockHeld    Code = "do.clock_held"
 	DoClockWide    Code = "do.clock_wide"
 	DoUnserved     Code = "do.unserved"
@@ -191,9 +194,12 @@ var English = map[Code]string{
 	TickForgotten: "The history does not hold it: the schedule was paused or had another definition then, or the row " +
 		"was deleted, because the history keeps %s rows.",
 
-	TwoDatabases: "two databases answer at one address (%s): tasks that are saved in one do not run from the other",
-	ClockHeld:    "this process starts no task: it does not know the database's clock, as after a failover",
-	ClockWide:    "this process knows the database's clock to within %s only, and tasks may be as late",
+	Replica: "the server applies the changes of %s: what it shows may be behind, and a task that runs from it" +
+		" runs there too",
+	ServerReadOnly: "the server is read-only: no task is saved or started on it, and what it shows may be behind",
+	TwoDatabases:   "two databases answer at one address (%s): tasks that are saved in one do not run from the other",
+	ClockHeld:      "this process starts no task: it does not know the database's clock, as after a failover",
+	ClockWide:      "this process knows the database's clock to within %s only, and tasks may be as late",
 	Unserved: "1 task is overdue, and no live process serves the tag|" +
 		"%s tasks are overdue, and no live process serves the tag",
 	SchedulesBehind:       "ticks are due and no process decides about them, of the schedules %s",
@@ -225,6 +231,7 @@ var English = map[Code]string{
 	Hanging:         "the processor of task %s, in attempt %s, ignores that its context has ended",
 
 	DoCommand:      "%s",
+	DoReplica:      "connect the processes that save and run tasks to the primary",
 	DoTwoDatabases: "let the address lead to one server or cluster, and move the tasks that were saved in the other",
 	DoClockHeld:    "wait some seconds; then look whether the database answers: delaytask doctor",
 	DoClockWide:    "look for what slows the answers of the database: delaytask doctor",
