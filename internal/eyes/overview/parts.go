@@ -152,7 +152,9 @@ func (r *reading) readReplica(ctx context.Context) {
 	if r.of.Replica == nil {
 		return
 	}
-	_ = r.cache.replica.refresh(r.now, r.now.Add(keepLocks), func() (Replica, error) { return call(ctx, r.from, r.of.Replica) })
+	_ = r.cache.replica.refresh(r.now, r.now.Add(keepLocks), func() (Replica, error) {
+		return call(ctx, r.from, r.of.Replica)
+	})
 }
 
 func (r *reading) readLocks(ctx context.Context) error {
