@@ -72,7 +72,8 @@ func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 
 // On a slow disk a statement holds its rows for longer than another one waits for them.
 func TestARenewalAndTheResultOfATaskAreNotInFlightTogether(t *testing.T) {
-	inBubbles(t, map[string]time.Duration{"RenewalFirst": 1200 * time.Millisecond, "ResultFirst": 950 * time.Millisecond},
+	const renewal = time.Second // after the claim
+	inBubbles(t, map[string]time.Duration{"RenewalFirst": renewal * 6 / 5, "ResultFirst": renewal * 19 / 20},
 		func(w *world, runs time.Duration) {
 			var mu sync.Mutex
 			inFlight := map[string]bool{}

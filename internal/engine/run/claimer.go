@@ -29,7 +29,7 @@ type claimer struct {
 	*deps
 	start       func(*Attempt) // hands a claimed row on
 	number      atomic.Int64   // of the last claim
-	timely      chan struct{}  // holds one for each timely claim in flight; a claim takes it out when it has waited long
+	timely      chan struct{}  // holds one for each timely claim in flight, until that has waited long
 	backlog     chan struct{}  // the same for the backlog
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize

@@ -13,10 +13,9 @@ import (
 
 // Another transaction may have locked a range of an index: no row in it is locked, but a write that puts one there
 // waits. InnoDB locks so what a statement has searched at REPEATABLE READ, its default. The server says only that the
-// statement has waited. So the rows of a statement that has met such a lock are sent again in parts, each with those of
-// one tag, or of one key where keys must be unique. Until each part has had time to meet the lock, all tags travel
-// apart. A part that waits is halved, and its tag stays apart from all others until no more locks are met. So do the
-// tags next to it.
+// statement has waited. So the rows of a statement that has met such a lock are sent again by tag, and by key where
+// keys must be unique. Until each part has had time to meet the lock, all tags travel apart. A part that waits is
+// halved, and its tag stays apart from all others until no more locks are met. So do the tags next to it.
 
 const (
 	// apartFor is for how long a tag stays apart after its last lock. It is longer than the pause between two tries.
