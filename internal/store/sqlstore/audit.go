@@ -35,7 +35,7 @@ func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err
 	query := "INSERT INTO " + auditTable + " (create_time, who, via, action, target, tag, detail) VALUES (" + d.now +
 		", " + marks(6, d.bindText) + ")"
 	for range repeats {
-		err = s.lanes[saves].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		err = s.lanes[apart].do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			result, err := conn.ExecContext(ctx, query, e.Who, e.Via, e.Action, e.Target, e.Tag, e.Detail)
 			if err == nil {
 				id, err = result.LastInsertId()
@@ -52,7 +52,7 @@ func (s *Store) BeginAudit(ctx context.Context, e row.AuditEntry) (id int64, err
 // EndAudit implements [store.Auditor].
 func (s *Store) EndAudit(ctx context.Context, id int64, end row.AuditEnd) error {
 	query := s.own.endAudit(id, end)
-	return repeat(ctx, func() error { return s.lanes[saves].write(ctx, "end an entry of the audit log", query) })
+	return repeat(ctx, func() error { return s.lanes[apart].write(ctx, "end an entry of the audit log", query) })
 }
 
 func (d dialect) endAudit(id int64, end row.AuditEnd) clause {

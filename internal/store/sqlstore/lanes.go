@@ -19,7 +19,7 @@ const (
 	lockChecks // look for locked rows while other writes wait for them
 	scheduling // decisions: a transaction that waits for its schedules must hold up no save, and no save it
 	chores     // purge and rare writes
-	apart      // what may wait for a locked range: see [store.Apart]
+	apart      // what may wait for a locked range (see [store.Apart]), and the audit log, which anyone may lock
 	uses
 )
 
