@@ -12,7 +12,12 @@ func (c *claimer) sendApart(items []*runqueue.Item) (rest []*runqueue.Item) {
 	apart, rest := table.SplitApart(c.Table, items, (*runqueue.Item).Tag)
 	for tag, items := range apart {
 		rows, wait := c.apart.Begin(tag, len(items))
-		c.later(items[rows:], wait)
+		if wait > 0 {
+			c.later(items[rows:], wait)
+		} else if rows < len(items) {
+			c.withoutSlots(items[rows:])
+			c.apart.After(tag, func() { c.later(items[rows:], 0) })
+		}
 		if rows > 0 {
 			c.fly(&flight{parts: parts(items[:rows]), apart: tag}, func() {})
 		}

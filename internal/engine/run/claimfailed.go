@@ -127,9 +127,7 @@ func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
 	if len(items) == 0 {
 		return
 	}
-	for _, it := range items {
-		c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
-	}
+	c.withoutSlots(items)
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
 		for _, it := range items {
@@ -240,4 +238,10 @@ func (o *unclaimable) many(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return now.Before(o.until)
+}
+
+func (c *claimer) withoutSlots(items []*runqueue.Item) {
+	for _, it := range items {
+		c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
+	}
 }

@@ -177,9 +177,6 @@ func (a *Apart[T]) locked(group string, rows []T) {
 // apartPause is the longest pause between two tries of a tag whose rows all wait.
 const apartPause = 2 * time.Second
 
-// turnPause is about how long a statement takes that meets no lock.
-const turnPause = 5 * time.Millisecond
-
 // turn is how a group is sent apart: half as many rows after each lock, and after a pause.
 type turn struct {
 	rows  int // of the next statement
@@ -215,6 +212,7 @@ type tagTurn struct {
 	turn
 	taken bool
 	until time.Time // no statement is sent before
+	after []func()  // called when the turn is given back
 }
 
 // NewTurns returns turns of statements with at most so many rows.
@@ -230,7 +228,7 @@ func (a *Turns) Begin(tag string, have int) (rows int, wait time.Duration) {
 		return 0, wait
 	}
 	if t.taken || t.tries > 0 && a.trying != "" {
-		return 0, max(t.pause(), turnPause)
+		return 0, t.pause()
 	}
 	if t.taken = true; t.tries > 0 {
 		a.trying = tag
@@ -247,18 +245,45 @@ func (a *Turns) of(tag string) *tagTurn {
 	return t
 }
 
+// After calls do when the turn of the tag is given back, or now where nobody has it.
+func (a *Turns) After(tag string, do func()) {
+	if !a.queue(tag, do) {
+		do()
+	}
+}
+
+func (a *Turns) queue(tag string, do func()) (queued bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.tags[tag]
+	if t == nil || !t.taken {
+		return false
+	}
+	t.after = append(t.after, do)
+	return true
+}
+
 // End gives the turn of a tag back.
 func (a *Turns) End(tag string) {
+	for _, do := range a.giveBack(tag) {
+		do()
+	}
+}
+
+func (a *Turns) giveBack(tag string) (after []func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.trying == tag {
 		a.trying = ""
 	}
-	if t := a.tags[tag]; t.rows < a.most || t.tries > 0 {
+	t := a.tags[tag]
+	after, t.after = t.after, nil
+	if t.rows < a.most || t.tries > 0 {
 		t.taken = false
 	} else {
 		delete(a.tags, tag)
 	}
+	return after
 }
 
 // Locked notes that the statement, which had so many rows, has met a lock.
