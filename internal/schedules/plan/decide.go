@@ -125,6 +125,9 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]decide.State
 // openRuns reads the open runs of schedules, by halves when they are more than one read returns. Of one schedule it
 // returns as many as may be open.
 func (p *Planner) openRuns(ctx context.Context, of []int64) ([]row.ScheduleRun, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
 	runs, err := p.Store.OpenRuns(ctx, of, mostOpen)
 	if err != nil || len(runs) < mostOpen || len(of) == 1 {
 		return runs, err
