@@ -8,7 +8,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 // schedulesPage is a list of schedules by name.
@@ -91,17 +90,7 @@ func (v *view) overdue(s *delaytask.Schedule) bool {
 
 // upcoming lists ticks that are to come, with the warnings that a preview has.
 func (v *view) upcoming(s *delaytask.Schedule, n int) ([]upcoming, []string, error) {
-	if s.MaxRuns > 0 {
-		n = int(min(int64(n), int64(s.MaxRuns)-s.Runs))
-	}
-	if n <= 0 {
-		return nil, nil, nil
-	}
-	after := v.Now
-	if next := s.NextTick.Add(-time.Nanosecond); !s.NextTick.IsZero() && next.After(after) {
-		after = next // it may have been skipped
-	}
-	ticks, warnings, err := scheduler.Preview(s.Spec, after, n)
+	ticks, warnings, err := v.look().Coming(v.r.Context(), s, n)
 	jitter := s.NextDue.Sub(s.NextTick)
 	all := make([]upcoming, len(ticks))
 	for i, t := range ticks {

@@ -81,6 +81,33 @@ func TestSchedulesAreShownWithWhatIsToCome(t *testing.T) {
 	}
 }
 
+func TestATickThatWasSkippedAheadIsNotToCome(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	servertest.OK(t, s.Start(t.Context()))
+	save := func(months string) {
+		t.Helper()
+		when := delaytask.Cron("30 2 1 "+months+" *", "Europe/Berlin")
+		when.Start = time.Date(2039, 6, 1, 0, 0, 0, 0, time.UTC)
+		_, err := s.SaveSchedule(t.Context(), "a", when, "order.report", nil)
+		servertest.OK(t, err)
+	}
+	save("1")
+	skipped, err := s.SkipTick(t.Context(), "a")
+	servertest.OK(t, err)
+	save("1,7")
+	for path, times := range map[string][3]string{
+		"/schedules":   {"2039-07-01 00:30:00", "2040-07-01 00:30:00", "2040-01-01 01:30:00"},
+		"/schedules/a": {"Fri 2039-07-01 02:30:00", "Sun 2040-07-01 02:30:00", "Sun 2040-01-01 02:30:00"},
+	} {
+		a := s.get(path)
+		if a.has(t, http.StatusOK, times[0], times[1]); strings.Contains(a.body, times[2]) {
+			t.Errorf("%s: the skipped tick is to come", path)
+		}
+	}
+	s.get("/schedules/a?tick="+skipped.Format(time.RFC3339)).has(t, http.StatusOK, "It does not run: skipped")
+}
+
 // Each action does what it says, and only for those who have its right to the tag.
 func TestEveryActionOnAScheduleAsksForItsRight(t *testing.T) {
 	t.Parallel()

@@ -124,7 +124,9 @@ func (a *app) saveSchedule(
 		return err
 	}
 	// The stored spec names a zone where none was given, which is worth a warning.
-	ticks, warnings, err := scheduler.Preview(d.Spec, stored.NextTick.Add(-time.Second), shownTicks)
+	as := stored
+	as.Spec = d.Spec
+	ticks, warnings, err := a.view().Coming(ctx, &as, shownTicks)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,15 @@ type shown struct {
 	History  []wire.ScheduleTick
 }
 
+func TestATickThatWasSkippedAheadIsNotListed(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("schedule", "create", "a", "@yearly", "--zone", "UTC", "--start", "2039-06-01", "--tag", "t")
+	contains(t, s.ok("schedule", "skip", "a"), "The tick of 2040-01-01T00:00:00.000Z does not run.")
+	contains(t, s.ok("schedule", "update", "a", "0 0 1 1,7 *"), "2039-07-01", "2040-07-01", "2041-01-01")
+	contains(t, s.ok("schedule", "explain", "a", "--tick", "2040-01-01"), "It does not run: skipped by an operator.")
+}
+
 func TestTimesOfAScheduleAreOfItsZone(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

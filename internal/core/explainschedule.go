@@ -92,7 +92,8 @@ func (c *Core) explainTick(
 		return e, sentence.Text{explain.NoHistory(st, row.At(tick))}, nil
 	}
 	e.History = tickOf(&run)
-	text := sentence.Text{explain.Tick(&e.History)}
+	due := run.Tick.Add(decide.Jitter(st.Schedule.Name, st.Schedule.Jitter))
+	text := sentence.Text{explain.Tick(&e.History, due.Std(), st.Now.Std())}
 	if run.Outcome == row.OutcomeOpen {
 		text, err = c.withTask(ctx, text, run.TaskID)
 	}

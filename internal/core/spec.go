@@ -1,11 +1,14 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/schedules/decide"
 	"github.com/delaytask/delaytask/internal/schedules/spec"
 )
 
@@ -19,14 +22,39 @@ func Preview(s delaytask.Spec, after time.Time, n int) (ticks []delaytask.Tick, 
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings = read.Warnings()
 	found, complete := read.Preview(after, n)
+	ticks, warnings = previewOf(read, found, complete)
+	return ticks, warnings, nil
+}
+
+func previewOf(read *spec.Spec, found []spec.Tick, complete bool) (ticks []delaytask.Tick, warnings []string) {
+	warnings = read.Warnings()
 	for _, t := range found {
 		ticks = append(ticks, delaytask.Tick(t))
 	}
 	if !complete {
 		warnings = append(warnings, spec.EarlyWarning)
 	}
+	return ticks, warnings
+}
+
+// Coming is [Preview] for the next n ticks to come of a schedule that was read: it leaves out those that were skipped
+// ahead, and those after its last run.
+func (c *Core) Coming(ctx context.Context, s *delaytask.Schedule, n int) ([]delaytask.Tick, []string, error) {
+	read, err := readSpec(s.Spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	of := row.Schedule{
+		ID: s.ID, Name: s.Name, Jitter: s.Jitter, MaxRuns: s.MaxRuns, Runs: s.Runs,
+		Next: row.At(s.NextTick), Last: row.At(s.LastTick),
+	}
+	skipped, err := c.engine.Schedules().Skipped(ctx, &of)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what was skipped of schedule %s: %w", s.Name, err)
+	}
+	found, complete := decide.ComingOf(&of, read, skipped).Next(row.At(c.Now()), n)
+	ticks, warnings := previewOf(read, found, complete)
 	return ticks, warnings, nil
 }
 

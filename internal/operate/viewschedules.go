@@ -58,6 +58,11 @@ func (v *View) SeenSchedule(stored *delaytask.Schedule) Schedule {
 	return Schedule{Schedule: s, Bytes: len(stored.Body), Redacted: m.masked}
 }
 
+// Coming returns the next n ticks to come of a schedule that the caller may read, and warnings about its definition.
+func (v *View) Coming(ctx context.Context, s *delaytask.Schedule, n int) ([]delaytask.Tick, []string, error) {
+	return v.o.Core.Coming(ctx, s, n)
+}
+
 // Ticks returns what became of the ticks of a schedule.
 func (v *View) Ticks(
 	ctx context.Context, name string, before time.Time, limit int,

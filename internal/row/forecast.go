@@ -58,5 +58,5 @@ type DueCount struct {
 // Cursor returns the schedule with what its next ticks depend on alone.
 func (s Schedule) Cursor() Schedule {
 	return Schedule{ID: s.ID, Name: s.Name, Tag: s.Tag, Spec: s.Spec, Jitter: s.Jitter, MaxRuns: s.MaxRuns,
-		Runs: s.Runs, Next: s.Next}
+		Runs: s.Runs, Next: s.Next, Last: s.Last}
 }

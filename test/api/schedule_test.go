@@ -238,7 +238,7 @@ func (p *plan) operates() {
 	stands, err := p.ExplainSchedule(ctx, name, time.Time{})
 	p.must(err)
 	why, err := p.ExplainSchedule(ctx, name, tick)
-	if err != nil || !strings.HasPrefix(why.Text, "It did not run: skipped") || !why.History.Tick.Equal(tick) ||
+	if err != nil || !strings.HasPrefix(why.Text, "It does not run: skipped") || !why.History.Tick.Equal(tick) ||
 		why.Schedule.Name != name || !strings.HasPrefix(stands.Text, "Its next tick is ") {
 		p.Errorf("%q and %+v, %v", stands.Text, why, err)
 	}

@@ -56,8 +56,8 @@ func orUnknown(reason string) any {
 	return sentence.Quote(reason)
 }
 
-// Tick says what became of a tick that is in the history.
-func Tick(t *delaytask.ScheduleTick) sentence.Sentence {
+// Tick says what became of a tick that is in the history, and is due at a moment.
+func Tick(t *delaytask.ScheduleTick, due, now time.Time) sentence.Sentence {
 	task := sentence.ID(t.TaskID)
 	switch t.Outcome {
 	case delaytask.OutcomeOpen:
@@ -67,6 +67,9 @@ func Tick(t *delaytask.ScheduleTick) sentence.Sentence {
 	case delaytask.OutcomeSkipped, delaytask.OutcomeMissed:
 		if t.Ticks > 1 {
 			return sentence.Of(sentence.TicksNotRun, t.Ticks, t.Tick, t.Until, orUnknown(t.Note))
+		}
+		if due.After(now) {
+			return sentence.Of(sentence.TickSkipped, orUnknown(t.Note))
 		}
 		return sentence.Of(sentence.TickNotRun, orUnknown(t.Note))
 	case delaytask.OutcomeUnknown:
@@ -97,7 +100,7 @@ func NoHistory(st *decide.State, tick row.Time) sentence.Sentence {
 		return sentence.Of(code, sentence.Of(sentence.State+sentence.Code(s.State.Text())), orUnknown(s.Reason))
 	case s.Next.IsZero():
 		return sentence.Of(sentence.TickAfterLast, s.Last.Std())
-	case decide.Beyond(st, tick):
+	case !decide.ComingOf(s, st.Spec, st.History).Has(tick):
 		return sentence.Of(sentence.TickBeyond, s.MaxRuns)
 	default:
 		return sentence.Of(sentence.TickToCome)

@@ -31,13 +31,14 @@ const (
 	rowsLikeRange = 40                     // that cost as much to count as a range to estimate
 	estimateTime  = 70 * time.Millisecond  // that counts leave
 	workLimit     = 130 * time.Millisecond // after which nothing is begun
-	ticksTime     = 200 * time.Millisecond // that ticks are counted for, without a connection
+	ticksTime     = 200 * time.Millisecond // that ticks are counted for; only reads of skips hold a connection
 )
 
 // Source is what a forecast reads.
 type Source interface {
 	store.Forecaster
 	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
+	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
 }
 
 // Query says what to forecast.

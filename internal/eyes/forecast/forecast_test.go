@@ -57,10 +57,13 @@ var lastID int64
 
 func nextID() int64 { lastID++; return lastID }
 
-func plan(t *testing.T, s *memstore.Store, of row.Schedule) {
+func plan(t *testing.T, s *memstore.Store, of row.Schedule, history ...row.ScheduleRun) {
 	t.Helper()
 	of.ID, of.Look, of.TTR = nextID(), of.Next, time.Minute
-	applied, err := s.Decide(t.Context(), []row.Decision{{Write: row.WriteNew, Schedule: of}})
+	for i := range history {
+		history[i].ScheduleID = of.ID
+	}
+	applied, err := s.Decide(t.Context(), []row.Decision{{Write: row.WriteNew, Schedule: of, New: history}})
 	if err != nil || !applied {
 		t.Fatalf("%v, %v", applied, err)
 	}
@@ -187,11 +190,27 @@ func TestATickThatIsPutOffIsCountedWhenItIsDue(t *testing.T) {
 		full := now - now%row.Time(time.Hour.Microseconds())
 		s := row.Schedule{Name: "n", Spec: "@hourly", Jitter: time.Hour, Next: full}
 		g := newReader(nil, Query{Now: s.Next, Span: time.Hour, Step: time.Minute}, usual).grid
-		counts, complete := ticksOf(&s, g.Cells()[1:])
+		counts, complete := ticksOf(&s, nil, g.Cells()[1:])
 		at := int(decide.Jitter(s.Name, s.Jitter).Minutes())
 		if !complete || counts[at] != 1 || slices.Max(counts) != 1 || slices.Index(counts, 1) != at {
 			t.Errorf("got %v, want a tick in %d", counts, at)
 		}
+	})
+}
+
+// Another definition has ticks before the skipped one. The last of the runs that are left comes a tick later.
+func TestATickThatWasSkippedAheadIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // whose clock stands while it works
+		s := memstore.New()
+		minute := now.Add(33 * time.Second)
+		of := row.Schedule{Name: "s", Tag: "report", Spec: "* * * * *", Next: minute, Last: minute.Add(2 * time.Minute)}
+		skip := row.ScheduleRun{Tick: of.Last, Until: of.Last, Ticks: 1, Outcome: row.OutcomeSkipped}
+		plan(t, s, of, skip)
+		of.Name, of.Tag, of.MaxRuns = "last", "few", 3
+		plan(t, s, of, skip)
+		f := forecastOf(t, s, "", report.ForecastHour, usual)
+		shows(t, f.Tags[0], "0/0", "3/3", map[int]string{1: "1/1", 2: "1/1", 3: "0/0", 4: "1/1", 5: "0/0"})
+		shows(t, f.Tags[1], "0/0", "58/58", map[int]string{2: "1/1", 3: "0/0", 4: "1/1"})
 	})
 }
 

@@ -3,6 +3,7 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -30,15 +31,21 @@ func (r *reader) readTicks(ctx context.Context, only string) error {
 			r.leftOut = true
 			r.of(s.Tag)[1:].mark(report.AtLeast)
 		default:
-			r.addTicks(s)
+			var skipped []row.ScheduleRun
+			if decide.Ahead(s) {
+				if skipped, err = r.Runs(ctx, s.ID, 0, decide.MostAhead); err != nil {
+					return fmt.Errorf("read what was skipped of a schedule: %w", err)
+				}
+			}
+			r.addTicks(s, skipped)
 		}
 	}
 	return nil
 }
 
 // addTicks adds the ticks of one schedule. Where they cannot be counted, each cell of the tag may have more.
-func (r *reader) addTicks(s *row.Schedule) {
-	counts, complete := ticksOf(s, r.grid.Cells()[1:])
+func (r *reader) addTicks(s *row.Schedule, history []row.ScheduleRun) {
+	counts, complete := ticksOf(s, history, r.grid.Cells()[1:])
 	if counts == nil && complete {
 		return
 	}
@@ -52,28 +59,18 @@ func (r *reader) addTicks(s *row.Schedule) {
 	}
 }
 
-// ticksOf returns how many ticks of the schedule, from its cursor on, are due in each cell, nil for none.
-func ticksOf(s *row.Schedule, cells []row.DueCell) (counts []int, complete bool) {
+// ticksOf returns how many ticks to come of the schedule are due in each cell, nil for none.
+func ticksOf(s *row.Schedule, history []row.ScheduleRun, cells []row.DueCell) (counts []int, complete bool) {
 	read, err := spec.ParseText(s.Spec)
 	if err != nil {
 		return nil, false // of a newer version
 	}
-	jitter := decide.Jitter(s.Name, s.Jitter)
-	moments := []time.Time{max(cells[0].From.Add(-jitter), s.Next).Std()}
+	due := []row.Time{cells[0].From}
 	for _, c := range cells {
-		moments = append(moments, max(c.To.Add(-jitter), s.Next).Std())
+		due = append(due, c.To)
 	}
-	counts, complete = read.Counts(moments)
-	left := int64(s.MaxRuns) - s.Runs
-	some := false
-	for i := range counts {
-		if s.MaxRuns > 0 {
-			counts[i] = int(max(min(int64(counts[i]), left), 0))
-			left -= int64(counts[i])
-		}
-		some = some || counts[i] > 0
-	}
-	if !some {
+	counts, complete = decide.ComingOf(s, read, history).Counts(due)
+	if !slices.ContainsFunc(counts, func(n int) bool { return n > 0 }) {
 		counts = nil
 	}
 	return counts, complete

@@ -22,6 +22,7 @@ type Store interface {
 	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
 	Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
+	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
 	Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) ([]row.Rollup, error)
 }
 
@@ -136,6 +137,14 @@ func (l *limited) EstimateDue(ctx context.Context, g row.DueGrid) (counts []row.
 func (l *limited) Upcoming(ctx context.Context, before row.Time, limit int) ([]row.Schedule, error) {
 	return call(ctx, l, func(ctx context.Context) ([]row.Schedule, error) {
 		return l.Store.Upcoming(ctx, before, limit)
+	})
+}
+
+func (l *limited) Runs(
+	ctx context.Context, schedule int64, before row.Time, limit int,
+) ([]row.ScheduleRun, error) {
+	return call(ctx, l, func(ctx context.Context) ([]row.ScheduleRun, error) {
+		return l.Store.Runs(ctx, schedule, before, limit)
 	})
 }
 

@@ -49,6 +49,7 @@ const (
 	TickFailed      Code = "tick.failed"
 	TickCancelled   Code = "tick.cancelled"
 	TickNotRun      Code = "tick.not_run"
+	TickSkipped     Code = "tick.skipped"
 	TicksNotRun     Code = "tick.not_run_among"
 	TickUnknown     Code = "tick.unknown"
 	TickNone        Code = "tick.none"
@@ -175,6 +176,7 @@ var English = map[Code]string{
 	TickFailed:    "Its run, task %s, failed at %s: %s.",
 	TickCancelled: "Its run, task %s, cancelled at %s: %s.",
 	TickNotRun:    "It did not run: %s.",
+	TickSkipped:   "It does not run: %s.",
 	TicksNotRun:   "It did not run, as one of %s from %s to %s: %s.",
 	TickUnknown:   "It was planted as task %s, which was deleted before its end was seen.",
 	TickNone: "The definition of today names no tick at this moment. " +

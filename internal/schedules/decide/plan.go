@@ -274,6 +274,9 @@ func (p *plan) setLast(tick row.Time) {
 	}
 }
 
+// MostAhead bounds how many of the newest rows of the history are read where [Ahead] asks for them.
+const MostAhead = 1000
+
 // Ahead reports whether a decision about the schedule needs its history: ticks behind the cursor were skipped.
 func Ahead(s *row.Schedule) bool { return !s.Next.IsZero() && s.Next <= s.Last }
 

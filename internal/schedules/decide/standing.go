@@ -31,12 +31,6 @@ func Unsuccessful(st *State) int {
 	return p.dueFrom(p.next(from))
 }
 
-// Beyond reports whether no run is left for a tick to come when each tick before it runs.
-func Beyond(st *State, tick row.Time) bool {
-	p := newPlan(*st)
-	return p.s.MaxRuns > 0 && int64(p.count(p.s.Next, tick)) > int64(p.s.MaxRuns)-p.s.Runs
-}
-
 // dueFrom counts the ticks that are due, from one on.
 func (p *plan) dueFrom(tick row.Time) int {
 	if tick.IsZero() || p.due(tick) > p.Now {

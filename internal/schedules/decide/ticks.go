@@ -94,11 +94,15 @@ func (t ticks) count(first, last row.Time) int {
 		return 0
 	}
 	counts, _ := t.spec.Counts([]time.Time{first.Std(), last.Add(time.Second).Std()})
-	n := counts[0]
+	return min(counts[0]-t.aheadIn(first, last), mostCounted)
+}
+
+// aheadIn returns how many ticks of a span were skipped ahead.
+func (t ticks) aheadIn(first, last row.Time) (n int) {
 	for _, r := range t.ahead {
-		n -= ticks{spec: t.spec}.count(max(first, r.Tick), min(last, r.Until))
+		n += ticks{spec: t.spec}.count(max(first, r.Tick), min(last, r.Until))
 	}
-	return min(n, mostCounted)
+	return n
 }
 
 // back returns the tick that is n ticks before one, or the first one after the bound if that is later.

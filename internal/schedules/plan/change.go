@@ -56,7 +56,7 @@ func (p *Planner) Change(
 func (p *Planner) addHistory(ctx context.Context, st *decide.State) (err error) {
 	limit := fewRuns
 	if s := &st.Schedule; s.Last.Add(s.Jitter) > st.Now {
-		limit = mostAhead
+		limit = decide.MostAhead
 	} else if !slices.ContainsFunc(st.Open, func(o decide.Open) bool { return o.Task.Status == row.Pending }) {
 		return nil
 	}

@@ -21,8 +21,6 @@ const (
 	perTransaction = 100
 	// mostOpen bounds the open runs that are read at once. No schedule may have more.
 	mostOpen = 10_000
-	// mostAhead bounds how many rows of the history are read to find the ticks that were skipped ahead.
-	mostAhead = 1000
 )
 
 // ErrUnreadable is returned for a schedule that this program leaves to other nodes: its zone is not in the zone data of
@@ -112,14 +110,22 @@ func (p *Planner) states(ctx context.Context, of []row.Schedule) ([]decide.State
 		}
 		st := p.state(s, sp, now, open[s.ID])
 		st.Actor = row.Actor(ctx)
-		if decide.Ahead(&s) {
-			if st.History, err = p.Store.Runs(ctx, s.ID, 0, mostAhead); err != nil {
-				return nil, err
-			}
+		if st.History, err = p.Skipped(ctx, &s); err != nil {
+			return nil, err
 		}
 		states = append(states, st)
 	}
 	return states, nil
+}
+
+// Skipped reads the rows of the history that tell which ticks of a schedule were skipped ahead of its cursor.
+func (p *Planner) Skipped(ctx context.Context, s *row.Schedule) ([]row.ScheduleRun, error) {
+	if !decide.Ahead(s) {
+		return nil, nil
+	}
+	ctx, cancel := p.CallIn(ctx)
+	defer cancel()
+	return p.Store.Runs(ctx, s.ID, 0, decide.MostAhead)
 }
 
 // openRuns reads the open runs of schedules, by halves when they are more than one read returns. Of one schedule it

@@ -172,7 +172,7 @@ func (s *Store) Upcoming(ctx context.Context, before row.Time, limit int) (curso
 }
 
 func (d dialect) upcoming(before row.Time, limit int) clause {
-	columns := schedules.list(d, "", "name", "tag", "spec", "jitter", "max_runs", "runs", "next_time")
+	columns := schedules.list(d, "", "name", "tag", "spec", "jitter", "max_runs", "runs", "next_time", "last_time")
 	return clause{"SELECT t.id, " + columns + " FROM " + scheduleTable + " AS t" + fmt.Sprintf(d.by, lookKey) +
 		fmt.Sprintf(" WHERE t.look_time <= ? AND t.state = %d", row.ScheduleActive) + " AND t.next_time < ?" +
 		" ORDER BY t.look_time, t.id LIMIT " + fmt.Sprint(max(limit, 0)), []any{before, before}}
