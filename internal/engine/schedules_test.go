@@ -492,6 +492,30 @@ func TestAScheduleGoesOnAfterATickThatWasSkippedAhead(t *testing.T) {
 	})
 }
 
+// Its history keeps one row, beside those of the ticks that are to come.
+func TestAHistoryKeepsEachTickThatIsSkippedAhead(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const skipped = 60
+		e := w.engine(w.store, serving{"a": nothing})
+		time.Sleep(time.Second / 2)
+		w.schedule(e, "s", "0 * * * * *", delaytask.WithKeepRuns(1))
+		for range skipped {
+			_, err := e.Schedules().Change(w.Context(), "s", func(st decide.State) (row.Decision, error) {
+				d, _, err := decide.SkipNext(st, "maintenance")
+				return d, err
+			})
+			w.must(err)
+		}
+		w.wantHistory("s", slices.Repeat([]string{"skipped tick"}, skipped)...)
+		w.schedule(e, "s", "*/15 * * * * *", delaytask.WithKeepRuns(1))
+		time.Sleep(50 * time.Minute)
+		const left = 9
+		if got := w.history("s"); len(got) < left || slices.Contains(got[len(got)-left:], "completed tick") {
+			w.Errorf("%d skipped ticks are to come, and the history has %q", left, got)
+		}
+	})
+}
+
 // At the end of the grace a process releases tasks whose processors go on. The run that has replaced one waits for the
 // end of its lease all the same.
 func TestAReplacedRunThatOutlastsTheGraceHoldsItsLease(t *testing.T) {

@@ -74,7 +74,7 @@ func (readOnly) Decide(context.Context, []row.Decision) (bool, error) {
 	return false, refused("decide about schedules")
 }
 
-func (readOnly) TrimRuns(context.Context, int64, int, int) (int, error) {
+func (readOnly) TrimRuns(context.Context, int64, row.Time, int, int) (int, error) {
 	return 0, refused("trim the runs of a schedule")
 }
 

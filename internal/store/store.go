@@ -198,9 +198,9 @@ type Schedules interface {
 	// moment is the end of time.
 	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
 
-	// TrimRuns deletes runs of a schedule that are not open and come after the newest keep, at most limit. It returns
-	// how many.
-	TrimRuns(ctx context.Context, schedule int64, keep, limit int) (deleted int, err error)
+	// TrimRuns deletes runs of a schedule whose ticks are before the moment, that are not open, and that come after the
+	// newest keep of these, at most limit. It returns how many.
+	TrimRuns(ctx context.Context, schedule int64, before row.Time, keep, limit int) (deleted int, err error)
 }
 
 // Forecaster tells how many pending rows fall due when. Its reads take no lock and use the index (tag, status,

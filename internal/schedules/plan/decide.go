@@ -277,10 +277,16 @@ func (p *Planner) stored(decisions []row.Decision) {
 const trimOnceIn = 20
 
 // trim deletes what the histories of some of the schedules hold beyond what they keep. The ticks decide which, so that
-// no process has to remember how many rows there are.
+// no process has to remember how many rows there are. Rows of ticks that are not past both the cursor and the clock stay
+// beside these: they may be of ticks that were skipped ahead.
 func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
+	now, _ := p.Now()
 	for i := range decisions {
 		s := &decisions[i].Schedule
+		past := now.Add(-s.Jitter)
+		if !s.Next.IsZero() {
+			past = min(past, s.Next)
+		}
 		if s.Parent != "" {
 			continue // a backfill keeps all, and finding out that nothing is beyond takes longer with each run
 		}
@@ -289,7 +295,7 @@ func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
 				continue
 			}
 			call, cancel := p.CallIn(ctx)
-			if _, err := p.Store.TrimRuns(call, s.ID, s.KeepRuns, page); err != nil {
+			if _, err := p.Store.TrimRuns(call, s.ID, past, s.KeepRuns, page); err != nil {
 				p.Failed("trimming the history of a schedule", err)
 			}
 			cancel()

@@ -120,10 +120,14 @@ func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit
 }
 
 // TrimRuns implements [store.Schedules].
-func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (int, error) {
+func (s *Store) TrimRuns(ctx context.Context, schedule int64, before row.Time, keep, limit int) (int, error) {
 	return under(ctx, s, "trim the runs of a schedule", func() (deleted int) {
 		runs := s.planned.runs[schedule]
-		beyond := len(runs) - max(keep, 0)
+		past := slices.IndexFunc(runs, func(r row.ScheduleRun) bool { return r.Tick >= before })
+		if past < 0 {
+			past = len(runs)
+		}
+		beyond := past - max(keep, 0)
 		var kept []row.ScheduleRun
 		for i, r := range runs {
 			if i < beyond && deleted < limit && r.Outcome != row.OutcomeOpen {

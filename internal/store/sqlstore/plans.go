@@ -174,7 +174,7 @@ func plannedScheduleStatements(d dialect) (all plan) {
 	add(outcomeKey, "open runs", d.openRuns([]int64{7, 8, 9}, 10))
 	add(primary, "runs", d.runs(7, 0, 10))
 	add(primary, "runs, next page", d.runs(7, at.Add(time.Minute), 10))
-	add(primary, "first run beyond those to keep", d.firstBeyond(7, 10))
+	add(primary, "first run beyond those to keep", d.firstBeyond(7, at.Add(time.Minute), 10))
 	add(primary, "runs to trim", d.trimmable(run(at.Add(time.Minute)), nil, 10))
 	add(primary, "trim of one run", d.trimRuns([]string{isRun(run(at))}))
 	add(primary, "trim of runs", d.trimRuns([]string{isRun(run(at)), isRun(run(at + 1)), isRun(run(at + 2))}))

@@ -35,7 +35,9 @@ var purges = []struct {
 	{"schedule_run", "(schedule_id, tick, cause, until_tick, outcome)" +
 		" VALUES (7, '2001-01-01 00:00:0%[1]d', 0, '2001-01-01', 1)",
 		"schedule_id = 7 AND cause = 0 AND tick = '2001-01-01 00:00:0%[1]d'",
-		func(ctx context.Context, s *sqlstore.Store) (int, error) { return s.TrimRuns(ctx, 7, 0, 10) }},
+		func(ctx context.Context, s *sqlstore.Store) (int, error) {
+			return s.TrimRuns(ctx, 7, row.MaxTime, 0, 10)
+		}},
 	{"node", "(number, token, tags, heartbeat) VALUES (%[1]d, 't%[1]d', '[]', '2001-01-01')", "number = %[1]d",
 		func(ctx context.Context, s *sqlstore.Store) (int, error) {
 			err := s.Leave(ctx, []string{"t1", "t2", "t3", "t4", "t5"})

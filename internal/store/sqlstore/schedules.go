@@ -128,12 +128,12 @@ func (d dialect) runs(schedule int64, before row.Time, limit int) clause {
 }
 
 // TrimRuns implements [store.Schedules]. Reads find what is to be deleted, so that the DELETE locks no other run.
-func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (int, error) {
+func (s *Store) TrimRuns(ctx context.Context, schedule int64, before row.Time, keep, limit int) (int, error) {
 	const op = "trim the runs of a schedule"
 	if limit <= 0 {
 		return 0, nil
 	}
-	bound, err := s.readRuns(ctx, op, s.dialect.firstBeyond(schedule, keep))
+	bound, err := s.readRuns(ctx, op, s.dialect.firstBeyond(schedule, before, keep))
 	if err != nil || len(bound) == 0 {
 		return 0, err
 	}
@@ -159,9 +159,9 @@ func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (
 	})
 }
 
-// firstBeyond finds the newest run that is not to be kept.
-func (d dialect) firstBeyond(schedule int64, keep int) clause {
-	query := d.runs(schedule, 0, 1)
+// firstBeyond finds the newest run before the moment that is not to be kept.
+func (d dialect) firstBeyond(schedule int64, before row.Time, keep int) clause {
+	query := d.runs(schedule, before, 1)
 	query.sql += fmt.Sprint(" OFFSET ", max(keep, 0))
 	return query
 }

@@ -194,7 +194,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"OpenRuns", func() error { return one(s.OpenRuns(ctx, []int64{1, 2}, 5)) }},
 		{"Runs", func() error { return one(s.Runs(ctx, 1, 0, 5)) }},
 		{"Runs", func() error { return one(s.Runs(ctx, 1, now, 5)) }},
-		{"TrimRuns", func() error { return one(s.TrimRuns(ctx, 4, 0, 5)) }},
+		{"TrimRuns", func() error { return one(s.TrimRuns(ctx, 4, row.MaxTime, 0, 5)) }},
 		{"PutRollups", func() error {
 			return s.PutRollups(ctx, []row.Rollup{{Span: row.SpanMinute, Begin: row.SpanMinute.Begin(now), Tag: "a",
 				Node: "n", Completed: 1, Late: row.Histogram{{Class: 7, N: 1}}}, {Begin: now, Node: "n",

@@ -241,9 +241,11 @@ func (s *Store) Runs(ctx context.Context, schedule int64, before row.Time, limit
 	})
 }
 
-func (s *Store) TrimRuns(ctx context.Context, schedule int64, keep, limit int) (int, error) {
+func (s *Store) TrimRuns(
+	ctx context.Context, schedule int64, before row.Time, keep, limit int,
+) (int, error) {
 	return call(ctx, s, "TrimRuns", func(ctx context.Context) (int, error) {
-		return s.inner.TrimRuns(ctx, schedule, keep, limit)
+		return s.inner.TrimRuns(ctx, schedule, before, keep, limit)
 	})
 }
 

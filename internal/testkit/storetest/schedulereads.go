@@ -117,9 +117,10 @@ func trimDeletesTheOldest(t *tester) {
 	triggered.Cause = row.CauseManual
 	runs = slices.Insert(runs, 4, triggered)
 	t.decides(newSchedule(1, "a", runs...), newSchedule(2, "b", other...))
+	before := row.MaxTime
 	f := func(keep, limit, want int, left ...row.ScheduleRun) {
 		t.Helper()
-		if deleted, err := t.store.TrimRuns(t.Context(), 1, keep, limit); err != nil || deleted != want {
+		if deleted, err := t.store.TrimRuns(t.Context(), 1, before, keep, limit); err != nil || deleted != want {
 			t.Errorf("deleted %d, %v, want %d", deleted, err, want)
 		}
 		t.hasRuns(1, left...)
@@ -130,8 +131,14 @@ func trimDeletesTheOldest(t *tester) {
 	f(5, 0, 0, runs...)
 	f(8, 1, 1, runs[:10]...)
 	f(8, 10, 1, runs[:9]...)
+	before = runs[2].Tick
+	f(6, 10, 0, runs[:9]...)
+	before = row.MaxTime
 	f(5, 10, 3, append(slices.Clone(runs[:5]), open)...)
-	f(0, 10, 5, open)
+	before = runs[2].Tick
+	f(0, 10, 2, append(slices.Clone(runs[:3]), open)...)
+	before = row.MaxTime
+	f(0, 10, 3, open)
 	f(0, 10, 0, open)
 	t.hasRuns(2, other...)
 }
