@@ -111,6 +111,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		call   func() error
 	}{
 		{"Check", func() error { return one(s.Check(ctx, 1<<20)) }},
+		{"CheckReads", func() error { return s.CheckReads(ctx) }},
 		{"CheckService", func() error { return s.CheckService(ctx) }},
 		{"InTransaction", func() error { return one(s.InTransaction(ctx, s.db)) }},
 		{"Now", func() error { return one(s.Now(ctx)) }},
