@@ -149,12 +149,12 @@ func (s around) Expired(ctx context.Context, limit int) (rows []row.Row, broken 
 	return rows, broken, err
 }
 
-func (s around) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+func (s around) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
 	return passing(
 		ctx,
 		s,
 		"Orphans",
-		func() ([]row.State, error) { return s.Store.Orphans(ctx, executorPrefix, limit) },
+		func() ([]row.State, error) { return s.Store.Orphans(ctx, executorPrefixes, limit) },
 	)
 }
 

@@ -71,8 +71,8 @@ type Finder interface {
 	// without bodies.
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
 
-	// Orphans returns executing rows whose executor begins with the prefix.
-	Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
+	// Orphans returns executing rows whose executor begins with one of the prefixes.
+	Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error)
 
 	// States returns the states of the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)

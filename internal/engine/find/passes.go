@@ -156,15 +156,15 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // ReleaseOrphans releases orphaned claims: rows that carry this process's token and are not owned here. A claim whose
 // reply was lost was applied after all, or its rows were dropped.
 func (p *passes) ReleaseOrphans(ctx context.Context) error {
-	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.stores[passOrphans].Orphans(ctx, mark+p.cfg.Executor+":", scanPage+p.runqueue.Counts().Owned)
-		if err != nil {
-			return err
-		}
-		lost, _ := batch.Split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
-		for _, r := range p.PutBack(lost, "executing here, but not owned here") {
-			p.arm.Written(r.Sighting())
-		}
+	mine := p.cfg.Executor + ":"
+	limit := scanPage + p.runqueue.Counts().Owned
+	found, err := p.stores[passOrphans].Orphans(ctx, []string{mine, row.PopMark + mine}, limit)
+	if err != nil {
+		return err
+	}
+	lost, _ := batch.Split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
+	for _, r := range p.PutBack(lost, "executing here, but not owned here") {
+		p.arm.Written(r.Sighting())
 	}
 	return nil
 }

@@ -85,9 +85,9 @@ func (b Bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken
 }
 
 // Orphans calls the store.
-func (b Bounded) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+func (b Bounded) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
 	return within(ctx, b, "Orphans", func(ctx context.Context) ([]row.State, error) {
-		return b.store.Orphans(ctx, executorPrefix, limit)
+		return b.store.Orphans(ctx, executorPrefixes, limit)
 	})
 }
 

@@ -154,7 +154,7 @@ func (v *view) silentFindings() (found []report.Finding) {
 			continue
 		}
 		f := report.Finding{
-			Code: report.FindingNodeSilent, Node: nodeRef(n), Number: held, AtLeast: len(all) >= mostLeases,
+			Code: report.FindingNodeSilent, Node: nodeRef(n), Number: held, AtLeast: v.leases.more,
 			Since: n.Heartbeat.Std(),
 		}
 		if held > 0 {

@@ -21,7 +21,7 @@ type Store interface {
 	FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error)
 	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
-	Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
+	Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error)
 	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
 	Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) ([]row.Rollup, error)
 }
@@ -104,8 +104,8 @@ func (l *limited) Expired(ctx context.Context, limit int) (rows []row.Row, broke
 	return rows, broken, err
 }
 
-func (l *limited) Orphans(ctx context.Context, prefix string, limit int) ([]row.State, error) {
-	return call(ctx, l, func(ctx context.Context) ([]row.State, error) { return l.Store.Orphans(ctx, prefix, limit) })
+func (l *limited) Orphans(ctx context.Context, prefixes []string, limit int) ([]row.State, error) {
+	return call(ctx, l, func(ctx context.Context) ([]row.State, error) { return l.Store.Orphans(ctx, prefixes, limit) })
 }
 
 func (l *limited) Rollups(

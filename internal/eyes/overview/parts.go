@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/eyes/forecast"
@@ -21,8 +22,8 @@ const (
 	leastPlaces  = 10     // of a tag, however many there are
 	mostFailures = 1000   // whose errors are read
 	mostExpired  = 200
-	mostSilent   = 5    // processes whose leases are read
-	mostLeases   = 1000 // of one of them
+	mostSilent   = 10   // processes whose leases are read
+	mostLeases   = 5000 // of all of them
 
 	soon        = time.Minute
 	failureSpan = 10 * time.Minute // that counts as now
@@ -103,39 +104,48 @@ func (r *reading) readDue(ctx context.Context) error {
 }
 
 // readLeases reads leases that are over, and those that silent processes hold. A process that is silent claims nothing
-// more, so one without leases is asked about once.
+// more, so one without leases is asked about once. One read is for all of them: it enters the index for each tag.
 func (r *reading) readLeases(ctx context.Context) (err error) {
 	if r.leases.over, _, err = r.from.Expired(ctx, mostExpired); err != nil {
 		return err
 	}
 	r.leases.silent = map[string][]row.State{}
 	without := map[string]row.Time{}
-	silent := slices.DeleteFunc(slices.Clone(r.nodes), func(n row.Node) bool { return isAlive(n, r.now) })
-	slices.SortFunc(silent, func(a, b row.Node) int { return cmp.Compare(b.Heartbeat, a.Heartbeat) })
-	for _, n := range silent {
+	silent := slices.DeleteFunc(slices.Clone(r.nodes), func(n row.Node) bool {
 		if at, known := r.without[n.Token]; known && at == n.Heartbeat {
 			without[n.Token] = at
-			continue
+			return true
 		}
-		if len(r.leases.silent) == mostSilent {
-			continue
-		}
-		var held []row.State
-		for _, mark := range []string{"", row.PopMark} {
-			executor := fmt.Sprintf("%s%s:%d:%s:", mark, n.Name, n.PID, n.Token)
-			found, err := r.from.Orphans(ctx, executor, mostLeases)
-			if err != nil {
-				return err
-			}
-			held = append(held, found...)
-		}
-		if r.leases.silent[n.Token] = held; len(held) == 0 {
+		return isAlive(n, r.now)
+	})
+	slices.SortFunc(silent, func(a, b row.Node) int { return cmp.Compare(b.Heartbeat, a.Heartbeat) })
+	silent = silent[:min(len(silent), mostSilent)]
+	var executors []string
+	for _, n := range silent {
+		executors = append(executors, executorOf(n), row.PopMark+executorOf(n))
+	}
+	r.without = without
+	if len(silent) == 0 {
+		return nil
+	}
+	held, err := r.from.Orphans(ctx, executors, mostLeases)
+	if err != nil {
+		return err
+	}
+	r.leases.more = len(held) == mostLeases
+	for _, n := range silent {
+		of := slices.DeleteFunc(slices.Clone(held), func(s row.State) bool {
+			return !strings.HasPrefix(strings.TrimPrefix(s.Executor, row.PopMark), executorOf(n))
+		})
+		if r.leases.silent[n.Token] = of; len(of) == 0 && !r.leases.more {
 			without[n.Token] = n.Heartbeat
 		}
 	}
-	r.without = without
 	return nil
 }
+
+// executorOf returns how the executors of a process begin.
+func executorOf(n row.Node) string { return fmt.Sprintf("%s:%d:%s:", n.Name, n.PID, n.Token) }
 
 // readForecast reads the next hour. Its first step has begun.
 func (r *reading) readForecast(ctx context.Context) error {

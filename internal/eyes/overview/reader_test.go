@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -297,4 +298,50 @@ func TestAReadingOfVeryManyTagsIsBounded(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v overdue", tag.name, o.Tags, tag.tasks)
 		}
 	}
+}
+
+// A read of the leases enters the index for each tag.
+func TestLeasesOfSilentProcessesAreReadAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New()
+		s := &site{T: t, Store: mem}
+		for n := range 7 {
+			token := fmt.Sprint("dead", n)
+			s.join(n, token, "a")
+			for i := range n {
+				mark := []string{"", row.PopMark}[i%2]
+				s.save("a", row.Executing, time.Hour, fmt.Sprintf("%sshop:7:%s:%d", mark, token, i), "")
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		counted := &counted{Store: mem}
+		r := reader(t, counted, quiet())
+		for want := range int64(3) {
+			found, err := r.Snapshot(t.Context())
+			if n := counted.orphans.Load(); err != nil || n != want+1 {
+				t.Fatalf("the leases are read %d times, %v", n, err)
+			}
+			held := map[int]int64{}
+			for _, f := range found.Overview(report.OverviewFilter{}).Attention {
+				if f.Code == report.FindingNodeSilent {
+					held[f.Node.Number] = f.Number
+				}
+			}
+			if !maps.Equal(held, map[int]int64{0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6}) {
+				t.Errorf("the processes hold %v", held)
+			}
+			time.Sleep(10 * time.Second)
+		}
+	})
+}
+
+type counted struct {
+	Store
+	orphans atomic.Int64
+}
+
+func (c *counted) Orphans(ctx context.Context, of []string, limit int) ([]row.State, error) {
+	c.orphans.Add(1)
+	return c.Store.Orphans(ctx, of, limit)
 }

@@ -101,6 +101,7 @@ type failures struct {
 type leases struct {
 	over   []row.Row
 	silent map[string][]row.State // of silent processes, by their tokens
+	more   bool                   // they may hold more
 }
 
 // cache is what one reading leaves to the next.

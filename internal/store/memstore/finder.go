@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/delaytask/delaytask"
@@ -38,14 +39,15 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 }
 
 // Orphans implements [store.Finder].
-func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
 	return under(ctx, s, "find executing tasks", func() (found []row.State) {
 		for _, q := range s.tasks.queues[row.Executing] {
 			for e := range q.after(row.Place{}) {
 				if len(found) == limit {
 					return found
 				}
-				if r := s.tasks.rows[e.ID]; strings.HasPrefix(r.Executor, executorPrefix) {
+				r := s.tasks.rows[e.ID]
+				if slices.ContainsFunc(executorPrefixes, func(p string) bool { return strings.HasPrefix(r.Executor, p) }) {
 					found = append(found, r.State())
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -97,15 +98,22 @@ func (d dialect) executing() string {
 }
 
 // Orphans implements [store.Finder].
-func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	states, err := readStates(ctx, s.db, s.dialect.orphans(executorPrefix, limit))
+func (s *Store) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
+	if len(executorPrefixes) == 0 {
+		return nil, nil
+	}
+	states, err := readStates(ctx, s.db, s.dialect.orphans(executorPrefixes, limit))
 	return states, classify("find executing tasks", err)
 }
 
-func (d dialect) orphans(prefix string, limit int) clause {
-	return clause{"SELECT " + selectList(d, "", stateColumns) + d.executing() + " AND " +
-		fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)") + " ORDER BY id LIMIT " + fmt.Sprint(limit),
-		[]any{utf8.RuneCountInString(prefix), prefix}}
+func (d dialect) orphans(prefixes []string, limit int) clause {
+	var args []any
+	for _, prefix := range prefixes {
+		args = append(args, utf8.RuneCountInString(prefix), prefix)
+	}
+	begin := slices.Repeat([]string{fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)")}, len(prefixes))
+	return clause{"SELECT " + selectList(d, "", stateColumns) + d.executing() + " AND (" + strings.Join(begin, " OR ") +
+		") ORDER BY id LIMIT " + fmt.Sprint(limit), args}
 }
 
 // States implements [store.Finder].

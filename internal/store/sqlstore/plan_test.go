@@ -303,7 +303,7 @@ func TestWhatNamesNoTagIsReadInStepsOfTags(t *testing.T) {
 		}{
 			{clause{mysqlDialect.oldest, []any{int64(row.Pending)}}, tags},
 			{mysqlDialect.expired(10), 0},
-			{mysqlDialect.orphans("e", 10), 0},
+			{mysqlDialect.orphans([]string{"e"}, 10), 0},
 		} {
 			before, count := rowsRead(t, conn), 0
 			must(t, read(t.Context(), conn, of.query, tasks, func(*found[row.Row]) { count++ }))

@@ -135,7 +135,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},
 		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: "f"})) }},
 		{"Expired", func() error { return two(s.Expired(ctx, 5)) }},
-		{"Orphans", func() error { return one(s.Orphans(ctx, "e:", 5)) }},
+		{"Orphans", func() error { return one(s.Orphans(ctx, []string{"e:", "p:"}, 5)) }},
 		{"Renew", func() error {
 			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute},
 				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now,

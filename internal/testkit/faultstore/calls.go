@@ -75,9 +75,9 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 	})
 }
 
-func (s *Store) Orphans(ctx context.Context, prefix string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, prefixes []string, limit int) ([]row.State, error) {
 	return call(ctx, s, "Orphans", func(ctx context.Context) ([]row.State, error) {
-		return s.inner.Orphans(ctx, prefix, limit)
+		return s.inner.Orphans(ctx, prefixes, limit)
 	})
 }
 

@@ -104,7 +104,7 @@ var statesTests = []test{
 			"host:1:done":      nil,
 		} {
 			var got []int64
-			for _, s := range t.orphans(prefix, 10) {
+			for _, s := range t.orphans(10, prefix) {
 				got = append(got, s.ID)
 				t.holds(s, t.get(s.ID))
 			}
@@ -113,8 +113,11 @@ var statesTests = []test{
 				t.Errorf("prefix %q: got %v, want %v", prefix, got, want)
 			}
 		}
-		if got := t.orphans("host:", 2); len(got) != 2 {
+		if got := t.orphans(2, "host:"); len(got) != 2 {
 			t.Errorf("got %d orphans, want the limit of 2", len(got))
+		}
+		if got := t.orphans(10, "HOST", "x:", "%"); len(got) != 2 || len(t.orphans(10)) != 0 {
+			t.Errorf("two prefixes: got %v, want the rows 4 and 6, and none without a prefix", got)
 		}
 	}},
 	{"Rows that no transaction changes are not locked", func(t *tester) {
@@ -127,9 +130,9 @@ var statesTests = []test{
 	}},
 }
 
-func (t *tester) orphans(prefix string, limit int) []row.State {
+func (t *tester) orphans(limit int, prefixes ...string) []row.State {
 	t.Helper()
-	states, err := t.store.Orphans(t.Context(), prefix, limit)
+	states, err := t.store.Orphans(t.Context(), prefixes, limit)
 	t.must(err)
 	return states
 }
