@@ -202,8 +202,8 @@ func (c *conn) count(n int64) (over []*conn) {
 	return over
 }
 
-// endTurn hands the turn on: to the address of which fewest wait, and of these to the last to come. Those before it may
-// have given up. l.mu is held.
+// endTurn hands the turn on: to the address of which fewest wait, of these to who has sent least, so that a short
+// request passes long headers, and of these to the last to come. Those before it may have given up. l.mu is held.
 func (c *conn) endTurn() {
 	if !c.reads {
 		return
@@ -221,6 +221,11 @@ func (c *conn) endTurn() {
 		return
 	}
 	next := l.waiting[from][fewest-1]
+	for _, c := range slices.Backward(l.waiting[from]) {
+		if c.head < next.head {
+			next = c
+		}
+	}
 	next.reads = true
 	next.leaveLine()
 }
