@@ -161,8 +161,8 @@ func WithMaxRuns(n int) Option {
 	})
 }
 
-// WithKeepRuns sets how many rows the history of the schedule keeps, 1 to 100,000, beside those of ticks that are to
-// come. The default is 100. It returns [ErrInvalidOption]. The option is for schedules.
+// WithKeepRuns sets how many rows the history of the schedule keeps, 1 to 100,000, beside the rows of ticks to come.
+// The default is 100. It returns [ErrInvalidOption]. The option is for schedules.
 func WithKeepRuns(n int) Option {
 	return scheduleOption(func(s *ScheduleSettings) error {
 		if n < 1 || n > mostKept {

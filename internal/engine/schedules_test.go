@@ -492,7 +492,7 @@ func TestAScheduleGoesOnAfterATickThatWasSkippedAhead(t *testing.T) {
 	})
 }
 
-// Its history keeps one row, beside those of the ticks that are to come.
+// Its history keeps one row beside the rows of ticks to come.
 func TestAHistoryKeepsEachTickThatIsSkippedAhead(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const skipped = 60

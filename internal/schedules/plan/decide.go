@@ -277,8 +277,8 @@ func (p *Planner) stored(decisions []row.Decision) {
 const trimOnceIn = 20
 
 // trim deletes what the histories of some of the schedules hold beyond what they keep. The ticks decide which, so that
-// no process has to remember how many rows there are. Rows of ticks that are not past both the cursor and the clock stay
-// beside these: they may be of ticks that were skipped ahead.
+// no process has to remember how many rows there are. Rows of ticks that are not past both the cursor and the clock
+// stay: they may be of ticks that were skipped ahead.
 func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
 	now, _ := p.Now()
 	for i := range decisions {

@@ -47,7 +47,8 @@ func (s *Store) Orphans(ctx context.Context, executorPrefixes []string, limit in
 					return found
 				}
 				r := s.tasks.rows[e.ID]
-				if slices.ContainsFunc(executorPrefixes, func(p string) bool { return strings.HasPrefix(r.Executor, p) }) {
+				begins := func(prefix string) bool { return strings.HasPrefix(r.Executor, prefix) }
+				if slices.ContainsFunc(executorPrefixes, begins) {
 					found = append(found, r.State())
 				}
 			}
