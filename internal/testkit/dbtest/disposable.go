@@ -11,20 +11,20 @@ type Disposable struct{ *Supervised }
 
 // NewDisposable starts a server of the kind, as [NewSupervised] does. Without one, it skips the test with the reason,
 // or fails it when the kind is required.
-func NewDisposable(tb testing.TB, kind Kind) Disposable {
+func NewDisposable(tb testing.TB, kind Kind, env ...string) Disposable {
 	tb.Helper()
-	return NewDisposableIn(tb, kind, "")
+	return NewDisposableIn(tb, kind, "", env...)
 }
 
 // NewDisposableIn is [NewDisposable] with the server's data inside of the given folder.
-func NewDisposableIn(tb testing.TB, kind Kind, in string) Disposable {
+func NewDisposableIn(tb testing.TB, kind Kind, in string, env ...string) Disposable {
 	tb.Helper()
 	if sqliteAlone() {
 		missing(tb, kind, named+" asks for SQLite alone")
 	}
 	ctx, cancel := context.WithTimeout(tb.Context(), findTimeout)
 	defer cancel()
-	s, err := NewSupervised(ctx, kind, in)
+	s, err := NewSupervised(ctx, kind, in, env...)
 	if err != nil {
 		missing(tb, kind, fmt.Sprintf("one that may be killed is needed, and %v", err))
 	}

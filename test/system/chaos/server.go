@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
-	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/scheduler"
 	"github.com/delaytask/delaytask/test/system/chaos/audit"
 )
@@ -125,9 +123,11 @@ func (s *stage) startServer(ctx context.Context) (db dbtest.Database, err error)
 	if err != nil {
 		return db, err
 	}
-	env, err := clockEnv(s.opts.ahead)
-	if err != nil {
-		return db, err
+	var env []string
+	if s.opts.ahead != 0 {
+		if env, err = clockEnv(fmt.Sprintf("FAKETIME=%+f", s.opts.ahead.Seconds())); err != nil {
+			return db, err
+		}
 	}
 	if s.world.Server, err = dbtest.NewSupervised(ctx, s.opts.server, in, env...); err != nil {
 		return db, err
@@ -171,44 +171,4 @@ func (s *stage) setDisk(ctx context.Context) (string, error) {
 	s.later(func() error { return exec.CommandContext(context.WithoutCancel(ctx), "umount", in).Run() })
 	s.world.Disk = in
 	return in, nil
-}
-
-// clockEnv are the variables for a server whose clock is ahead of this machine's. Its monotonic clock stays right.
-func clockEnv(ahead time.Duration) ([]string, error) {
-	if ahead == 0 {
-		return nil, nil
-	}
-	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-	if err != nil || len(found) == 0 {
-		return nil, errors.Join(errors.New("a server's wrong clock wants Debian's package libfaketime"), err)
-	}
-	return []string{
-		"LD_PRELOAD=" + found[0], fmt.Sprintf("FAKETIME=%+f", ahead.Seconds()), "FAKETIME_DONT_FAKE_MONOTONIC=1",
-	}, nil
-}
-
-// clockName is the part of a server's name about its clock.
-func clockName(ahead time.Duration) string {
-	if ahead == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", its clock ahead by %v", ahead)
-}
-
-// onServersClock prepares events for one journal: the database noted its own by its clock, the processes by the
-// machine's. Afterwards every event has its moment on the machine's clock, and beside it the database's time, which
-// decides what was early.
-func onServersClock(ahead time.Duration, said []journal.Event, noted ...[]journal.Event) {
-	if ahead == 0 {
-		return
-	}
-	for i := range said {
-		said[i].Clock = said[i].At.Add(ahead)
-	}
-	for _, events := range noted {
-		for i := range events {
-			e := &events[i]
-			e.At, e.Clock = e.At.Add(-ahead), e.At
-		}
-	}
 }
