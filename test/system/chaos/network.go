@@ -56,7 +56,7 @@ func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 // add fills a place with a process that has a proxy to the database of its own. On a cluster the processes of a role
 // take turns among the members; with one primary all go to that. Guests share the machine's network.
 func (s *stage) add(ctx context.Context, name string, o role.Order) (slot *fleet.Slot, err error) {
-	o.Ahead = s.opts.ahead
+	o.Clock = s.clock
 	o.Share = s.opts.share // of all processes the same: a history is of what each of them did
 	slot = &fleet.Slot{Name: name}
 	host, peers := "127.0.0.1", len(s.world.Fleet.Of(o.Role))

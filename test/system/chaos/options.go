@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type options struct {
 	lasts   time.Duration // of each fault with an end; 0: as drawn
 	share   int           // one of so many tasks has its history recorded
 	ahead   time.Duration // of the server's clock
+	slew    float64       // share by which that runs fast
 	old     string        // commit of every other worker's program; "": this one
 	disk    int           // MB of memory that are the server's disk; 0: the machine's
 }
@@ -64,6 +66,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		"`MB` of memory to make the server's disk of, so that it can be full; wants root")
 	flags.DurationVar(&opts.ahead, "ahead", 0,
 		"`how far` the server's clock is before this machine's, by libfaketime; only mariadb")
+	flags.Float64Var(&opts.slew, "slew", 0,
+		"the `share` by which the server's clock runs fast, such as 0.02, or slow, such as -0.02; only mariadb")
 	flags.StringVar(&opts.old, "old", "", "the `commit` that every other worker is built from")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
@@ -90,8 +94,10 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("no server %q can be killed: want mariadb, mysql, galera, group or primary", o.server)
 	case o.disk > 0 && o.server.Cluster():
 		return errors.New("the members of a cluster get no disk of their own")
-	case o.ahead != 0 && o.server != dbtest.MariaDB:
+	case o.wrongClock() && o.server != dbtest.MariaDB:
 		return errors.New("only mariadb gets a clock of its own")
+	case math.Abs(o.slew) > mostSlew:
+		return fmt.Errorf("no clock is slewed by more than %v", mostSlew)
 	case o.span < time.Second, o.patient < 0, o.lasts < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0,
 		o.share < 1:
 		return errors.New("want a second at least, a worker, a saver, a save of each a second, and a histories share")
@@ -104,6 +110,11 @@ func (o *options) check(rest []string) error {
 	}
 	return nil
 }
+
+// mostSlew is what promise 5 allows for.
+const mostSlew = 0.1
+
+func (o *options) wrongClock() bool { return o.ahead != 0 || o.slew != 0 }
 
 // bearable is the rate of operations a second that a server on two cores bears: no queue outlasts the faults. Members
 // of a cluster do all work three times, on the same cores.

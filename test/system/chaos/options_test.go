@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/test/system/chaos/role"
 )
 
 func TestWrongFlagsAreRefused(t *testing.T) {
@@ -15,7 +16,8 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"},
 		{"-lasts", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
-		{"-histories", "0"}, {"-server", "mysql", "-ahead", "5s"}, {"-only", "member killed"},
+		{"-histories", "0"}, {"-server", "mysql", "-ahead", "5s"}, {"-server", "mysql", "-slew", "0.01"},
+		{"-slew", "-0.2"}, {"-only", "member killed"},
 		{"-server", "group", "-only", "kill database"}, {"-server", "galera", "-disk", "600"},
 	} {
 		var stderr bytes.Buffer
@@ -76,15 +78,24 @@ func TestOlderProgramIsOfACommitThatIsThere(t *testing.T) {
 func TestEveryEventHasItsMomentOnBothClocks(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	for _, ahead := range []time.Duration{5 * time.Second, -7 * time.Second} {
+	for ahead, clock := range map[time.Duration]role.Clock{
+		5 * time.Second:          {Ahead: 5 * time.Second},
+		-7 * time.Second:         {Ahead: -7 * time.Second},
+		-1200 * time.Millisecond: {Slew: -.02, From: noon.Add(-time.Minute)},
+		8 * time.Second:          {Ahead: 2 * time.Second, Slew: .1, From: noon.Add(-time.Minute)},
+	} {
 		said, noted := []journal.Event{{At: noon}}, []journal.Event{{At: noon.Add(ahead)}}
-		onServersClock(ahead, said, noted)
+		onServersClock(clock, said, noted)
 		if said[0] != noted[0] || !said[0].At.Equal(noon) || !said[0].Clock.Equal(noon.Add(ahead)) {
 			t.Errorf("%v: the same moment is %+v to a process and %+v to the database", ahead, said[0], noted[0])
 		}
 	}
-	said := []journal.Event{{At: noon}}
-	if onServersClock(0, said); !said[0].Clock.IsZero() {
+	said := []journal.Event{{At: noon, Clock: noon.Add(time.Second)}}
+	if onServersClock(role.Clock{Slew: -.1, From: noon}, said); !said[0].Clock.Equal(noon.Add(900 * time.Millisecond)) {
+		t.Errorf("a process in doubt may have gone by %v", said[0].Clock)
+	}
+	said = []journal.Event{{At: noon}}
+	if onServersClock(role.Clock{}, said); !said[0].Clock.IsZero() {
 		t.Errorf("one clock was made two: %+v", said[0])
 	}
 }

@@ -230,7 +230,10 @@ func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	onServersClock(s.opts.ahead, said, writes, rows)
+	if err := s.keepsClock(ctx); err != nil {
+		return nil, err
+	}
+	onServersClock(s.clock, said, writes, rows)
 	events := journal.Merge(writes, said, rows)
 	file, err := os.Create(filepath.Join(s.dir, "all"))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/scheduler"
 	"github.com/delaytask/delaytask/test/system/chaos/audit"
@@ -25,7 +24,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.server = db.Server + clockName(s.opts.ahead)
+	s.server = db.Server + clockName(s.opts)
 	if s.opts.single {
 		db.DSN = db.Members[0] // which is the first primary
 	}
@@ -56,7 +55,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	}
 	s.cfg = s.cfg.Clone()
 	s.cfg.User, s.world.User = user, user
-	if err := lateness.ClockAhead(ctx, s.world.Admin, s.opts.ahead); err != nil {
+	if err := s.setClock(ctx); err != nil {
 		return err
 	}
 	if err := audit.Install(ctx, s.world.Admin); err != nil {
@@ -124,8 +123,9 @@ func (s *stage) startServer(ctx context.Context) (db dbtest.Database, err error)
 		return db, err
 	}
 	var env []string
-	if s.opts.ahead != 0 {
-		if env, err = clockEnv(fmt.Sprintf("FAKETIME=%+f", s.opts.ahead.Seconds())); err != nil {
+	if s.opts.wrongClock() {
+		wrong := fmt.Sprintf("FAKETIME=%+f x%f", s.opts.ahead.Seconds(), 1+s.opts.slew)
+		if env, err = clockEnv(wrong); err != nil {
 			return db, err
 		}
 	}

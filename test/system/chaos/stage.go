@@ -32,6 +32,7 @@ type stage struct {
 	begun    time.Time
 	source   record.Source
 	server   string        // with its version
+	clock    role.Clock    // the server's
 	cfg      *mysql.Config // how processes reach the run's database, except for the proxy between
 	addrs    []string      // of the server, or of the members of a cluster
 	members  []*sql.DB     // of a cluster

@@ -35,7 +35,7 @@ type Order struct {
 	Seed    uint64 `json:"seed"`
 	Share   int    `json:"share"` // of so many tasks one has its history recorded
 
-	Ahead time.Duration `json:"ahead"` // of the database's clock; expected times are noted by it
+	Clock Clock `json:"clock"` // the database's; expected times are noted by it
 
 	Tags []string `json:"tags"` // of workers
 
@@ -90,16 +90,17 @@ func Serve(ctx context.Context, o Order, n *child.Narrator) (err error) {
 	}
 	defer file.Close()
 	j := &nodeJournal{node: o.Name, file: file}
-	s, release, err := open(ctx, o, j, log)
+	heard := &listener{slew: o.Clock.Slew}
+	s, release, err := open(ctx, o, j, heard, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	switch o.Role {
 	case Worker:
-		return work(ctx, s, j, o, n)
+		return work(ctx, s, j, heard, o, n)
 	case Saver:
-		return save(ctx, s, j, o, n)
+		return save(ctx, s, j, heard, o, n)
 	}
 	return fmt.Errorf("there is no role %q", o.Role)
 }
@@ -128,7 +129,7 @@ const nodeName = "chaos"
 const openEvery = 300 * time.Millisecond
 
 // open waits for a database that is away. The caller stops the scheduler before it calls release.
-func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
+func open(ctx context.Context, o Order, j *nodeJournal, heard *listener, log *os.File) (
 	_ *scheduler.Scheduler, release func() error, err error,
 ) {
 	cfg := scheduler.Config{
@@ -141,7 +142,7 @@ func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
 		StopGrace:   5 * time.Second,
 	}
 	for {
-		s, release, err := try(ctx, o, cfg, j)
+		s, release, err := try(ctx, o, cfg, j, heard)
 		if err == nil {
 			return s, release, nil
 		}
@@ -156,7 +157,7 @@ func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
 }
 
 // try does what scheduler.Open does, with a recorder between the engine and its store, and a bad network for wake-ups.
-func try(ctx context.Context, o Order, cfg scheduler.Config, j *nodeJournal) (
+func try(ctx context.Context, o Order, cfg scheduler.Config, j *nodeJournal, heard *listener) (
 	_ *scheduler.Scheduler, release func() error, err error,
 ) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -171,7 +172,8 @@ func try(ctx context.Context, o Order, cfg scheduler.Config, j *nodeJournal) (
 	}
 	st := sqlstore.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
-	core.BuildOn(&cfg, history.New(st, o.Name, o.Share, j.record),
+	heard.Store = history.New(st, o.Name, o.Share, j.record)
+	core.BuildOn(&cfg, heard,
 		func(built engine.Config) (*engine.Engine, error) {
 			built.Waker = w
 			return engine.New(ctx, built)

@@ -37,7 +37,8 @@ type saver struct {
 	journal *nodeJournal
 	db      *sql.DB // for transactions of a caller
 	rand    *rand.Rand
-	ahead   time.Duration // of the database's clock
+	clock   Clock // the database's
+	heard   *listener
 	backlog
 
 	mu     sync.Mutex
@@ -46,13 +47,15 @@ type saver struct {
 
 // save makes tasks at its pace until ctx ends, whatever the answers are, and pauses while the workers do not keep up.
 // It finishes what is under way at the end.
-func save(ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, o Order, n *child.Narrator) (err error) {
+func save(
+	ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, heard *listener, o Order, n *child.Narrator,
+) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)), db.Close()) }()
-	v := &saver{Scheduler: s, journal: j, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1)), ahead: o.Ahead}
+	v := &saver{Scheduler: s, journal: j, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1)), clock: o.Clock, heard: heard}
 	j.write(journal.Event{Kind: journal.NodeStart})
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, BurstSignal)
@@ -200,7 +203,7 @@ func (t *task) options() (opts []delaytask.Option) {
 func (v *saver) call(t *task) journal.Event {
 	expected := t.due
 	if expected.IsZero() {
-		expected = time.Now().Add(v.ahead + t.delay).Truncate(time.Microsecond)
+		expected = v.clock.At(time.Now()).Add(t.delay - v.heard.doubt()).Truncate(time.Microsecond)
 	}
 	return journal.Event{
 		Kind: journal.CallSave, Op: t.op, ID: t.id, Tag: t.tag, Key: t.key, Body: t.body, Expected: expected,
@@ -397,7 +400,7 @@ func (v *saver) burst(ctx context.Context, asked <-chan os.Signal) {
 			return
 		case <-asked:
 		}
-		due := time.Now().Add(v.ahead + burstIn).Truncate(time.Millisecond)
+		due := v.clock.At(time.Now()).Add(burstIn).Truncate(time.Millisecond)
 		tasks := make([]*task, Burst)
 		for i := range tasks {
 			body := operation{verb: succeed}.body(fmt.Sprintf("%s.burst%d.%d", v.journal.node, n, i))

@@ -20,8 +20,10 @@ import (
 	"github.com/delaytask/delaytask/scheduler"
 )
 
-func work(ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, o Order, n *child.Narrator) error {
-	w := &worker{journal: j}
+func work(
+	ctx context.Context, s *scheduler.Scheduler, j *nodeJournal, heard *listener, o Order, n *child.Narrator,
+) error {
+	w := &worker{journal: j, heard: heard}
 	for _, tag := range o.Tags {
 		if err := s.Register(tag, processor.Func(w.process)); err != nil {
 			return err
@@ -65,6 +67,7 @@ func tick(ctx context.Context, task *delaytask.Task) error {
 
 type worker struct {
 	journal  *nodeJournal
+	heard    *listener
 	crashing sync.Mutex // held for ever by the crash of this process
 }
 
@@ -73,6 +76,9 @@ func (w *worker) process(ctx context.Context, task *delaytask.Task) error {
 	e := journal.Event{
 		At: time.Now(), Kind: journal.RunStart, Op: w.journal.op(), ID: task.ID, Tag: task.Tag, Key: task.Key,
 		Body: string(task.Body), Version: task.Version, Attempt: task.Attempt, Expected: task.Expected, Due: task.Due,
+	}
+	if doubt := w.heard.doubt(); doubt > 0 {
+		e.Clock = e.At.Add(doubt)
 	}
 	w.journal.write(e)
 	asked := parse(e.Body)
