@@ -17,6 +17,8 @@ var ErrUnknownDriver = sqlstore.ErrUnknownDriver
 
 // ErrReplica is returned by Open and New when the server applies the changes of another one, and can be written to.
 // This process would run the tasks of that server a second time. Connect to that server, or see [Config.OnReplica].
+// Where the account may not ask for the state of the replication, heartbeats of nodes on the other server tell. They
+// are told from the left-overs of a failover within 15 s, for which the call waits.
 var ErrReplica = errors.New("delaytask: the server is a replica")
 
 // ErrReadOnly is returned by Start and Register of a scheduler that only reads: see [Config.ReadOnly]. It is the cause

@@ -138,11 +138,12 @@ func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("delaytask: %w", err)
 	}
-	// An account that may not ask is not told.
-	allowed := cfg.OnReplica || cfg.ReadOnly
-	if source, err := sqlstore.Inspect(st).ReplicaOf(ctx); err == nil && source != "" && !allowed {
-		return fmt.Errorf("%w: it applies the changes of %s (point the DSN at that server, or allow it with"+
-			" on_replica, Config.OnReplica in Go)", ErrReplica, source)
+	if !cfg.OnReplica && !cfg.ReadOnly {
+		source, err := sqlstore.Inspect(st).AwaitReplicaOf(ctx, cluster.IsAlive)
+		if err == nil && source != "" {
+			return fmt.Errorf("%w: it applies the changes of %s (point the DSN at that server, or allow it with"+
+				" on_replica, Config.OnReplica in Go)", ErrReplica, source)
+		}
 	}
 	for _, w := range warnings {
 		cfg.Logger.Warn("the database works, but not as well as it should", "warning", w.String())

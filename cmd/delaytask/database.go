@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/core"
 	said "github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/operate"
@@ -70,7 +71,7 @@ func (a *app) noteReplica(ctx context.Context, s *scheduler.Scheduler) {
 		return
 	}
 	ask := sqlstore.Inspect(st)
-	source, untold := ask.ReplicaOf(ctx)
+	source, _, untold := ask.ReplicaOf(ctx, cluster.IsAlive)
 	readOnly, err := ask.ReadOnly(ctx)
 	what := "read-only"
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/eyes/overview"
 	"github.com/delaytask/delaytask/internal/row"
@@ -46,7 +47,9 @@ func newOverview(e *engine.Engine, built engine.Config) *overview.Reader {
 	if st, ok := store.Under(built.Store).(*sqlstore.Store); ok && sqlstore.Inspect(st).HasRowLocks() {
 		process.Replica = func(ctx context.Context) (is overview.Replica, err error) {
 			ask := sqlstore.Inspect(st)
-			is.Source, _ = ask.ReplicaOf(ctx) // an account may not be allowed to ask
+			if source, sure, _ := ask.ReplicaOf(ctx, cluster.IsAlive); sure { // an account may not be allowed to ask
+				is.Source = source
+			}
 			is.ReadOnly, err = ask.ReadOnly(ctx)
 			return is, err
 		}

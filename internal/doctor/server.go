@@ -38,7 +38,7 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	); err != nil {
 		return nil, err
 	}
-	if told.source, err = s.inspect.ReplicaOf(ctx); err != nil && !isUntold(err) {
+	if told.source, _, err = s.inspect.ReplicaOf(ctx, isAlive); err != nil && !isUntold(err) {
 		return nil, err
 	}
 	told.pool = s.DB.Stats().MaxOpenConnections

@@ -15,6 +15,10 @@ type Wake struct {
 	Key     WakeKey  `json:"key,omitempty"`
 	Pops    []string `json:"pops,omitempty"` // tags that were popped there lately, or AllTags
 
+	// Server is the server, or the cluster, that the store wrote this to; "" where that is not known. Elsewhere it was
+	// replicated.
+	Server string `json:"server,omitempty"`
+
 	// Unreachable has the tokens of the nodes that do not acknowledge what this one tells them.
 	Unreachable []string `json:"unreachable,omitempty"`
 }

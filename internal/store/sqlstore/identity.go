@@ -19,6 +19,7 @@ type identity struct {
 	server   string // as readings name it
 	database string // the same for servers that are one database
 	writable bool   // a replica, or a primary that was demoted, is not
+	name     string // as heartbeats name it: the server, or the cluster whose member it is
 }
 
 // told lists the variables that tell servers apart. One that a server does not know is missing.
@@ -53,6 +54,7 @@ func identify(ctx context.Context, q queryer) (identity, error) {
 			group = product
 		}
 	}
+	id.name = cmp.Or(group, id.server)
 	id.database = cmp.Or(group, strings.Join([]string{id.server, v["server_uuid"], v["server_uid"], v["datadir"]}, " "))
 	return id, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -315,9 +316,62 @@ func (i Inspector) ReadOnly(ctx context.Context) (bool, error) {
 }
 
 // ReplicaOf returns the address of the server whose changes this one is applying now, "" for none. Members of a
-// replication group do not count, and neither does a promoted replica, whose threads are stopped. An account may not be
-// allowed to know: see [IsDenied].
-func (i Inspector) ReplicaOf(ctx context.Context) (source string, err error) {
+// replication group do not count, and neither does a promoted replica, whose threads are stopped. Where the account may
+// not ask, see [IsDenied], the heartbeats of nodes that write to another server tell. That is not sure soon after a
+// failover.
+func (i Inspector) ReplicaOf(ctx context.Context, alive IsAlive) (source string, sure bool, err error) {
+	source, err = i.replicaOf(ctx)
+	if IsDenied(err) {
+		if server, sure, failed := i.heartbeatsOf(ctx, alive); failed == nil && server != "" {
+			return server, sure, nil
+		}
+	}
+	return source, true, err
+}
+
+// AwaitReplicaOf is ReplicaOf for a process that begins: it waits until that is sure.
+func (i Inspector) AwaitReplicaOf(ctx context.Context, alive IsAlive) (source string, err error) {
+	for {
+		source, sure, err := i.ReplicaOf(ctx, alive)
+		if sure || err != nil {
+			return source, err
+		}
+		if !lifecycle.Sleep(ctx, lookAgain) {
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// IsAlive reports whether a node lives, by its heartbeat and the database's time.
+type IsAlive func(row.Node, row.Time) bool
+
+const (
+	// afterFailover is for how long, after one, live nodes may name the server that was before: until their processes
+	// have found where new connections lead.
+	afterFailover = followEvery + 5*time.Second
+	lookAgain     = 500 * time.Millisecond
+)
+
+// heartbeatsOf returns another server that live nodes write to, "" for none, and whether they have named it for so long
+// that it is replicated from there. A server that takes no writes is no place for nodes, and is not asked.
+func (i Inspector) heartbeatsOf(ctx context.Context, alive IsAlive) (server string, sure bool, err error) {
+	if i.s.servers == nil {
+		return "", false, nil
+	}
+	here, err := identify(ctx, i.s.db)
+	if err != nil || !here.writable {
+		return "", false, err
+	}
+	nodes, reading, err := i.s.Nodes(ctx)
+	for _, n := range nodes {
+		if n.Wake.Server != "" && n.Wake.Server != here.name && alive(n, reading.Time) {
+			server = n.Wake.Server
+		}
+	}
+	return server, i.s.servers.strangeFor(server != "") >= afterFailover, err
+}
+
+func (i Inspector) replicaOf(ctx context.Context) (source string, err error) {
 	rows, err := readTexts(ctx, i.s.db, "SHOW REPLICA STATUS")
 	for _, r := range rows {
 		if strings.HasPrefix(r["channel_name"], "group_replication_") {

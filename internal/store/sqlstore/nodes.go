@@ -59,6 +59,7 @@ func (d dialect) nodeValues(n row.Node) (binds []string, args []any) {
 // row.
 func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
 	d := s.dialect
+	n.Wake.Server = s.servers.name()
 	stale := "(token = ? OR heartbeat < " + d.inMillis("?") + ")"
 	joined, err := s.writeNode(ctx, "join as a node", n, stale, n.Token, -staleAfter.Milliseconds())
 	if joined || err != nil {
@@ -76,6 +77,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 
 // Beat implements [store.Nodes].
 func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
+	n.Wake.Server = s.servers.name()
 	return s.writeNode(ctx, "keep the node alive", n, "token = ?", n.Token)
 }
 

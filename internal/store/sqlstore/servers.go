@@ -37,6 +37,7 @@ type servers struct {
 	current   string            // the database that new connections lead to
 	epoch     int               // grows with each move
 	followed  time.Time
+	strange   time.Time // since when live nodes name another server at each look; zero: none did at the last
 }
 
 type answer struct {
@@ -47,6 +48,7 @@ type answer struct {
 // sight is when answers of a database have come.
 type sight struct {
 	server      string
+	name        string
 	first, last time.Time
 }
 
@@ -77,6 +79,33 @@ func (s *servers) other() string {
 		}
 	}
 	return ""
+}
+
+// name is what heartbeats call the current database, "" where that is not known, or where the address leads to two.
+func (s *servers) name() string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if here := s.databases[s.current]; here != nil && len(s.databases) == 1 {
+		return here.name
+	}
+	return ""
+}
+
+// strangeFor notes whether live nodes name another server, and returns for how long they have without a break.
+func (s *servers) strangeFor(strange bool) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !strange {
+		s.strange = time.Time{}
+		return 0
+	}
+	if s.strange.IsZero() {
+		s.strange = time.Now()
+	}
+	return time.Since(s.strange)
 }
 
 // meet notes who answers on a connection, and reports whether it is the current database. A reading on it has named the
@@ -116,7 +145,7 @@ func (s *servers) note(a answer) (current bool) {
 	s.current = cmp.Or(s.current, a.database)
 	now := time.Now()
 	if s.databases[a.database] == nil {
-		s.databases[a.database] = &sight{server: a.server, first: now}
+		s.databases[a.database] = &sight{server: a.server, name: a.name, first: now}
 	}
 	s.databases[a.database].last = now
 	return a.database == s.current

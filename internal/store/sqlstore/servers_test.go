@@ -95,7 +95,7 @@ func TestMembersOfAClusterAreOneDatabase(t *testing.T) {
 
 func TestAPrimaryThatWasDemotedIsNoSecondDatabase(t *testing.T) {
 	s := newServers(nil)
-	a, b := identity{"a", "A", true}, identity{"b", "B", true}
+	a, b := identity{"a", "A", true, "a"}, identity{"b", "B", true, "b"}
 	s.note(answer{a, time.Now()})
 	if s.note(answer{b, time.Now()}) {
 		t.Error("another database counts as the current one")
