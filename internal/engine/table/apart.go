@@ -245,7 +245,7 @@ func (a *Turns) of(tag string) *tagTurn {
 	return t
 }
 
-// After calls do when the turn of the tag is given back, or now where nobody has it.
+// After calls do when the turn of the tag is given back, or now where it is free.
 func (a *Turns) After(tag string, do func()) {
 	if !a.queue(tag, do) {
 		do()
