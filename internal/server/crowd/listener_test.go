@@ -4,7 +4,8 @@ import (
 	"net"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // Each connection reads as a server does: it reads on when it has dealt with what came.
@@ -47,11 +48,11 @@ func TestWhoHasSentLeastReadsNext(t *testing.T) {
 			order <- bytes
 			_ = served.Close()
 		}()
-		for waits := 0; waits <= i; time.Sleep(time.Millisecond) {
+		servertest.Eventually(t, "it waits for its turn", func() bool {
 			l.mu.Lock()
-			waits = len(l.waiting["127.0.0.1"])
-			l.mu.Unlock()
-		}
+			defer l.mu.Unlock()
+			return len(l.waiting["127.0.0.1"]) > i
+		})
 	}
 	_ = first.Close()
 	if got := []int{<-order, <-order, <-order, <-order}; !slices.Equal(got, []int{short, long, long, long}) {

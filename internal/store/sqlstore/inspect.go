@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -336,7 +335,9 @@ func (i Inspector) AwaitReplicaOf(ctx context.Context, alive IsAlive) (source st
 		if sure || err != nil {
 			return source, err
 		}
-		if !lifecycle.Sleep(ctx, lookAgain) {
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
 	}
