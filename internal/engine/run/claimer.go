@@ -240,14 +240,9 @@ func shortestLease(won []row.Row) time.Duration {
 // batchSize is how many rows a claim may take. A large claim costs the database least, if it is back well before the
 // leases of its rows end. A claim that a slow server answers too late is repeated, which makes the server slower still.
 // So a claim that took long leaves half of its own rows as the size, at least one: even that many were too slow. A full
-// claim that was quick doubles the size. What a claim of few rows takes as well does not count: that is the server's
-// commit.
+// claim that was quick doubles the size.
 type batchSize struct {
 	less atomic.Int64 // rows fewer than runqueue.MaxClaim
-
-	mu    sync.Mutex                 // guards what follows; innermost
-	small [smallClaims]time.Duration // what the last claims of few rows took
-	next  int
 }
 
 // A claim has taken long from 1/longPart of the shortest lease that it has won, and was quick below 1/quickPart.
@@ -255,35 +250,18 @@ type batchSize struct {
 const (
 	longPart  = 2
 	quickPart = 4
-
-	smallClaims = 8
-	fewRows     = 32
 )
 
 func (s *batchSize) rows() int { return runqueue.MaxClaim - int(s.less.Load()) }
 
 // took learns from a claim.
 func (s *batchSize) took(rows int, d, lease time.Duration) {
-	d -= min(d, s.commit(rows, d))
 	switch {
 	case d > lease/longPart:
 		s.shrink(rows)
 	case d < lease/quickPart && rows >= s.rows():
 		s.set(2 * rows)
 	}
-}
-
-// commit returns what half of the last claims of few rows took, before this one.
-func (s *batchSize) commit(rows int, d time.Duration) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	small := s.small
-	if rows <= fewRows {
-		s.small[s.next%smallClaims] = d
-		s.next++
-	}
-	slices.Sort(small[:])
-	return small[(smallClaims-1)/2]
 }
 
 // shrink leaves half of the rows of a claim. A larger claim may be answered after a smaller one.

@@ -31,16 +31,3 @@ func TestBatchSizeFollowsHowLongClaimsTake(t *testing.T) {
 		}
 	}
 }
-
-// A slow commit is no reason for smaller claims: they would take as long, and there would be more of them.
-func TestBatchSizeLeavesOutWhatEveryClaimTakes(t *testing.T) {
-	t.Parallel()
-	var s batchSize
-	for i := range 20 {
-		s.took(20, time.Duration(i)*200*time.Millisecond, time.Minute)
-	}
-	s.took(11, 4500*time.Millisecond, 8*time.Second)
-	if got := s.rows(); got != 500 {
-		t.Errorf("after 11 rows in 4.5 s, as all before: %d rows, want 500", got)
-	}
-}
