@@ -84,8 +84,9 @@ type Finder interface {
 // Leaser claims rows, keeps their leases and ends them.
 type Leaser interface {
 	// Claim executes the claim and reads back the rows that it won, bodies included, where the claim is visible: on a
-	// cluster by the same connection. It leaves out the others. It spends at most one lock wait (1 s). Then the error
-	// is row.ClassLocked and nothing was claimed. After row.ClassUnknown, Orphans and Get find what was won.
+	// cluster by the same connection. It leaves out the others. It spends at most one lock wait (1 s, on MySQL 2 s).
+	// Then the error is row.ClassLocked and nothing was claimed. After row.ClassUnknown, Orphans and Get find what was
+	// won.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
 	// Renew moves the lease of every row that is still executing at the named version to now + TTR. It writes the

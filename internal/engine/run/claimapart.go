@@ -1,6 +1,8 @@
 package run
 
 import (
+	"time"
+
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -27,7 +29,7 @@ func (c *claimer) sendApart(items []*runqueue.Item) (rest []*runqueue.Item) {
 
 // locked decides about rows whose claim has met a lock. Rows that another transaction holds are left out. Where it
 // holds none, it has locked a range: the tags of the rows travel apart from then on.
-func (c *claimer) locked(f *flight, items []*runqueue.Item) {
+func (c *claimer) locked(f *flight, items []*runqueue.Item, sent time.Time) {
 	rest := c.leaveOutLocked(items, items)
 	if len(rest) < len(items) {
 		c.later(rest, 0)
@@ -39,7 +41,7 @@ func (c *claimer) locked(f *flight, items []*runqueue.Item) {
 		c.later(items, 0)
 		return
 	}
-	c.TellRange(f.apart)
+	c.TellRange(f.apart, sent)
 	c.apart.Locked(f.apart, len(items))
 	c.later(items, 0)
 }

@@ -26,7 +26,7 @@ func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err
 		hinder(p.items, delaytask.LateDatabase)
 	}
 	rest := table.Policy[*runqueue.Item]{
-		Locked:    all(func(items []*runqueue.Item) { c.locked(f, items) }),
+		Locked:    all(func(items []*runqueue.Item) { c.locked(f, items, sent) }),
 		Refused:   all(func(items []*runqueue.Item) { parts = c.halve(f, p, err) }),
 		Lost:      all(func(items []*runqueue.Item) { c.followLost(items, executor, sent) }),
 		Unapplied: all(c.slowDown),

@@ -203,7 +203,7 @@ func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
 			r.sendApart(kind, due)
 		default:
 			if table.IsLocked(err) {
-				r.TellRange(apart)
+				r.TellRange(apart, sent)
 			}
 			kind.apart.Locked(apart, len(due))
 		}

@@ -118,13 +118,13 @@ func (a *Apart[T]) run(group string, q *apartQueue[T]) {
 		if len(rows) == 0 {
 			return
 		}
-		again, locked := a.try(rows, t.tries > 0)
+		sent, again, locked := a.try(rows, t.tries > 0)
 		if a.Life.Err() != nil {
 			again = nil // what is not written by now stays as it is
 		}
 		switch {
 		case locked:
-			a.locked(group, rows)
+			a.locked(group, rows, sent)
 			t.locked(len(rows))
 			if waited += len(rows); waited > left { // all that the group has
 				waited = 0
@@ -142,7 +142,7 @@ func (a *Apart[T]) run(group string, q *apartQueue[T]) {
 	}
 }
 
-func (a *Apart[T]) try(rows []T, slow bool) (again []T, locked bool) {
+func (a *Apart[T]) try(rows []T, slow bool) (sent time.Time, again []T, locked bool) {
 	if slow {
 		a.Ranges.slow <- struct{}{}
 		defer func() { <-a.Ranges.slow }()
@@ -150,17 +150,18 @@ func (a *Apart[T]) try(rows []T, slow bool) (again []T, locked bool) {
 	ctx, cancel := a.Call()
 	defer cancel()
 	ctx = store.Apart(ctx)
+	sent = time.Now()
 	again = a.Write(ctx, rows, func(rows []T) []T {
 		rest := a.LeaveOut(ctx, rows)
 		locked = len(rest) == len(rows)
 		return rest
 	})
-	return again, locked
+	return sent, again, locked
 }
 
 // locked notes that a statement of the group has met the lock. Rows with keys may have met the lock of a key: each is
 // sent by itself next, so that it can tell.
-func (a *Apart[T]) locked(group string, rows []T) {
+func (a *Apart[T]) locked(group string, rows []T, sent time.Time) {
 	a.Locks.Note()
 	keyed := false
 	for _, r := range rows {
@@ -170,7 +171,7 @@ func (a *Apart[T]) locked(group string, rows []T) {
 		}
 	}
 	if !keyed {
-		a.TellRange(group)
+		a.TellRange(group, sent)
 	}
 }
 

@@ -31,7 +31,8 @@ type ranges struct {
 	slow  chan struct{}
 
 	mu    sync.Mutex // guards what follows; innermost
-	doubt time.Time  // until then any tag may have met the lock
+	begun time.Time  // when a lock was met last of which the tag is not known
+	doubt time.Time  // until then any tag may have met that lock
 	of    map[string]*lockedRange
 	seen  []string // the tags that were asked for, sorted
 }
@@ -51,7 +52,8 @@ func (r *ranges) MayWait(groups ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.Store(true)
-	r.doubt = time.Now().Add(LockWait)
+	r.begun = time.Now()
+	r.doubt = r.begun.Add(LockWait)
 	for _, g := range groups {
 		if isTag(g) {
 			r.see(g)
@@ -61,11 +63,16 @@ func (r *ranges) MayWait(groups ...string) {
 	}
 }
 
-// Met notes that a statement with rows of the group alone has met the lock. It reports whether that is news.
-func (r *ranges) Met(group string) (news bool) {
+// Met notes that a statement with rows of the group alone, sent at that time, has met the lock. It reports whether that
+// is news. What was sent at the same time has met it after twice the time.
+func (r *ranges) Met(group string, sent time.Time) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.Store(true)
+	now := time.Now()
+	if told := now.Add(now.Sub(sent)); sent.After(r.begun) && told.Before(r.doubt) {
+		r.doubt = told
+	}
 	if isTag(group) {
 		r.see(group)
 	}
@@ -75,7 +82,7 @@ func (r *ranges) Met(group string) (news bool) {
 		r.of[group] = known
 	}
 	news = !known.met
-	known.met, known.until = true, time.Now().Add(apartFor)
+	known.met, known.until = true, now.Add(apartFor)
 	return news
 }
 
@@ -199,9 +206,9 @@ func SplitApart[T any](t *Table, rows []T, tag func(T) string) (apart map[string
 	return apart, rest
 }
 
-// TellRange notes, and logs once, that a statement with rows of the group alone has met the lock.
-func (t *Table) TellRange(group string) {
-	if t.Ranges.Met(group) {
+// TellRange notes, and logs once, that a statement with rows of the group alone, sent at that time, has met the lock.
+func (t *Table) TellRange(group string, sent time.Time) {
+	if t.Ranges.Met(group, sent) {
 		tag, _, ofKey := strings.Cut(group, keySeparator)
 		t.Log.Warn("another transaction has locked rows of a tag, or a range where they go: some of its tasks wait",
 			"tag", tag, "unique_key", ofKey)

@@ -207,9 +207,10 @@ func (p *Planner) storeApart(tag string, decisions []row.Decision) {
 	call, cancel := p.Call()
 	defer cancel()
 	call = store.Apart(call)
+	sent := time.Now()
 	applied, err := p.Store.Decide(call, decisions)
 	if table.IsLocked(err) {
-		p.TellRange(tag)
+		p.TellRange(tag, sent)
 		p.apart.Locked(tag, len(decisions))
 		return
 	}

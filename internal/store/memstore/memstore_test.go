@@ -28,7 +28,7 @@ func TestStoreBehavesLikeItsModel(t *testing.T) {
 }
 
 func TestStoreWaitsForALockOnce(t *testing.T) {
-	storetest.RunLocks(t, func(t *testing.T) (store.Store, func(...int64) func()) {
+	storetest.RunLocks(t, time.Second, func(t *testing.T) (store.Store, func(...int64) func()) {
 		t.Parallel()
 		s := memstore.New()
 		return s, s.Lock

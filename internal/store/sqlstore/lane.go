@@ -31,6 +31,7 @@ type lane struct {
 	turn    chan struct{} // taken by the lane that writes, nil where all may
 	life    time.Duration // of a connection
 	servers *servers      // behind the address; nil: the pool's next connection will do
+	cutoff  *cutoff       // of waits for locks; nil: the server ends them
 	file    *sameFile     // nil for a server
 
 	once   sync.Once
@@ -42,6 +43,7 @@ type reservation struct {
 	conn  *sql.Conn // nil: not open
 	until time.Time // when it is renewed
 	moves int       // of the address, when it was opened
+	session
 }
 
 func newLane(db *sqlx.DB, d dialect, size int, turn chan struct{}) *lane {
@@ -84,15 +86,16 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 		return notSent(op, err)
 	}
 	if err := l.file.check(ctx, r.conn); err != nil {
-		l.release(r, nil)
+		l.release(r, nil, false)
 		return err
 	}
 	if err := departure.Sends(); err != nil {
-		l.release(r, nil)
+		l.release(r, nil, false)
 		return notApplied(op, err)
 	}
-	err = f(ctx, r.conn)
-	l.release(r, err)
+	inside, wait := l.cutoff.begin(ctx, r.session)
+	err = interrupted(inside, f(inside, r.conn))
+	l.release(r, err, l.cutoff.end(wait))
 	if err == nil { // the file may have lost its name during the write
 		if gone := l.file.check(ctx, nil); gone != nil {
 			return afterWrite(op, gone)
@@ -149,8 +152,15 @@ func (l *lane) ready(ctx context.Context, r reservation) (reservation, error) {
 			return reservation{}, fmt.Errorf("set up a connection: %w", err)
 		}
 	}
+	var named session
+	if l.cutoff != nil {
+		if named, err = nameSession(ctx, conn, l.dialect); err != nil {
+			discard(conn)
+			return reservation{}, err
+		}
+	}
 	life := l.life - rand.N(l.life/10+1) // what was opened together is not renewed together
-	return reservation{conn, time.Now().Add(life), moves}, nil
+	return reservation{conn, time.Now().Add(life), moves, named}, nil
 }
 
 // isAlive reports whether the server has not closed the connection.
@@ -163,12 +173,12 @@ func isAlive(ctx context.Context, conn *sql.Conn) bool {
 	}) == nil
 }
 
-func (l *lane) release(r reservation, err error) {
+func (l *lane) release(r reservation, err error, cut bool) {
 	switch {
 	case !l.dialect.reserves:
 		_ = r.conn.Close() // only gives it back
 		r = reservation{}
-	case l.isClosed() || !reusable(err):
+	case l.isClosed() || cut && !isLocked(err) || !reusable(err):
 		discard(r.conn)
 		r = reservation{}
 	}

@@ -11,7 +11,7 @@ type use int
 
 const (
 	saves      use = iota // of rows without a key, which as a rule wait for no lock
-	keyedSaves            // each may wait a second for an open transaction with the same key
+	keyedSaves            // each may wait for an open transaction with the same key
 	claims
 	results
 	renewals   // short leases cannot wait while the statement of longer ones waits for a lock

@@ -2,11 +2,13 @@ package sqlstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -266,6 +268,42 @@ func TestALockedRangeOfATagHoldsUpAtMostOneOther(t *testing.T) {
 					t.Errorf("tasks of other tags wait: %v, want at most %d of them", covered, most)
 				}
 			})
+		}
+	})
+}
+
+// Where the account may not see who waits for whom, the server ends the wait.
+func TestAWaitIsCutOffForAnAccountThatMaySeeLocks(t *testing.T) {
+	grants := map[dbtest.Kind][]string{
+		dbtest.MariaDB: {"PROCESS ON *.*"},
+		dbtest.MySQL: {
+			"SELECT ON performance_schema.data_lock_waits", "SELECT ON performance_schema.data_locks",
+			"SELECT ON performance_schema.threads",
+		},
+	}
+	const timeout, interrupted = 1205, 1317
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s, root := open(t, d)
+		insert(t, s, task(1, ""))
+		defer lock(t, root, []int64{1})()
+		pool, _ := limitedUser(t, d, root, "SELECT, INSERT, UPDATE, DELETE")
+		claim := func() uint16 {
+			limited := sqlstore.New(pool, sqlstore.MySQL)
+			defer func() { must(t, limited.Close(t.Context())) }()
+			e, _ := errors.AsType[*mysql.MySQLError](claimOne(t.Context(), limited, "e"))
+			return e.Number
+		}
+		if got := claim(); got != timeout {
+			t.Errorf("without the privilege the claim ends with %d, want %d", got, timeout)
+		}
+		var user string
+		must(t, pool.GetContext(t.Context(), &user, "SELECT SUBSTRING_INDEX(USER(), '@', 1)"))
+		for _, grant := range grants[d.Kind] {
+			exec(t, root.DB, "GRANT "+grant+" TO '"+user+"'@'%'")
+		}
+		pool.SetMaxIdleConns(0) // a session keeps the privileges of its login
+		if got := claim(); got != interrupted {
+			t.Errorf("with the privilege the claim ends with %d, want %d", got, interrupted)
 		}
 	})
 }

@@ -22,8 +22,10 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 		pool, file = 0, new(sameFile)
 	}
 	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, file: file}
+	var ends *cutoff
 	if d.reserves {
 		s.servers = newServers(db)
+		ends = newCutoff(db, s.serverVersion)
 	}
 	s.lanes = share(reserved(pool, concurrency), func(size int) *lane {
 		if !d.reserves {
@@ -32,7 +34,7 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 			return l
 		}
 		l := newLane(db, d, size, nil)
-		l.servers = s.servers
+		l.servers, l.cutoff = s.servers, ends
 		return l
 	})
 	return s

@@ -57,7 +57,7 @@ func TestStoreKeepsToTheCallersTransaction(t *testing.T) {
 
 func TestStoreWaitsForALockOnce(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		storetest.RunLocks(t, func(t *testing.T) (store.Store, func(ids ...int64) func()) {
+		storetest.RunLocks(t, 250*time.Millisecond, func(t *testing.T) (store.Store, func(ids ...int64) func()) {
 			t.Parallel()
 			s, pool := open(t, lender.New(t, db.Kind))
 			return s, func(ids ...int64) func() { return lock(t, pool, ids) }

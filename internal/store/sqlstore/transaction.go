@@ -36,7 +36,7 @@ func (d dialect) transact(ctx context.Context, conn *sql.Conn, op string, steps 
 		}
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
-		return false, err
+		return false, classify(op, err)
 	}
 	return true, nil
 }

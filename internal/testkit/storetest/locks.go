@@ -8,13 +8,15 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// RunLocks tests a store whose database locks single rows. lock locks rows in another transaction until unlock is
-// called. Most tests spend a whole lock wait, so open should call t.Parallel.
-func RunLocks(t *testing.T, open func(t *testing.T) (store store.Store, lock func(ids ...int64) (unlock func()))) {
+// RunLocks tests a store whose database locks single rows, and which waits for a lock for at least so long. lock locks
+// rows in another transaction until unlock is called. Most tests spend a whole lock wait, so open should call
+// t.Parallel.
+func RunLocks(t *testing.T, wait time.Duration,
+	open func(t *testing.T) (store store.Store, lock func(ids ...int64) (unlock func()))) {
 	run(t, lockTests, func(t *testing.T) *tester {
 		store, lock := open(t)
 		tt := newTester(t, store)
-		tt.lock = lock
+		tt.lock, tt.lockWait = lock, wait
 		return tt
 	})
 }
@@ -102,7 +104,7 @@ var lockTests = []test{
 	{"A write goes on when the lock ends in time", writeGoesOn},
 }
 
-// manyRows is the size of a batch with locked rows. Waiting for each of them would take as many seconds.
+// manyRows is the size of a batch with locked rows. Waiting for each of them would take as many lock waits.
 const manyRows = 10
 
 // claimMany claims new tasks and returns them as they are then.
@@ -120,9 +122,8 @@ func (t *tester) claimMany() (rows []row.Row) {
 	return rows
 }
 
-// waitsOnce wants the write refused because some of the rows are locked, after one lock wait of a second, and nothing
-// changed. MySQL ends lock waits only once a second, and the machine may stall in between. A write that waits for each
-// row takes so much longer that three tries tell.
+// waitsOnce wants the write refused because some of the rows are locked, after one lock wait, and nothing changed. The
+// machine may stall in between. A write that waits for each row takes so much longer that three tries tell.
 func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 	t.Helper()
 	defer t.lock(held...)()
@@ -134,14 +135,14 @@ func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 		for _, r := range rows {
 			t.unchanged(r)
 		}
-		if took < 500*time.Millisecond {
-			t.Fatalf("refused after %v, want a lock wait of a second", took)
+		if took < t.lockWait/2 {
+			t.Fatalf("refused after %v, want a lock wait of %v", took, t.lockWait)
 		}
-		if took < manyRows/2*time.Second {
+		if took < manyRows/2*t.lockWait {
 			return
 		}
 	}
-	t.Errorf("waited %v, want one lock wait of a second", took)
+	t.Errorf("waited %v, want one lock wait of %v", took, t.lockWait)
 }
 
 // writeGoesOn tries again when the machine has stalled, so that the lock ended too late to tell.
@@ -164,7 +165,7 @@ func writeGoesOn(t *tester) {
 			return
 		}
 		t.refused(err, row.ClassLocked)
-		if lasted < 500*time.Millisecond {
+		if lasted < t.lockWait/2 {
 			t.Fatalf("refused although the lock ended after %v", lasted)
 		}
 	}

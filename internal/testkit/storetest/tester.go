@@ -38,9 +38,11 @@ type tester struct {
 	store store.Store
 	start row.Time // the store's clock when the test began
 
-	begin func() Tx                          // opens a transaction, of RunTx
-	lock  func(ids ...int64) (unlock func()) // of RunLocks
-	spoil func(id int64)                     // of RunBroken
+	begin func() Tx      // opens a transaction, of RunTx
+	spoil func(id int64) // of RunBroken
+
+	lock     func(ids ...int64) (unlock func()) // of RunLocks
+	lockWait time.Duration                      // the shortest
 }
 
 func newTester(t *testing.T, store store.Store) *tester {

@@ -65,6 +65,7 @@ SELECT CAST(bucket AS CHAR) AS bucket, CAST(tag AS BINARY) AS tag, CAST(node AS 
 SELECT CAST(tag AS BINARY) AS tag, CAST(execution_time AS CHAR) AS execution_time, CAST(expected_time AS CHAR) AS expected_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 1 AND tag = ? AND tag NOT LIKE '% ' AND due_time >= ? AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT 5;
 SELECT CAST(tag AS BINARY) AS tag, CAST(execution_time AS CHAR) AS execution_time, CAST(expected_time AS CHAR) AS expected_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = 1 AND tag = ? AND tag NOT LIKE '% ' AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT 5;
 SELECT CAST(tag AS BINARY) AS tag, paused, CAST(reason AS BINARY) AS reason, NULL AS look_time FROM delay_task_tag UNION ALL SELECT NULL, NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM delay_task_schedule;
+SELECT CONNECTION_ID(), CONCAT(@@hostname, ':', @@port, ':', @@server_id);
 SELECT COUNT(*) AS n FROM delay_task_worker;
 SELECT HEX(content) AS content, task_id, saved, duplicate FROM delay_task_request AS t WHERE t.hash = UNHEX(?);
 SELECT HEX(t.hash) AS hash FROM delay_task_request AS t WHERE t.create_time < (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND) ORDER BY t.create_time LIMIT ?;
