@@ -135,7 +135,7 @@ chaos: ## hurt processes and a SERVER (mariadb, mysql, galera, group, primary) f
 NEIGHBOURS ?=
 
 .PHONY: neighbours
-neighbours: ## measure what tags lose while another program holds locks, 40 minutes; NEIGHBOURS='-only cancel'; as root
+neighbours: ## measure what tags lose while another program holds locks, an hour; NEIGHBOURS='-only cancel'; as root
 	go -C test/system build -o $(CURDIR)/bin/neighbours ./neighbours
 	bin/neighbours $(NEIGHBOURS)
 

@@ -24,7 +24,7 @@ func patientLane(t *testing.T, db *sqlx.DB, size int, seconds int) *lane {
 	d.session = append(d.session[:len(d.session):len(d.session)],
 		fmt.Sprint("SET SESSION innodb_lock_wait_timeout = ", seconds))
 	l := newLane(db, d, size, nil)
-	l.cutoff = newCutoff(db, New(db, MySQL).serverVersion)
+	l.unanswered = New(db, MySQL).lanes[lockChecks].unanswered
 	t.Cleanup(func() { must(t, l.close(context.WithoutCancel(t.Context()))) })
 	return l
 }
@@ -117,7 +117,7 @@ func TestAStatementThatWasCutOffIsNotApplied(t *testing.T) {
 				tx := holding(t, db, id)
 				all.Go(func() { errs[id] = l.write(t.Context(), "test", increment(id)) })
 				all.Go(func() {
-					time.Sleep(cutAfter + rand.N(40*time.Millisecond))
+					time.Sleep(unansweredAfter + rand.N(40*time.Millisecond))
 					_ = tx.Rollback()
 				})
 			}

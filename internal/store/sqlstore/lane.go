@@ -25,14 +25,14 @@ var errClosed = errors.New("the store is closed")
 // in the order of statements. SQLite itself picks the next writer by chance. Appending rows in the order of their ids
 // and due times costs half of what inserting them in between does.
 type lane struct {
-	db      *sqlx.DB
-	dialect dialect
-	slots   chan reservation
-	turn    chan struct{} // taken by the lane that writes, nil where all may
-	life    time.Duration // of a connection
-	servers *servers      // behind the address; nil: the pool's next connection will do
-	cutoff  *cutoff       // of waits for locks; nil: the server ends them
-	file    *sameFile     // nil for a server
+	db         *sqlx.DB
+	dialect    dialect
+	slots      chan reservation
+	turn       chan struct{} // taken by the lane that writes, nil where all may
+	life       time.Duration // of a connection
+	servers    *servers      // behind the address; nil: the pool's next connection will do
+	unanswered *unanswered   // watches the writes; nil: nothing does
+	file       *sameFile     // nil for a server
 
 	once   sync.Once
 	closed chan struct{}
@@ -93,9 +93,9 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 		l.release(r, nil, false)
 		return notApplied(op, err)
 	}
-	inside, wait := l.cutoff.begin(ctx, r.session)
-	err = interrupted(inside, f(inside, r.conn))
-	l.release(r, err, l.cutoff.end(wait))
+	inside, begun := l.unanswered.begin(ctx, r.session)
+	err = outcome(inside, f(inside, r.conn))
+	l.release(r, err, l.unanswered.end(begun))
 	if err == nil { // the file may have lost its name during the write
 		if gone := l.file.check(ctx, nil); gone != nil {
 			return afterWrite(op, gone)
@@ -129,7 +129,7 @@ func (l *lane) ready(ctx context.Context, r reservation) (reservation, error) {
 		moves = l.servers.moves()
 	}
 	if r.conn != nil {
-		switch alive := isAlive(ctx, r.conn); {
+		switch alive := isAlive(ctx, r.conn) && !l.servers.leadsNowhere(r.opened); {
 		case !alive || r.moves == moves && !time.Now().Before(r.until):
 			discard(r.conn)
 		case r.moves != moves:
@@ -153,14 +153,30 @@ func (l *lane) ready(ctx context.Context, r reservation) (reservation, error) {
 		}
 	}
 	var named session
-	if l.cutoff != nil {
+	if l.unanswered != nil {
 		if named, err = nameSession(ctx, conn, l.dialect); err != nil {
 			discard(conn)
 			return reservation{}, err
 		}
 	}
 	life := l.life - rand.N(l.life/10+1) // what was opened together is not renewed together
-	return reservation{conn, time.Now().Add(life), moves, named}, nil
+	now := time.Now()
+	named.opened = now
+	return reservation{conn, now.Add(life), moves, named}, nil
+}
+
+// idle takes a connection that is not in use and was opened before that time. The caller releases it.
+func (l *lane) idle(before time.Time) (r reservation, is bool) {
+	select {
+	case r = <-l.slots:
+	default:
+		return r, false
+	}
+	if r.conn == nil || !r.opened.Before(before) {
+		l.slots <- r
+		return reservation{}, false
+	}
+	return r, true
 }
 
 // isAlive reports whether the server has not closed the connection.

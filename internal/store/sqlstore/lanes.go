@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -82,4 +83,16 @@ func share(n int, open func(size int) *lane) (lanes [uses]*lane) {
 		}
 	}
 	return lanes
+}
+
+// probe asks on an idle connection from before that time, if there is one.
+func (s *Store) probe(ctx context.Context, before time.Time) error {
+	for _, l := range s.lanes {
+		if r, idle := l.idle(before); idle {
+			err := echo(ctx, r.conn)
+			l.release(r, err, false)
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package sqlstore
 
 import (
+	"context"
+	"database/sql"
+
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/store"
@@ -22,10 +25,14 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 		pool, file = 0, new(sameFile)
 	}
 	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, file: file}
-	var ends *cutoff
+	var watch *unanswered
 	if d.reserves {
 		s.servers = newServers(db)
-		ends = newCutoff(db, s.serverVersion)
+		watch = newUnanswered(s.servers)
+		watch.version, watch.probe = s.serverVersion, s.probe
+		watch.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+			return s.lanes[lockChecks].do(ctx, "ask why a write has no answer", f)
+		}
 	}
 	s.lanes = share(reserved(pool, concurrency), func(size int) *lane {
 		if !d.reserves {
@@ -34,9 +41,12 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 			return l
 		}
 		l := newLane(db, d, size, nil)
-		l.servers, l.cutoff = s.servers, ends
+		l.servers, l.unanswered = s.servers, watch
 		return l
 	})
+	if watch != nil {
+		watch.closed = s.lanes[lockChecks].closed
+	}
 	return s
 }
 

@@ -37,6 +37,7 @@ type servers struct {
 	current   string            // the database that new connections lead to
 	epoch     int               // grows with each move
 	followed  time.Time
+	silence   time.Time // connections from before have no answers any more; zero: none is known
 	strange   time.Time // since when live nodes name another server at each look; zero: none did at the last
 }
 
@@ -61,6 +62,33 @@ func (s *servers) moves() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.epoch
+}
+
+// silent notes that connections from before that time have no answers any more, and gives up those that are idle in the
+// pool.
+func (s *servers) silent(before time.Time) {
+	s.mu.Lock()
+	s.silence = before
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	for range s.db.Stats().Idle {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return
+		}
+		discard(conn)
+	}
+}
+
+// leadsNowhere reports whether a connection was opened before a silence.
+func (s *servers) leadsNowhere(opened time.Time) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return opened.Before(s.silence)
 }
 
 // other returns another database's server that has answered since the current one has, "" for none.

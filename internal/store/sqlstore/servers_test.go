@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -53,6 +54,30 @@ func TestWritesFollowAnAddressThatMoves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// As behind a balancer that has moved an address: what is sent on open connections has no answer.
+func TestConnectionsThatLeadNowhereAreGivenUp(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		migrated(t, d)
+		address := listen(t, configOf(t, d).Addr)
+		db, _ := connect(t, reached(t, d, address.listener.Addr().String()))
+		s := New(db, MySQL)
+		defer s.Close(context.Background())
+		size := int64(cap(s.lanes[saves].slots))
+		for id := range size {
+			saveOne(t, s, id+1)
+		}
+		address.silence()
+		err := s.Insert(t.Context(), nil, []row.Row{{ID: size + 1}})
+		if row.ClassOf(err) != row.ClassUnknown || !errors.Is(err, errSilent) {
+			t.Errorf("a save on a connection without answers ended with %v", err)
+		}
+		for id := range size {
+			saveOne(t, s, size+2+id)
+		}
+		now(t, s)
+	})
 }
 
 func TestReservedConnectionsAreRenewedByAge(t *testing.T) {
@@ -143,6 +168,24 @@ func configOf(t *testing.T, d dbtest.Database) *mysql.Config {
 type address struct {
 	listener net.Listener
 	to       atomic.Value // string
+	silenced atomic.Int64 // how often
+}
+
+// silence lets connections that are open lead nowhere, while nothing ends them.
+func (a *address) silence() { a.silenced.Add(1) }
+
+// path is a direction of a connection, until that is silenced.
+type path struct {
+	io.Writer
+	of    *address
+	since int64
+}
+
+func (p path) Write(b []byte) (int, error) {
+	if p.of.silenced.Load() != p.since {
+		return len(b), nil
+	}
+	return p.Writer.Write(b)
 }
 
 func listen(t *testing.T, to string) *address {
@@ -173,11 +216,12 @@ func (a *address) forward(from net.Conn) {
 		return
 	}
 	defer to.Close()
+	since := a.silenced.Load()
 	go func() {
 		defer to.Close()
-		_, _ = io.Copy(to, from)
+		_, _ = io.Copy(path{to, a, since}, from)
 	}()
-	_, _ = io.Copy(from, to)
+	_, _ = io.Copy(path{from, a, since}, to)
 }
 
 // namesake makes a database on the server of there by the name of another server's.

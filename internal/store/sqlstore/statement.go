@@ -34,7 +34,7 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 func execute(ctx context.Context, on execer, c clause) (int, error) {
 	result, err := on.ExecContext(ctx, c.sql, c.args...)
 	if err != nil {
-		return 0, interrupted(ctx, err)
+		return 0, outcome(ctx, err)
 	}
 	n, err := result.RowsAffected()
 	return int(n), err
