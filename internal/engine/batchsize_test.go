@@ -41,6 +41,7 @@ func (s heavy) Update(ctx context.Context, tx store.Tx, changes []row.Change) (i
 // database is slower yet, and nothing is ever done. What the database writes in 15 seconds must be done in 60: claims
 // are in vain until they are smaller, and what has lost its lease three times goes one by one.
 func TestABacklogIsWorkedOffAlthoughLargeClaimsOutlastTheLeases(t *testing.T) {
+	oneProcessor(t)
 	inBubble(t, func(w *world) {
 		const tasks = 5000
 		due := row.At(time.Now().Add(-time.Minute))
