@@ -22,7 +22,7 @@ import (
 const refusedFor = time.Minute
 
 // cut cuts off each write that waits for a transaction which runs no statement. It reports whether there was one.
-func (u *unanswered) cut(ctx context.Context, conn *sql.Conn, writes []*write) (any bool, err error) {
+func (u *unanswered) cut(ctx context.Context, conn *sql.Conn, writes []*write) (found bool, err error) {
 	if u.refusedLately() {
 		return false, echo(ctx, conn)
 	}
@@ -47,10 +47,10 @@ func (u *unanswered) cut(ctx context.Context, conn *sql.Conn, writes []*write) (
 	}
 	for _, w := range writes {
 		if w.server == here.server && slices.Contains(waiting, w.id) {
-			any = u.interrupt(ctx, conn, w) || any
+			found = u.interrupt(ctx, conn, w) || found
 		}
 	}
-	return any, nil
+	return found, nil
 }
 
 func (u *unanswered) refusedLately() bool {

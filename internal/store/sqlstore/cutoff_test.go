@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,11 +19,10 @@ import (
 )
 
 // patientLane waits for locks for as long as its connections may, unless its waits are cut off.
-func patientLane(t *testing.T, db *sqlx.DB, size int, seconds int) *lane {
+func patientLane(t *testing.T, db *sqlx.DB, size int) *lane {
 	t.Helper()
 	d := mysqlDialect
-	d.session = append(d.session[:len(d.session):len(d.session)],
-		fmt.Sprint("SET SESSION innodb_lock_wait_timeout = ", seconds))
+	d.session = append(slices.Clone(d.session), "SET SESSION innodb_lock_wait_timeout = 50")
 	l := newLane(db, d, size, nil)
 	l.unanswered = New(db, MySQL).lanes[lockChecks].unanswered
 	t.Cleanup(func() { must(t, l.close(context.WithoutCancel(t.Context()))) })
@@ -60,8 +60,8 @@ func errorNumber(err error) uint16 {
 
 func TestAWaitForAnIdleTransactionIsCutOff(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db := heldRows(t, d, 2)
-		l := patientLane(t, db, 1, 50)
+		db := heldRows(t, d, 1)
+		l := patientLane(t, db, 1)
 		before := laneConnection(t, l)
 		tx := holding(t, db, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -74,13 +74,13 @@ func TestAWaitForAnIdleTransactionIsCutOff(t *testing.T) {
 		if after := laneConnection(t, l); after != before {
 			t.Errorf("connection %d, then %d: want the same", before, after)
 		}
-		if n := number32(t, db, 0); n != 1 {
+		if n := timesChanged(t, db, 0); n != 1 {
 			t.Errorf("the row was changed %d times, want once", n)
 		}
 	})
 }
 
-func number32(t *testing.T, db *sqlx.DB, id int) (n int) {
+func timesChanged(t *testing.T, db *sqlx.DB, id int) (n int) {
 	t.Helper()
 	must(t, db.GetContext(t.Context(), &n, "SELECT n FROM held WHERE id = ?", id))
 	return n
@@ -90,7 +90,7 @@ func number32(t *testing.T, db *sqlx.DB, id int) (n int) {
 func TestAWaitForARunningStatementIsNotCutOff(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := heldRows(t, d, 1)
-		l := patientLane(t, db, 1, 50)
+		l := patientLane(t, db, 1)
 		tx := holding(t, db, 0)
 		ended := make(chan error, 1)
 		go func() {
@@ -107,7 +107,7 @@ func TestAStatementThatWasCutOffIsNotApplied(t *testing.T) {
 	const rows, rounds = 8, 3
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := heldRows(t, d, rows)
-		l := patientLane(t, db, rows, 50)
+		l := patientLane(t, db, rows)
 		cut, applied := 0, 0
 		for range rounds {
 			mustExec(t, db, "UPDATE held SET n = 0")
@@ -127,7 +127,7 @@ func TestAStatementThatWasCutOffIsNotApplied(t *testing.T) {
 				if err != nil {
 					want = 0
 				}
-				if n := number32(t, db, id); n != want && row.ClassOf(err) != row.ClassUnknown {
+				if n := timesChanged(t, db, id); n != want && row.ClassOf(err) != row.ClassUnknown {
 					t.Errorf("the write ended with %v: the row was changed %d times", err, n)
 				}
 				cut, applied = cut+1-want, applied+want
