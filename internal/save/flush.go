@@ -17,7 +17,7 @@ import (
 
 func (s *Saver) flush(requests []*request) {
 	s.Metrics.Batch("save", countRows(requests))
-	s.store(s.answerDuplicates(stillWanted(requests)))
+	s.store(s.answerDuplicates(requests))
 }
 
 // lookFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
@@ -30,6 +30,7 @@ func (s *Saver) answerDuplicates(requests []*request) (rest []*request) {
 	if collided == nil || time.Since(*collided) > lookFirst {
 		return requests
 	}
+	requests = stillWanted(requests)
 	_, keys := idsAndKeys(requests)
 	if len(keys) == 0 {
 		return requests
@@ -188,7 +189,8 @@ func (s *Saver) insert(
 	}
 	err := s.Store.Insert(ctx, nil, rows)
 	if errors.Is(err, errLeft) {
-		return hold(requests, nil)
+		hold(requests, nil)
+		return stillWanted(requests)
 	}
 	s.noteEnd(err)
 	if err == nil {
@@ -247,12 +249,11 @@ func departureOf(requests []*request) store.Departure {
 	}
 }
 
-// hold takes back that the requests are sent, and returns those that are still wanted.
-func hold(requests []*request, err error) []*request {
+// hold takes back that the requests are sent.
+func hold(requests []*request, err error) {
 	for _, r := range requests {
 		r.hold(err)
 	}
-	return stillWanted(requests)
 }
 
 // noteEnd notes how a statement has ended. Of errors about its rows the database is not the cause.

@@ -15,8 +15,8 @@ type Apart[T any] struct {
 	*Table
 	ApartConfig[T]
 
-	mu     sync.Mutex // guards what follows; only the lock of the ranges is taken while it is held
-	queues map[string]*apartQueue[T]
+	mu     sync.Mutex     // guards what follows; only the lock of the ranges is taken while it is held
+	queues map[string][]T // what each group has to send; while it has an entry, run sends for it
 }
 
 // ApartConfig says what a writer sends apart. Every field is set.
@@ -35,11 +35,9 @@ type ApartConfig[T any] struct {
 	MaxRows, MaxBytes int          // of a statement
 }
 
-type apartQueue[T any] struct{ rows []T }
-
 // NewApart makes what sends rows of a writer apart.
 func NewApart[T any](t *Table, cfg ApartConfig[T]) *Apart[T] {
-	return &Apart[T]{Table: t, ApartConfig: cfg, queues: map[string]*apartQueue[T]{}}
+	return &Apart[T]{Table: t, ApartConfig: cfg, queues: map[string][]T{}}
 }
 
 // Send sends rows once, and returns those that the writer has to send again. It keeps those that travel apart. When the
@@ -87,34 +85,32 @@ func (a *Apart[T]) add(stay string, rows []T) {
 		case len(groups) > 0:
 			group = groups[0]
 		}
-		q := a.queues[group]
-		if q == nil {
-			q = &apartQueue[T]{}
-			a.queues[group] = q
-			a.Go(func() { a.run(group, q) })
+		if _, runs := a.queues[group]; !runs {
+			a.Go(func() { a.run(group) })
 		}
-		q.rows = append(q.rows, r)
+		a.queues[group] = append(a.queues[group], r)
 	}
 }
 
 // next takes rows for the next statement. It takes no rows when the queue has ended.
-func (a *Apart[T]) next(group string, q *apartQueue[T], width int) (rows []T, left int) {
+func (a *Apart[T]) next(group string, width int) (rows []T, left int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(q.rows) == 0 {
+	queue := a.queues[group]
+	if len(queue) == 0 {
 		delete(a.queues, group)
 		return nil, 0
 	}
-	rows = batch.Pages(q.rows, width, a.MaxBytes, a.Size)[0]
-	q.rows = q.rows[len(rows):]
-	return rows, len(q.rows)
+	rows = batch.Pages(queue, width, a.MaxBytes, a.Size)[0]
+	a.queues[group] = queue[len(rows):]
+	return rows, len(queue) - len(rows)
 }
 
 // run sends what a group has. Rows that wait for the lock go to the end of the queue, so that each has its turn.
-func (a *Apart[T]) run(group string, q *apartQueue[T]) {
+func (a *Apart[T]) run(group string) {
 	t, waited := turn{rows: a.MaxRows}, 0
 	for {
-		rows, left := a.next(group, q, t.rows)
+		rows, left := a.next(group, t.rows)
 		if len(rows) == 0 {
 			return
 		}
@@ -166,7 +162,7 @@ func (a *Apart[T]) locked(group string, rows []T, sent time.Time) {
 	keyed := false
 	for _, r := range rows {
 		if groups := a.Groups(r); groups[0] != group {
-			a.Ranges.MayWait(groups...)
+			a.Ranges.MayWaitAlone(groups...)
 			keyed = true
 		}
 	}

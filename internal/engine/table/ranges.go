@@ -37,10 +37,10 @@ type ranges struct {
 	seen  []string // the tags that were asked for, sorted
 }
 
-// lockedRange is what is known of one group of rows: a tag that has met a lock, or a key that may.
+// lockedRange is what is known of one group of rows that has met a lock, or may.
 type lockedRange struct {
 	until time.Time // it stays apart until then
-	met   bool      // a statement with no other rows has met the lock
+	met   bool      // a statement with no other rows has met the lock; of a tag, one without keys
 }
 
 func newRanges() ranges {
@@ -51,16 +51,43 @@ func newRanges() ranges {
 func (r *ranges) MayWait(groups ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known.Store(true)
 	r.begun = time.Now()
 	r.doubt = r.begun.Add(LockWait)
+	r.note(groups, r.doubt)
+}
+
+// MayWaitAlone notes the same of a statement that has travelled apart: rows without a group in common do not wait.
+func (r *ranges) MayWaitAlone(groups ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(groups, time.Now().Add(LockWait))
+	for _, g := range groups {
+		if isTag(g) {
+			r.get(g).until = time.Now().Add(apartFor)
+		}
+	}
+}
+
+// note sees the tags, and lets the keys travel apart until they have had time to meet the lock.
+func (r *ranges) note(groups []string, until time.Time) {
+	r.known.Store(true)
 	for _, g := range groups {
 		if isTag(g) {
 			r.see(g)
 		} else if r.of[g] == nil {
-			r.of[g] = &lockedRange{until: r.doubt}
+			r.get(g).until = until
 		}
 	}
+}
+
+// get returns what is known of a group, from now on something.
+func (r *ranges) get(group string) *lockedRange {
+	known := r.of[group]
+	if known == nil {
+		known = &lockedRange{}
+		r.of[group] = known
+	}
+	return known
 }
 
 // Met notes that a statement with rows of the group alone, sent at that time, has met the lock. It reports whether that
@@ -76,11 +103,7 @@ func (r *ranges) Met(group string, sent time.Time) (news bool) {
 	if isTag(group) {
 		r.see(group)
 	}
-	known := r.of[group]
-	if known == nil {
-		known = &lockedRange{}
-		r.of[group] = known
-	}
+	known := r.get(group)
 	news = !known.met
 	known.met, known.until = true, now.Add(apartFor)
 	return news
@@ -90,7 +113,7 @@ func (r *ranges) Met(group string, sent time.Time) (news bool) {
 func (r *ranges) Passed(group string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known := r.of[group]; known != nil && !known.met {
+	if known := r.of[group]; known != nil && !known.met && !isTag(group) {
 		delete(r.of, group)
 	}
 }
@@ -100,8 +123,8 @@ func (r *ranges) Tags() (tags []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tidy(time.Now())
-	for group := range r.of {
-		if isTag(group) {
+	for group, known := range r.of {
+		if isTag(group) && known.met {
 			tags = append(tags, group)
 		}
 	}

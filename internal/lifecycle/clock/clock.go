@@ -46,7 +46,8 @@ type Clock struct {
 	slewed  time.Time // when a reading has shown a slew; zero: none has, of late
 
 	current atomic.Pointer[anchor]
-	origin  time.Time // what stands for the raw clock counts from it
+	read    atomic.Pointer[moment] // when the raw clock was last read for [Clock.AtMost]
+	origin  time.Time              // what stands for the raw clock counts from it
 }
 
 // An Option changes a default of [New].
@@ -277,7 +278,7 @@ func (c *Clock) AtMost() (row.Time, bool) {
 	if !a.anchored {
 		return 0, false
 	}
-	now := c.present()
+	now := c.soon()
 	most, from := a.atMost(now)
 	if isSuspend(c.wall(now.mono).Sub(c.wall(from)), now.mono.Sub(from)) {
 		c.Drop()

@@ -41,6 +41,26 @@ func (c *Clock) present() moment {
 	return m
 }
 
+// rawHold is how long a reading of the raw clock serves calls of [Clock.AtMost]: each reading is a system call, and
+// each save asks for the bound.
+const rawHold = 500 * time.Microsecond
+
+// soon is the present moment or one shortly after it: the raw clock may be shown ahead by rawHold times maxSlew.
+func (c *Clock) soon() moment {
+	if c.machine.Raw == nil {
+		return c.present()
+	}
+	mono := c.now()
+	if last := c.read.Load(); last != nil {
+		if passed := mono.Sub(last.mono); passed >= 0 && passed < rawHold {
+			return moment{mono, last.raw + time.Duration(float64(passed)*(1+maxSlew))}
+		}
+	}
+	now := c.present()
+	c.read.Store(&now)
+	return now
+}
+
 // earliest and latest return when the monotonic clock showed t, a moment ago: the raw clock was surely not there yet,
 // or surely there.
 func (c *Clock) earliest(t time.Time, now moment) moment { return c.back(t, now, 1+maxSlew) }

@@ -105,6 +105,11 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 	}{
 		{"a plain save behind saves with a key", 8, keyed("held"), saves},
 		{"a plain save behind saves with a key that is being released", 8, keyed("released"), saves},
+		{"a plain save behind entries of the audit log", 8,
+			func(ctx context.Context, s *sqlstore.Store, _ int64) error {
+				_, err := s.BeginAudit(ctx, row.AuditEntry{Who: "w", Action: "cancel"})
+				return err
+			}, saves},
 		{"a renewal behind another", 1, renewsHeld,
 			func(ctx context.Context, s *sqlstore.Store) error { return renew(ctx, s, 4) }},
 		{"a heartbeat behind renewals", 2, renewsHeld,
@@ -134,7 +139,8 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 					exec(t, pool.DB, "DELETE FROM delay_task_message")
 					insert(t, s, task(held, ""), task(3, "released"), task(4, ""))
 					tx := begin(t, pool, "UPDATE delay_task_message SET priority = 1 WHERE id = 1",
-						"UPDATE delay_task_message SET status = 4 WHERE id = 3")
+						"UPDATE delay_task_message SET status = 4 WHERE id = 3",
+						"UPDATE delay_task_audit SET who = who")
 					must(t, s.Insert(t.Context(), tx, []row.Row{task(2, "held")}))
 					ended := make(chan struct{}, tt.waiters)
 					for n := range tt.waiters {
