@@ -138,6 +138,10 @@ type Lister interface {
 	// for each tag.
 	FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error)
 
+	// FirstIDs returns the tags that have rows in the span at the due time, whatever its Tag, each with the id of the
+	// first of them. It takes a step of the index for each tag that has rows.
+	FirstIDs(ctx context.Context, span row.Span, due row.Time) (map[string]int64, error)
+
 	// Newest returns the largest ids below the bound, the largest first.
 	Newest(ctx context.Context, below int64, limit int) ([]int64, error)
 

@@ -424,6 +424,35 @@ func TestTheNewestFailuresAreGrouped(t *testing.T) {
 	}
 }
 
+// The tasks of many tags are due together, as at midnight.
+func TestAPageReadsFewTagsOfManyThatAreDueTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // no time passes in it
+		const tags = 2000
+		s := plant(2*tags, func(i int, r *row.Row) { r.Tag, r.Due = fmt.Sprint("t", i%tags), at(i/tags) })
+		for _, order := range []listing.Order{listing.ByDue, listing.ByDueDown} {
+			q := listing.Query{Status: new(row.Pending), Order: order, Limit: 100}
+			var ids []int64
+			for range 45 {
+				l := &looked{Store: s}
+				page, err := listing.Read(t.Context(), l, q)
+				if err != nil || l.spans > 500 {
+					t.Fatalf("order %d after %v: %d reads, %v", order, q.After, l.spans, err)
+				}
+				ids = append(ids, page.IDs...)
+				if q.After = page.Next; q.After == nil {
+					break
+				}
+			}
+			if order == listing.ByDueDown {
+				slices.Reverse(ids)
+			}
+			if len(ids) != 2*tags || !slices.IsSorted(ids) {
+				t.Errorf("order %d has %d tasks, sorted %t", order, len(ids), slices.IsSorted(ids))
+			}
+		}
+	})
+}
+
 func TestAPageOfAllTagsReadsThoseAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // no time passes in it
 		const tags = 2000

@@ -28,6 +28,7 @@ type track struct {
 	first row.Place   // no place comes before it
 	ahead []row.Place // read, and not handed out
 	over  bool        // nothing comes behind them
+	exact bool        // first is its first place, not only the due time of that
 	size  int         // of the next read: twice the last one's, because a span that is read again has more
 }
 
@@ -92,24 +93,93 @@ func (w *walk) findTags(ctx context.Context, span row.Span) error {
 	tags, err := w.store.FirstDue(ctx, span)
 	for _, of := range tags {
 		span.Tag = of.Tag
-		at := row.Place{Due: of.Oldest}
-		if w.down {
-			at.ID = math.MaxInt64
-		}
-		w.later = append(w.later, &track{span: span, first: at})
+		w.later = append(w.later, &track{span: span, first: w.atDue(of.Oldest)})
 	}
+	w.sortLater()
+	return err
+}
+
+// atDue returns a place before which the rows with the due time do not come.
+func (w *walk) atDue(due row.Time) row.Place {
+	if w.down {
+		return row.Place{Due: due, ID: math.MaxInt64}
+	}
+	return row.Place{Due: due}
+}
+
+func (w *walk) sortLater() {
 	slices.SortFunc(w.later, func(a, b *track) int {
 		if w.down {
 			a, b = b, a
 		}
 		return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.span.Tag, b.span.Tag))
 	})
-	return err
+}
+
+// part finds the first places of the spans that are to begin with the next n, where more than these have the same due
+// time. All would have to begin otherwise: thousands, where the tasks of as many tags are due at midnight.
+func (w *walk) part(ctx context.Context, n int) error {
+	for n > 0 && len(w.later) > n {
+		at := w.later[n]
+		if due := at.first.Due; at.exact || w.later[n-1].first.Due != due {
+			return nil
+		} else if err := w.partAt(ctx, at.span, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partAt finds the first places of the spans of a status that begin at the due time. Those without any begin later.
+func (w *walk) partAt(ctx context.Context, span row.Span, due row.Time) error {
+	ids, err := w.store.FirstIDs(ctx, span, due)
+	if err != nil {
+		return err
+	}
+	missing := false
+	for _, t := range w.later {
+		if t.first.Due != due || t.span.Status != span.Status {
+			continue
+		}
+		if id, isThere := ids[t.span.Tag]; isThere {
+			t.first, t.exact = row.Place{Due: due, ID: id}, true
+		} else {
+			missing = true
+		}
+	}
+	next := map[string]row.Time{}
+	if missing && (!w.down || !due.IsZero()) { // downwards those without a due time are the last
+		after := w.atDue(max(due+1, row.MinTime))
+		if w.down {
+			after = w.atDue(due - 1)
+		}
+		span.After = &after
+		tags, err := w.store.FirstDue(ctx, span)
+		if err != nil {
+			return err
+		}
+		for _, of := range tags {
+			next[of.Tag] = of.Oldest
+		}
+	}
+	w.later = slices.DeleteFunc(w.later, func(t *track) bool {
+		if t.first.Due != due || t.span.Status != span.Status || t.exact {
+			return false
+		}
+		at, follows := next[t.span.Tag]
+		t.first = w.atDue(at)
+		return !follows
+	})
+	w.sortLater()
+	return nil
 }
 
 // fill reads on in the spans that have nothing left, and in those that soon will. The next n places are in the spans
 // that have begun, and in the n that begin next.
 func (w *walk) fill(ctx context.Context, n int) error {
+	if err := w.part(ctx, n); err != nil {
+		return err
+	}
 	begin := min(n, len(w.later))
 	w.spans, w.later = append(w.spans, w.later[:begin]...), w.later[begin:]
 	var tracks []*track

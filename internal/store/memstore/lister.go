@@ -71,6 +71,26 @@ func (s *Store) FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, er
 	})
 }
 
+// FirstIDs implements [store.Lister].
+func (s *Store) FirstIDs(ctx context.Context, span row.Span, due row.Time) (map[string]int64, error) {
+	return under(ctx, s, "find the first ids of each tag", func() map[string]int64 {
+		ids := map[string]int64{}
+		for tag, q := range s.tasks.queues[span.Status] {
+			places := q.after(row.Place{})
+			if span.Down {
+				places = q.backward()
+			}
+			for at := range places {
+				if at.Due == due && contains(span, at) {
+					ids[tag] = at.ID
+					break
+				}
+			}
+		}
+		return ids
+	})
+}
+
 // Newest implements [store.Lister].
 func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
 	return under(ctx, s, "list the newest tasks", func() (ids []int64) {

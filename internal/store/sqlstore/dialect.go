@@ -96,6 +96,8 @@ type dialect struct {
 
 	// Tags that have rows where the conditions hold, each with the MIN or MAX of due_time, at a cost per tag.
 	eachFirst func(function string, where clause) clause
+	// eachFirstID is the same with ids in place of due times.
+	eachFirstID func(function string, where clause) clause
 
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 

@@ -140,6 +140,40 @@ func (d dialect) firstDue(s row.Span) (queries []clause) {
 	return queries
 }
 
+// FirstIDs implements [store.Lister].
+func (s *Store) FirstIDs(ctx context.Context, span row.Span, due row.Time) (map[string]int64, error) {
+	ids := map[string]int64{}
+	if span.After != nil && due != span.After.Due && (due > span.After.Due) == span.Down {
+		return ids, nil // behind the place is nothing of that time
+	}
+	var tag string
+	var id int64
+	err := scan(ctx, s.db, s.dialect.firstIDs(span, due), func() { ids[tag] = id }, &tag, &id)
+	return ids, classify("find the first ids of each tag", err)
+}
+
+func (d dialect) firstIDs(s row.Span, due row.Time) clause {
+	limits := append([]clause{{"status = ?", []any{int64(s.Status)}}}, dueWithin(s.From, s.To)...)
+	if due.IsZero() {
+		limits = append(limits, clause{sql: "due_time IS NULL"})
+	} else {
+		limits = append(limits, clause{"due_time = ?", []any{due}})
+	}
+	function, least, most := "MIN", int64(1), int64(math.MaxInt64)
+	if s.Down {
+		function = "MAX"
+	}
+	if s.After != nil && s.After.Due == due {
+		if s.Down {
+			most = s.After.ID - 1
+		} else {
+			least = s.After.ID + 1
+		}
+	}
+	limits = append(limits, clause{sql: fmt.Sprintf("id BETWEEN %d AND %d", least, most)})
+	return d.eachFirstID(function, joined(limits, " AND "))
+}
+
 // validID rules out ids written by hand in the statement itself, because a read that is not full ends a list. Renumber
 // gives such rows another id.
 var validID = fmt.Sprintf(" AND id BETWEEN 1 AND %d", math.MaxInt64)

@@ -57,6 +57,11 @@ var mysqlDialect = dialect{
 			" FORCE INDEX (" + dueKey + ") WHERE " + where.sql + " GROUP BY tag", where.args}
 	},
 
+	eachFirstID: func(function string, where clause) clause {
+		return clause{"SELECT tag, " + function + "(id) AS id FROM " + table + " FORCE INDEX (" + dueKey + ") WHERE " +
+			where.sql + " GROUP BY tag", where.args}
+	},
+
 	countDue:  mysqlCountDue,
 	limits:    true,
 	estimates: true,

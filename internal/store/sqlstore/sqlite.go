@@ -56,6 +56,12 @@ var sqliteDialect = dialect{
 			sqliteTags + " WHERE EXISTS (SELECT 1" + of + ")", slices.Concat(where.args, where.args)}
 	},
 
+	eachFirstID: func(function string, where clause) clause {
+		of := " FROM " + table + " INDEXED BY " + dueKey + " WHERE tag = each_tag AND " + where.sql
+		return clause{"SELECT each_tag AS tag, (SELECT " + function + "(id)" + of + ") AS id FROM " +
+			sqliteTags + " WHERE EXISTS (SELECT 1" + of + ")", slices.Concat(where.args, where.args)}
+	},
+
 	countDue:  sqliteCountDue,
 	capsCells: true,
 

@@ -161,6 +161,16 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			}
 			return nil
 		}},
+		{"FirstIDs", func() error {
+			for _, span := range spans {
+				for _, due := range []row.Time{0, now} {
+					if err := one(s.FirstIDs(ctx, span, due)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}},
 		{"Newest", func() error { return one(s.Newest(ctx, 9, 5)) }},
 		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, row.Match{}, false)) }},
 		{"Match", func() error { return one(s.Match(ctx, []int64{1, 2}, match, true)) }},

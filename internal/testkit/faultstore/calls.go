@@ -132,6 +132,12 @@ func (s *Store) FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, er
 	})
 }
 
+func (s *Store) FirstIDs(ctx context.Context, span row.Span, due row.Time) (map[string]int64, error) {
+	return call(ctx, s, "FirstIDs", func(ctx context.Context) (map[string]int64, error) {
+		return s.inner.FirstIDs(ctx, span, due)
+	})
+}
+
 func (s *Store) Newest(ctx context.Context, below int64, limit int) ([]int64, error) {
 	return call(ctx, s, "Newest", func(ctx context.Context) ([]int64, error) {
 		return s.inner.Newest(ctx, below, limit)

@@ -48,6 +48,9 @@ var listTests = []test{
 		}
 		for _, span := range spans {
 			t.firstDue(rows, span)
+			for _, due := range moments[:2] {
+				t.firstIDs(rows, span, due)
+			}
 		}
 	}},
 	{"The newest rows have the largest ids", func(t *tester) {
@@ -181,6 +184,21 @@ func (t *tester) newest(below int64, limit int, want ...int64) {
 	t.must(err)
 	if !slices.Equal(got, want) {
 		t.Errorf("%d newest below %d: %v, want %v", limit, below, got, want)
+	}
+}
+
+// firstIDs wants every tag that has places in the span at the due time, with the id of the first of them.
+func (t *tester) firstIDs(rows []row.Row, span row.Span, due row.Time) {
+	t.Helper()
+	got, err := t.store.FirstIDs(t.Context(), span, due)
+	t.must(err)
+	for _, span.Tag = range []string{"a", "b", "none"} {
+		want := placesOf(rows, span, len(rows))
+		want = slices.DeleteFunc(want, func(at row.Place) bool { return at.Due != due })
+		id, known := got[span.Tag]
+		if known != (len(want) > 0) || known && id != want[0].ID {
+			t.Fatalf("first of %+v after %v at %v: got %d, %t, want %v", span, span.After, due, id, known, want)
+		}
 	}
 }
 

@@ -122,6 +122,14 @@ SELECT tag, CAST(MAX(due_time) AS CHAR) AS due_time FROM delay_task_message FORC
 SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time >= ? GROUP BY tag;
 SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time IS NULL GROUP BY tag;
 SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? GROUP BY tag;
+SELECT tag, MAX(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time = ? AND id BETWEEN 1 AND 0 GROUP BY tag;
+SELECT tag, MAX(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time >= ? AND due_time < ? AND due_time = ? AND id BETWEEN 1 AND 9223372036854775807 GROUP BY tag;
+SELECT tag, MAX(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time >= ? AND due_time < ? AND due_time IS NULL AND id BETWEEN 1 AND 9223372036854775807 GROUP BY tag;
+SELECT tag, MAX(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time IS NULL AND id BETWEEN 1 AND 9223372036854775807 GROUP BY tag;
+SELECT tag, MIN(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time = ? AND id BETWEEN 1 AND 9223372036854775807 GROUP BY tag;
+SELECT tag, MIN(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time = ? AND id BETWEEN 2 AND 9223372036854775807 GROUP BY tag;
+SELECT tag, MIN(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time IS NULL AND id BETWEEN 1 AND 9223372036854775807 GROUP BY tag;
+SELECT tag, MIN(id) AS id FROM delay_task_message FORCE INDEX (delay_task_message_due) WHERE status = ? AND due_time IS NULL AND id BETWEEN 2 AND 9223372036854775807 GROUP BY tag;
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 SHOW CREATE TABLE delay_task_message;
