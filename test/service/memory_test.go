@@ -108,6 +108,9 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	headers := fmt.Appendf(nil, `[{"tag":"weak.a","delay":"1h","headers":{%s}}]`, namesOf(31<<20))
 	f("batches of headers", 8, post("/v1/tasks/batch", len(headers), json...), headers)
+	task := fmt.Sprintf(`{"tag":"weak.a","delay":"1h","headers":{%s}},`, namesOf(15<<10))
+	tasks := []byte("[" + strings.TrimSuffix(strings.Repeat(task, 31<<20/len(task)), ",") + "]")
+	f("batches of tasks with headers", 8, post("/v1/tasks/batch", len(tasks), json...), tasks)
 	one := headers[1 : 1+(1<<20)]
 	f("saves of headers", 100, post("/v1/tasks", len(one), json...), one)
 	f("saves of headers without the right", 100,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -204,6 +205,12 @@ func TestBadInputGetsItsAnswerAndNothingIsStored(t *testing.T) {
 	f(400, wire.CodeInvalidHeader, task, "Idempotency-Key", "a", "Idempotency-Key", "b")
 	f(400, wire.CodeInvalidHeader, batch+`[{"tag":"t"}]`, "Idempotency-Key", "k")
 	f(400, wire.CodeBatchTooLarge, batch+strings.Repeat(`{"tag":"t"}`+"\n", mostBatch+1), "Content-Type", mediaNDJSON)
+	headers := `{"tag":"t","headers":{"0":""`
+	for n := range 999 {
+		headers += fmt.Sprintf(`,"%x":""`, n+1)
+	}
+	f(400, wire.CodeBatchTooLarge, batch+strings.Repeat(headers+"}}\n", mostBatchHeaders/1000+1),
+		"Content-Type", mediaNDJSON)
 	for _, line := range []string{`{"tag":"t"`, `{"tag":"t"} {"tag":"t"}`, `[{"tag":"t"}]`} {
 		f(400, wire.CodeInvalidJSON, batch+"{\"tag\":\"t\"}\n"+line, "Content-Type", mediaNDJSON)
 	}

@@ -17,8 +17,13 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// mostBatch is how many tasks one call saves or completes.
-const mostBatch = 10_000
+const (
+	// mostBatch is how many tasks one call saves or completes.
+	mostBatch = 10_000
+	// mostBatchHeaders is how many headers the tasks of a batch may have together. A header of few bytes takes thirty
+	// times as much memory until its task is stored.
+	mostBatchHeaders = 100_000
+)
 
 type batchInput struct {
 	ContentType    string `header:"Content-Type" hidden:"true"`
@@ -84,6 +89,7 @@ var loosely = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allo
 
 func (a *API) readArray(body []byte, place func(int) string) (saves []wire.Save, err error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), loosely)
+	headers := 0
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
 		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeInvalidJSON, "want a JSON array of tasks")
 	}
@@ -92,7 +98,7 @@ func (a *API) readArray(body []byte, place func(int) string) (saves []wire.Save,
 		if err != nil {
 			return nil, invalidJSON(err)
 		}
-		if saves, err = a.readTask(saves, task, place); err != nil {
+		if saves, err = a.readTask(saves, task, &headers, place); err != nil {
 			return nil, err
 		}
 	}
@@ -108,14 +114,14 @@ func (a *API) readArray(body []byte, place func(int) string) (saves []wire.Save,
 func (a *API) readLines(body []byte) (saves []wire.Save, place func(int) string, err error) {
 	var lines []int
 	place = func(i int) string { return fmt.Sprintf("line %d", lines[i]) }
-	n := 0
+	n, headers := 0, 0
 	for line := range bytes.Lines(body) {
 		n++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		lines = append(lines, n)
-		if saves, err = a.readTask(saves, line, place); err != nil {
+		if saves, err = a.readTask(saves, line, &headers, place); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -125,9 +131,11 @@ func (a *API) readLines(body []byte) (saves []wire.Save, place func(int) string,
 // widest is how many bytes of JSON one byte of text takes at most: \u0001.
 const widest = 6
 
-// readTask appends a task to a batch. What is too long is refused before its members are looked at, which takes a
-// multiple of its size.
-func (a *API) readTask(saves []wire.Save, task []byte, place func(int) string) ([]wire.Save, error) {
+// readTask appends a task to a batch, and counts its headers. What is too long is refused before its members are looked
+// at, which takes a multiple of its size.
+func (a *API) readTask(
+	saves []wire.Save, task []byte, headers *int, place func(int) string,
+) ([]wire.Save, error) {
 	if len(saves) == mostBatch {
 		return nil, delaytask.ErrBatchTooLarge
 	}
@@ -141,6 +149,10 @@ func (a *API) readTask(saves []wire.Save, task []byte, place func(int) string) (
 	var s wire.Save
 	if err := json.Unmarshal(task, &s, strictly); err != nil {
 		return nil, located(misfit(err), at)
+	}
+	if *headers += len(s.Headers); *headers > mostBatchHeaders {
+		return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeBatchTooLarge,
+			fmt.Sprintf("the tasks have over %d headers together; send them in parts", mostBatchHeaders))
 	}
 	return append(saves, s), nil
 }
