@@ -20,7 +20,7 @@ import (
 const (
 	// mostBatch is how many tasks one call saves or completes.
 	mostBatch = 10_000
-	// mostBatchHeaders is how many headers the tasks of a batch may have together. A header of few bytes takes thirty
+	// mostBatchHeaders is how many headers the tasks of a batch may have together. A header of few bytes takes many
 	// times as much memory until its task is stored.
 	mostBatchHeaders = 100_000
 )
