@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,12 +15,12 @@ import (
 )
 
 // laned has connections for each kind of write, and some for writes that are sent apart, as the real store has.
-func (w *world) laned() store.Store {
+func laned(s store.Store) store.Store {
 	lanes := map[string]chan struct{}{"Apart": make(chan struct{}, 4)}
 	for call, n := range map[string]int{"Insert": 3, "Claim": 3, "Update": 2, "Renew": 2} {
 		lanes[call] = make(chan struct{}, n)
 	}
-	return around{w.store, func(ctx context.Context, call string, do func() error) error {
+	return around{s, func(ctx context.Context, call string, do func() error) error {
 		lane := lanes[call]
 		if lane != nil && store.IsApart(ctx) {
 			lane = lanes["Apart"]
@@ -54,7 +55,7 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 			serves[fmt.Sprint("t", i)] = untilEnd(10*time.Millisecond, nil)
 		}
 		serves["t9"] = untilEnd(6*time.Second, nil) // whose leases are renewed
-		e := w.engine(w.laned(), serves)
+		e := w.engine(laned(w.store), serves)
 		time.Sleep(3 * time.Second)
 		unlock := w.store.LockRange(covers)
 		began := time.Now()
@@ -120,6 +121,56 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 	})
 }
 
+// On a slow disk each commit takes a second. That is no lock: no tag travels apart, and rows gather for the next
+// statement of their kind.
+func TestASlowDiskKeepsNoTagApart(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const tags, hold = 10, 20 * time.Second
+		serves := serving{}
+		for i := range tags {
+			serves[fmt.Sprint("t", i)] = nothing
+		}
+		serves["t9"] = untilEnd(12*time.Second, nil) // whose leases are renewed
+		var slow atomic.Bool
+		var claims atomic.Int32
+		lanes := laned(around{w.store, func(ctx context.Context, call string, do func() error) error {
+			switch writes := []string{"Insert", "Claim", "Update", "Renew"}; {
+			case !slow.Load() || !slices.Contains(writes, call):
+			case store.IsApart(ctx):
+				w.Errorf("%s travels apart", call)
+			default:
+				time.Sleep(time.Second)
+			}
+			return do()
+		}})
+		e := w.engine(at(lanes, "Claim", func(_ context.Context, do func() error) error {
+			if n := claims.Add(1); n > 3 {
+				w.Errorf("%d claims wait for three connections", n)
+			}
+			defer claims.Add(-1)
+			return do()
+		}), serves, func(c *Config) { c.Concurrency = 600 })
+		time.Sleep(3 * time.Second)
+		slow.Store(true)
+		for i, began := 0, time.Now(); time.Since(began) < hold; i++ {
+			go func() {
+				_, _, err := e.Save(w.Context(), w.task(fmt.Sprint("t", i%tags), 2*time.Second,
+					delaytask.WithTTR(8*time.Second)))
+				w.must(err)
+			}()
+			time.Sleep(25 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		slow.Store(false)
+		time.Sleep(20 * time.Second)
+		for _, r := range w.store.All() {
+			if late := r.Execution.Sub(r.Expected); r.Status != row.Completed || r.Version > 2 || late > 4*time.Second {
+				w.Errorf("%s: %v after %d changes, begun %v late", r.Tag, r.Status, r.Version, late)
+			}
+		}
+	})
+}
+
 // A locked range grows to the next tag each time that the row at its end goes away.
 func TestALockedRangeThatGrowsHoldsUpNoTagBehindIt(t *testing.T) {
 	const tags, covered, grows, wait = 10, 5, 2 * time.Second, time.Second
@@ -129,7 +180,7 @@ func TestALockedRangeThatGrowsHoldsUpNoTagBehindIt(t *testing.T) {
 			for i := range tags {
 				serves[fmt.Sprint("t", i)] = untilEnd(10*time.Millisecond, nil)
 			}
-			e := w.engine(w.laned(), serves)
+			e := w.engine(laned(w.store), serves)
 			time.Sleep(3 * time.Second)
 			began := time.Now()
 			unlock := w.store.LockRange(func(tag string, to row.Status) bool {
@@ -171,7 +222,7 @@ func TestALockedRangeHoldsUpNoOtherSchedule(t *testing.T) {
 		for i := range 10 {
 			serves[fmt.Sprint("t", i)] = nothing
 		}
-		e := w.engine(w.laned(), serves)
+		e := w.engine(laned(w.store), serves)
 		for i := range 10 {
 			w.scheduleOf(fmt.Sprint("t", i), e, fmt.Sprint("s", i), "@every 1s")
 		}

@@ -346,7 +346,7 @@ func TestLeavingNodeGoesOnOnlyWhileOthersTakeOver(t *testing.T) {
 func TestStopSaysWhichResultsAreNotStored(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var said strings.Builder
-		e := w.engine(w.laned(), serving{"a": untilEnd(time.Second, nil), "b": untilEnd(time.Second, nil)},
+		e := w.engine(laned(w.store), serving{"a": untilEnd(time.Second, nil), "b": untilEnd(time.Second, nil)},
 			func(c *Config) { c.Logger, c.StopGrace = slog.New(slog.NewTextHandler(&said, nil)), 5*time.Second })
 		kept, stored := w.save(e, "a", 0), w.save(e, "b", 0)
 		time.Sleep(100 * time.Millisecond)

@@ -21,7 +21,7 @@ func (c *claimer) sendApart(items []*runqueue.Item) (rest []*runqueue.Item) {
 			c.apart.After(tag, func() { c.later(items[rows:], 0) })
 		}
 		if rows > 0 {
-			c.fly(&flight{parts: parts(items[:rows]), apart: tag}, func() {})
+			c.fly(&flight{parts: parts(items[:rows]), apart: tag}, func() {}, func() { c.apart.End(tag) })
 		}
 	}
 	return rest

@@ -20,6 +20,7 @@ import (
 const (
 	timelyClaims    = 2 // in flight, of what is due now or soon
 	backlogClaims   = 1 // of what is overdue: large, and in the way of no other
+	claimsAtOnce    = 3 // without an answer: the store has no more connections for them
 	contentionShare = 8 // one lost row in 8 of a claim is no accident
 )
 
@@ -31,6 +32,7 @@ type claimer struct {
 	number      atomic.Int64   // of the last claim
 	timely      chan struct{}  // holds one for each timely claim in flight, until that has waited long
 	backlog     chan struct{}  // the same for the backlog
+	sent        chan struct{}  // holds one for each of both until it has its answer
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize
 	popSize     batchSize // of claims for pops, which bodies make smaller
@@ -44,7 +46,7 @@ func newClaimer(c *deps, start func(*Attempt)) *claimer {
 	return &claimer{
 		deps: c, start: start,
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
-		apart: table.NewTurns(runqueue.MaxClaim),
+		sent: make(chan struct{}, claimsAtOnce), apart: table.NewTurns(runqueue.MaxClaim),
 	}
 }
 
@@ -79,7 +81,7 @@ const popBytes = 16 << 20
 const longClaim = time.Second
 
 // Where claims take less than 1/silentTrips of it, one without an answer after silentClaim is likely to wait for a
-// lock. It makes room, and the claims after it go by tag.
+// lock. It makes room. Whether it waits is for the server to say: on a slow disk it may not.
 const (
 	silentClaim = 250 * time.Millisecond
 	silentTrips = 16
@@ -91,21 +93,37 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	if c.notTaken.waiting(time.Now()) {
 		return false
 	}
-	select {
-	case inFlight <- struct{}{}:
-	default:
+	if !take(inFlight) {
+		return false
+	}
+	if !take(c.sent) {
+		<-inFlight
 		return false
 	}
 	items := c.runqueue.Pick(c.batchSize.rows(), c.Now(), backlog)
 	if len(items) == 0 {
 		<-inFlight
+		<-c.sent
 		return false
 	}
-	c.fly(&flight{parts: parts(c.sendApart(items))}, func() {
-		<-inFlight
-		c.runqueue.ClaimWake.Set()
-	})
+	givesBack := func(place <-chan struct{}) func() {
+		return func() {
+			<-place
+			c.runqueue.ClaimWake.Set()
+		}
+	}
+	c.fly(&flight{parts: parts(c.sendApart(items))}, givesBack(inFlight), givesBack(c.sent))
 	return true
+}
+
+// take takes a place, if one is free.
+func take(place chan<- struct{}) bool {
+	select {
+	case place <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // parts parts rows for slots from those for pops.
@@ -114,15 +132,10 @@ func parts(items []*runqueue.Item) []part {
 	return []part{{forSlots, ""}, {forPops, row.PopMark}}
 }
 
-// fly claims all parts of a flight, one after the other. It calls leave once, at the end or when that takes long.
-func (c *claimer) fly(f *flight, leave func()) {
+// fly claims all parts of a flight, one after the other. It calls end at the end, and leave then or when it takes long.
+func (c *claimer) fly(f *flight, leave, end func()) {
 	leave = sync.OnceFunc(leave)
-	silent := time.AfterFunc(max(silentClaim, silentTrips*c.arm.Ahead.Usual()), func() {
-		if f.apart == "" {
-			table.MayWait(c.Table, f.open(), (*runqueue.Item).Tag)
-			leave()
-		}
-	})
+	silent := time.AfterFunc(max(silentClaim, silentTrips*c.arm.Ahead.Usual()), leave)
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run and need their slots
 			c.runqueue.Yield(it, runqueue.Slot)
@@ -138,9 +151,7 @@ func (c *claimer) fly(f *flight, leave func()) {
 		silent.Stop()
 		long.Stop()
 		leave()
-		if f.apart != "" {
-			c.apart.End(f.apart)
-		}
+		end()
 	})
 }
 

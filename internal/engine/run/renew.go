@@ -190,7 +190,9 @@ func (r *renewer) prolong(kind *renewals, apart string, due []*Attempt) {
 	r.Metrics.Batch("renew", len(due))
 	if err != nil {
 		r.Failed("renewing leases", err)
-		if !r.Locks.NoteIn(err) && ctx.Err() == nil {
+		// The server has told of a lock before the timeout, unless that was shorter.
+		isSlow := ctx.Err() != nil && timeout >= table.LockWait
+		if locked := r.Locks.NoteIn(err); !locked && (ctx.Err() == nil || isSlow) {
 			return
 		}
 		rest, _ := r.unlocked(due, timeout)

@@ -53,6 +53,9 @@ func (a *Apart[T]) Send(rows []T) (again []T) {
 			return rest
 		}
 		a.Locks.Note()
+		if !a.suspects() {
+			return rows
+		}
 		for _, r := range rows {
 			a.Ranges.MayWait(a.Groups(r)...)
 		}

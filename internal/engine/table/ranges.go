@@ -35,6 +35,8 @@ type ranges struct {
 	doubt time.Time  // until then any tag may have met that lock
 	of    map[string]*lockedRange
 	seen  []string // the tags that were asked for, sorted
+
+	unclear []time.Time // when locks were met of late while commits were slow
 }
 
 // lockedRange is what is known of one group of rows that has met a lock, or may.
@@ -192,9 +194,30 @@ func (r *ranges) first(groups []string) string {
 
 // MayWait notes that a statement has met a lock which none of its rows has.
 func MayWait[T any](t *Table, rows []T, tag func(T) string) {
+	if !t.suspects() {
+		return
+	}
 	for _, r := range rows {
 		t.Ranges.MayWait(tag(r))
 	}
+}
+
+// suspects reports whether a lock which none of the rows has may be of a range. While commits are slow, the first
+// few locks in unclearFor are taken for this process's own: its statements hold their rows for as long as a commit
+// takes. If all tags then travelled apart, renewals would wait for connections until leases are over.
+func (t *Table) suspects() bool { return !t.Health.isSlow() || t.Ranges.again(time.Now()) }
+
+const (
+	unclearFor   = 3 * LockWait
+	unclearLocks = 2
+)
+
+func (r *ranges) again(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unclear = slices.DeleteFunc(r.unclear, func(at time.Time) bool { return now.Sub(at) > unclearFor })
+	r.unclear = append(r.unclear, now)
+	return len(r.unclear) > unclearLocks
 }
 
 // ByTag parts rows by their tags.

@@ -36,3 +36,34 @@ func TestALockThatMayBeAKeysKeepsOnlyItsTagApart(t *testing.T) {
 		wantApart("after the tag has met none", map[string]bool{key: false, "a": false, "c": false})
 	})
 }
+
+// TestALockCountsAsOnesOwnWhileCommitsAreSlow: its statements hold their rows while they wait for the disk.
+func TestALockCountsAsOnesOwnWhileCommitsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &Table{Ranges: newRanges()}
+		claim := func(took time.Duration) {
+			began := time.Now()
+			time.Sleep(took)
+			table.Health.Claimed(nil, began)
+		}
+		meets := func() (apart bool) {
+			MayWait(table, []string{"a"}, func(tag string) string { return tag })
+			return table.Ranges.Has("a")
+		}
+		for range slowClaims {
+			claim(slowClaim)
+		}
+		if meets() || meets() {
+			t.Error("a tag travels apart after the first locks")
+		}
+		time.Sleep(unclearFor + 1)
+		if meets() || meets() || !meets() {
+			t.Error("a tag travels apart after another number of locks than three that follow each other")
+		}
+		time.Sleep(LockWait)
+		claim(slowClaim - 1)
+		if !meets() {
+			t.Error("no tag travels apart after a lock while commits are fast")
+		}
+	})
+}

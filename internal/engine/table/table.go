@@ -144,6 +144,8 @@ type health struct {
 
 	ClaimsFail hindrance // claims fail for the database's fault
 
+	slow int // how many claims in a row took long
+
 	mend string    // ends that rows get ids beyond the last one
 	met  time.Time // when such rows were met
 }
@@ -171,6 +173,9 @@ const (
 	// warnedFor is how long the warning of rows with ids beyond the last one stays. Its cause goes on, but such rows
 	// may be rare.
 	warnedFor = 5 * time.Minute
+	// slowClaims claims in a row that took slowClaim wait for the disk.
+	slowClaim  = 250 * time.Millisecond
+	slowClaims = 3
 )
 
 // ErrSilent is returned when the database did not answer in time.
@@ -193,6 +198,19 @@ func (h *health) Claimed(err error, sent time.Time) {
 	} else {
 		h.ClaimsFail.end(h.claim.at)
 	}
+	switch took := h.claim.at.Sub(sent); {
+	case err == nil && took < slowClaim:
+		h.slow = 0
+	case err == nil:
+		h.slow++
+	}
+}
+
+// isSlow reports whether the commits of this process take long now.
+func (h *health) isSlow() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.slow >= slowClaims
 }
 
 // Saved notes how a save ended.
