@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,6 +49,9 @@ func (s *Subject) unread(c check, err error) Finding {
 		f.Severity = Info // a process works without the privilege
 	}
 	switch e, classified := errors.AsType[*row.Error](err); {
+	case s.readOnly && errors.Is(err, driver.ErrBadConn):
+		f.Severity, f.Title = Info, fmt.Sprintf("the check of %s wants a server that takes writes", c.name)
+		f.Fix = "connect to the primary"
 	case sqlstore.IsDenied(err) && c.needs != "":
 		needs := strings.ReplaceAll(c.needs, "DATABASE", "`"+s.account.Database+"`")
 		f.Fix = "GRANT " + needs + " TO " + s.account.Grantee()

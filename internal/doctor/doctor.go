@@ -97,7 +97,9 @@ func merged(findings []Finding) (all []Finding) {
 			all = append(all, f)
 			continue
 		}
-		all[same].Title += "; " + f.Title
+		if all[same].Title != f.Title {
+			all[same].Title += "; " + f.Title
+		}
 	}
 	return all
 }

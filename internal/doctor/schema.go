@@ -64,6 +64,7 @@ func (s *Subject) start(ctx context.Context, c sqlstore.StartCheck) (found []Fin
 	defer s.looked()
 	warnings, errs := c.Run(ctx)
 	for _, err := range errs {
+		s.readOnly = s.readOnly || errors.Is(err, sqlstore.ErrReadOnly)
 		if row.ClassOf(err) != row.ClassOperator {
 			return []Finding{s.unread(check{name: c.Name}, err)}, true
 		}

@@ -23,6 +23,8 @@ type Subject struct {
 	inspect sqlstore.Inspector
 	account sqlstore.Account // zero on SQLite
 	looked  func()           // is called after each check
+
+	readOnly bool // the server takes no writes
 }
 
 // set is the statement that sets a variable of the server.

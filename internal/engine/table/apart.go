@@ -53,7 +53,7 @@ func (a *Apart[T]) Send(rows []T) (again []T) {
 			return rest
 		}
 		a.Locks.Note()
-		if !a.suspects() {
+		if !a.mayBeRange() {
 			return rows
 		}
 		for _, r := range rows {

@@ -194,7 +194,7 @@ func (r *ranges) first(groups []string) string {
 
 // MayWait notes that a statement has met a lock which none of its rows has.
 func MayWait[T any](t *Table, rows []T, tag func(T) string) {
-	if !t.suspects() {
+	if !t.mayBeRange() {
 		return
 	}
 	for _, r := range rows {
@@ -202,10 +202,10 @@ func MayWait[T any](t *Table, rows []T, tag func(T) string) {
 	}
 }
 
-// suspects reports whether a lock which none of the rows has may be of a range. While commits are slow, the first
-// few locks in unclearFor are taken for this process's own: its statements hold their rows for as long as a commit
+// mayBeRange reports whether a lock which none of the rows has may be of a range. While commits are slow, the first few
+// in unclearFor are taken for this process's own: its statements hold their rows for as long as a commit
 // takes. If all tags then travelled apart, renewals would wait for connections until leases are over.
-func (t *Table) suspects() bool { return !t.Health.isSlow() || t.Ranges.again(time.Now()) }
+func (t *Table) mayBeRange() bool { return !t.Health.isSlow() || t.Ranges.again(time.Now()) }
 
 const (
 	unclearFor   = 3 * LockWait

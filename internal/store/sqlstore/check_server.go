@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,6 +30,9 @@ func isOff(value string) bool { return value == "" || value == "0" || strings.Eq
 
 // leastPacket leaves room around the largest batch of saves: 4 MiB of tasks, which grow when quoted.
 const leastPacket = 16 << 20
+
+// ErrReadOnly is why a process does not start on a server that takes no writes.
+var ErrReadOnly = errors.New("the server is read-only")
 
 // besideBody is more than what the statement and a task's other columns take in a packet.
 const besideBody = 64 << 10
@@ -58,7 +62,7 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 			"connections of the pool start with autocommit = 0, so nothing that they write would be committed")
 	}
 	if isReadOnly(variables) {
-		return nil, refuse("connect to the primary, or make this server writable", "the server is read-only")
+		return nil, refuse("connect to the primary, or make this server writable", "%w", ErrReadOnly)
 	}
 	packet, packetErr := strconv.ParseInt(variables["max_allowed_packet"], 10, 64)
 	if need := int64(bodyLimit) + besideBody; packetErr == nil && packet < need {
