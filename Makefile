@@ -134,6 +134,11 @@ chaos: ## hurt processes and a SERVER (mariadb, mysql, galera, group, primary) f
 
 NEIGHBOURS ?=
 
+.PHONY: attacks
+attacks: ## measure what attacks on the service cost, eight minutes; ATTACKS='-only pops'
+	go -C test/system build -o $(CURDIR)/bin/attacks ./attacks
+	bin/attacks $(ATTACKS)
+
 .PHONY: neighbours
 neighbours: ## measure what tags lose while another program holds locks, an hour; NEIGHBOURS='-only cancel'; as root
 	go -C test/system build -o $(CURDIR)/bin/neighbours ./neighbours
