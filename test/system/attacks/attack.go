@@ -56,7 +56,8 @@ func beAttacker(ctx context.Context, names []string) error {
 func batches(ctx context.Context, a attacker, all *sync.WaitGroup) {
 	whole := fmt.Appendf(nil, "[%s]", taskOf(31<<20))
 	one := taskOf(15 << 10)
-	many := slices.Concat([]byte("["), one, bytes.Repeat(append([]byte(","), one...), 32<<20/(len(one)+1)-1), []byte("]"))
+	others := bytes.Repeat(append([]byte(","), one...), 32<<20/(len(one)+1)-1)
+	many := slices.Concat([]byte("["), one, others, []byte("]"))
 	large := fmt.Appendf(nil, `,{"tag":"weak.a","delay":"1h","body":%q}`, strings.Repeat("b", 1<<20-10))
 	most := slices.Concat([]byte("["), one, bytes.Repeat(append([]byte(","), one...), 34), bytes.Repeat(large, 31),
 		[]byte("]"))

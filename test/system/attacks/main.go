@@ -24,6 +24,9 @@ import (
 
 var errOver = errors.New("an attack is over a bound")
 
+const header = `| attack | memory, MB | readyz | healthz | plain server | save | pop | login | not served | bounds |
+|---|---|---|---|---|---|---|---|---|---|`
+
 type options struct {
 	only []string
 	long time.Duration
@@ -75,8 +78,7 @@ func measureAll(ctx context.Context, args []string) error {
 		return err
 	}
 	defer remove()
-	_, _ = fmt.Fprintln(os.Stdout, "| attack | memory, MB | readyz | healthz | plain server | save | pop | login | not served | bounds |")
-	_, _ = fmt.Fprintln(os.Stdout, "|---|---|---|---|---|---|---|---|---|---|")
+	_, _ = fmt.Fprintln(os.Stdout, header)
 	rounds := [][]string{}
 	for _, name := range o.only {
 		rounds = append(rounds, []string{name})
