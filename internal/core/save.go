@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/ids"
@@ -42,10 +42,27 @@ func (c *Core) Save(
 	}
 	ctx, span := c.tracing.send(ctx, tag)
 	defer func() { endSend(span, saved.ID, err) }()
-	save, err := c.newSave(c.tracing.carried(ctx), tag, body, delay, opts)
+	save, err := c.Check(tag, body, delay, opts)
 	if err != nil {
 		return saved, err
 	}
+	return c.put(ctx, span, tx, save)
+}
+
+// SaveChecked saves what Check has returned.
+func (c *Core) SaveChecked(ctx context.Context, save delaytask.Save) (saved Saved, err error) {
+	if err := c.enter(ctx); err != nil {
+		return saved, err
+	}
+	ctx, span := c.tracing.send(ctx, save.Tag)
+	defer func() { endSend(span, saved.ID, err) }()
+	return c.put(ctx, span, nil, save)
+}
+
+func (c *Core) put(
+	ctx context.Context, span trace.Span, tx delaytask.Tx, save delaytask.Save,
+) (saved Saved, err error) {
+	save.Headers = c.tracing.join(save.Headers, c.tracing.carried(ctx))
 	c.tracing.noteDelay(span, &save)
 	if tx != nil {
 		saved.ID, err = c.engine.SaveTx(ctx, tx, save)
@@ -55,32 +72,40 @@ func (c *Core) Save(
 	return Saved{id, stored.Rescheduled, stored.Row}, err
 }
 
-// CheckSave returns what Save would refuse an item for before it asks the database.
-func (c *Core) CheckSave(item delaytask.Item) error {
-	_, err := c.newSave(nil, item.Tag, item.Body, item.Delay, item.Options)
-	return err
-}
-
 func (c *Core) Committed(ids ...int64) { c.engine.Committed(ids) }
 
-func (c *Core) SaveDelayTasks(
-	ctx context.Context, items []delaytask.Item,
+func (c *Core) SaveDelayTasks(ctx context.Context, items []delaytask.Item) ([]delaytask.SaveResult, error) {
+	return c.saveAll(ctx, len(items), func(i int) string { return items[i].Tag },
+		func(i int) (delaytask.Save, error) {
+			return c.Check(items[i].Tag, items[i].Body, items[i].Delay, items[i].Options)
+		})
+}
+
+// SaveAllChecked is SaveDelayTasks for what Check has returned.
+func (c *Core) SaveAllChecked(ctx context.Context, saves []delaytask.Save) ([]delaytask.SaveResult, error) {
+	return c.saveAll(ctx, len(saves), func(i int) string { return saves[i].Tag },
+		func(i int) (delaytask.Save, error) { return saves[i], nil })
+}
+
+func (c *Core) saveAll(
+	ctx context.Context, n int, tagOf func(int) string, check func(int) (delaytask.Save, error),
 ) (results []delaytask.SaveResult, err error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	ctx, span := c.tracing.sendAll(ctx, items)
+	ctx, span := c.tracing.sendAll(ctx, n, tagOf)
 	defer func() { endSend(span, 0, err) }()
-	if len(items) > request.MaxItems {
-		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, len(items))
+	if n > request.MaxItems {
+		return nil, fmt.Errorf("%w: got %d", delaytask.ErrBatchTooLarge, n)
 	}
 	carried := c.tracing.carried(ctx)
-	saves := make([]delaytask.Save, len(items))
-	for i, item := range items {
-		save, err := c.newSave(carried, item.Tag, item.Body, item.Delay, item.Options)
+	saves := make([]delaytask.Save, n)
+	for i := range saves {
+		save, err := check(i)
 		if err != nil {
 			return nil, &delaytask.BatchError{Index: i, Err: err}
 		}
+		save.Headers = c.tracing.join(save.Headers, carried)
 		saves[i] = save
 	}
 	if results, err = c.engine.SaveAll(ctx, saves); err != nil {
@@ -97,25 +122,19 @@ func (c *Core) SaveDelayTasks(
 		}
 	}
 	if first != nil {
-		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, len(items),
+		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, n,
 			first)
 	}
 	return results, nil
 }
 
-// newSave checks all that can be checked without the database.
-func (c *Core) newSave(
-	carried propagation.MapCarrier, tag string, body any, delay time.Duration, opts []delaytask.Option,
-) (delaytask.Save, error) {
+// Check checks all of a save that needs no database.
+func (c *Core) Check(tag string, body any, delay time.Duration, opts []delaytask.Option) (delaytask.Save, error) {
 	save, err := request.NewSave(tag, body, delay, request.Limits{Body: c.bodyLimit}, opts...)
-	if err != nil {
-		return save, err
+	if err == nil && save.ID != 0 && !ids.Valid(save.ID) {
+		err = fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, save.ID)
 	}
-	if save.ID != 0 && !ids.Valid(save.ID) {
-		return save, fmt.Errorf("%w: got %d", delaytask.ErrInvalidID, save.ID)
-	}
-	save.Headers = c.tracing.join(save.Headers, carried)
-	return save, nil
+	return save, err
 }
 
 // WithGlobalKey names a task in the namespace that all tags share. The key begins with "s3:", and otherwise obeys the

@@ -52,12 +52,12 @@ func (t *tracing) send(ctx context.Context, tag string) (context.Context, trace.
 	return t.startSend(ctx, tag)
 }
 
-// sendAll is send for a bulk save.
-func (t *tracing) sendAll(ctx context.Context, items []delaytask.Item) (context.Context, trace.Span) {
+// sendAll is send for a bulk save of n tasks.
+func (t *tracing) sendAll(ctx context.Context, n int, tagOf func(int) string) (context.Context, trace.Span) {
 	if t.tracer == nil {
 		return ctx, nil
 	}
-	return t.startSend(ctx, commonTag(items), semconv.MessagingBatchMessageCount(len(items)))
+	return t.startSend(ctx, commonTag(n, tagOf), semconv.MessagingBatchMessageCount(n))
 }
 
 func (t *tracing) startSend(ctx context.Context, tag string, also ...attribute.KeyValue) (context.Context, trace.Span) {
@@ -66,17 +66,17 @@ func (t *tracing) startSend(ctx context.Context, tag string, also ...attribute.K
 		trace.WithAttributes(destination(sendOperation, semconv.MessagingOperationTypeSend, tag)...))
 }
 
-// commonTag is "" where the items have several.
-func commonTag(items []delaytask.Item) string {
-	if len(items) == 0 {
-		return ""
-	}
-	for _, item := range items {
-		if item.Tag != items[0].Tag {
+// commonTag is "" where the tasks have several.
+func commonTag(n int, tagOf func(int) string) string {
+	for i := range n {
+		if tagOf(i) != tagOf(0) {
 			return ""
 		}
 	}
-	return items[0].Tag
+	if n == 0 {
+		return ""
+	}
+	return tagOf(0)
 }
 
 // noteDelay adds the delay of the task to the span of a save, if there is one.

@@ -13,7 +13,6 @@ import (
 	"github.com/delaytask/delaytask/internal/operate/access"
 	"github.com/delaytask/delaytask/internal/operate/audit"
 	"github.com/delaytask/delaytask/internal/operate/redact"
-	"github.com/delaytask/delaytask/internal/request"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -29,7 +28,7 @@ func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (core.S
 		return core.Saved{}, err
 	}
 	if s.OnConflict == "" || !o.Audit.Records(audit.RescheduleTask) {
-		return o.save(ctx, item)
+		return o.Core.SaveChecked(ctx, s)
 	}
 	key := row.TagKey{Tag: s.Tag, Key: row.ScopedKey(s.Headers[delaytask.AppHeader], s.Key)}
 	holders, err := o.store.FindActive(ctx, nil, []row.TagKey{key})
@@ -38,7 +37,7 @@ func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (core.S
 	}
 	var saved core.Saved
 	if len(holders) == 0 {
-		saved, err = o.save(ctx, item)
+		saved, err = o.Core.SaveChecked(ctx, s)
 		if err != nil || !saved.Rescheduled {
 			return saved, err
 		}
@@ -48,7 +47,7 @@ func (o *Operator) Save(ctx context.Context, by By, item delaytask.Item) (core.S
 	act := by.act(audit.RescheduleTask, t, "on_conflict="+string(s.OnConflict)+" "+when(s.Delay, s.At))
 	err = o.Audit.Do(ctx, act, func(ctx context.Context) (tasks int64, err error) {
 		if !saved.Rescheduled {
-			saved, err = o.save(ctx, item)
+			saved, err = o.Core.SaveChecked(ctx, s)
 		}
 		if saved.Rescheduled {
 			tasks = 1
@@ -66,33 +65,29 @@ func when(delay time.Duration, at time.Time) string {
 	return "at=" + at.UTC().Format(time.RFC3339Nano)
 }
 
-func (o *Operator) save(ctx context.Context, item delaytask.Item) (core.Saved, error) {
-	return o.Core.Save(ctx, nil, item.Tag, item.Body, item.Delay, item.Options)
-}
-
 // CheckSave returns what Save refuses before it asks the database.
 func (o *Operator) CheckSave(by By, item delaytask.Item) error {
-	if _, err := o.check(by, &item); err != nil {
-		return err
-	}
-	return o.Core.CheckSave(item)
+	_, err := o.check(by, &item)
+	return err
 }
 
 // SaveAll is Save for many tasks. All are checked first: of a wrong one it returns a [delaytask.BatchError], and stores
-// nothing. The changes of existing tasks have one entry in the audit log.
+// nothing. The changes of existing tasks have one entry in the audit log. It empties the items.
 func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) ([]delaytask.SaveResult, error) {
 	var modes, tags []string
+	saves := make([]delaytask.Save, len(items))
 	for i := range items {
 		s, err := o.check(by, &items[i])
 		if err != nil {
 			return nil, &delaytask.BatchError{Index: i, Err: err}
 		}
+		saves[i], items[i] = s, delaytask.Item{} // the save has a copy of the body
 		if s.OnConflict != "" {
 			modes, tags = append(modes, string(s.OnConflict)), append(tags, s.Tag)
 		}
 	}
 	if len(modes) == 0 {
-		return o.Core.SaveDelayTasks(ctx, items)
+		return o.Core.SaveAllChecked(ctx, saves)
 	}
 	slices.Sort(modes)
 	slices.Sort(tags)
@@ -103,7 +98,7 @@ func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) (
 	detail := fmt.Sprintf("%d saves with on_conflict=%s", len(modes), strings.Join(slices.Compact(modes), ","))
 	var results []delaytask.SaveResult
 	err := o.Audit.Do(ctx, by.act(audit.RescheduleTask, t, detail), func(ctx context.Context) (n int64, err error) {
-		results, err = o.Core.SaveDelayTasks(ctx, items)
+		results, err = o.Core.SaveAllChecked(ctx, saves)
 		for _, r := range results {
 			if r.Rescheduled {
 				n++
@@ -116,7 +111,7 @@ func (o *Operator) SaveAll(ctx context.Context, by By, items []delaytask.Item) (
 
 // check reads what a save asks for. It refuses a caller that may not make it, and what a tag's rules do not take.
 func (o *Operator) check(by By, item *delaytask.Item) (delaytask.Save, error) {
-	s, err := request.NewSave(item.Tag, item.Body, item.Delay, unlimited, item.Options...)
+	s, err := o.Core.Check(item.Tag, item.Body, item.Delay, item.Options)
 	if err == nil && redact.Holds(s.Body) {
 		err = delaytask.ErrRedacted
 	}

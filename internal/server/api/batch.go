@@ -59,6 +59,7 @@ func (a *API) saveBatch(ctx context.Context, in *batchInput) (*output[wire.Batch
 		if items[i], err = itemOf(&saves[i]); err != nil {
 			return nil, located(a.problem(err), place(i))
 		}
+		saves[i] = wire.Save{} // the item has its body
 	}
 	results, err := a.operator.SaveAll(ctx, by(ctx), items)
 	if wrong, ok := errors.AsType[*delaytask.BatchError](err); ok {
