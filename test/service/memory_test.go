@@ -113,6 +113,7 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 	f("batches of tasks with headers", 8, post("/v1/tasks/batch", len(tasks), json...), tasks)
 	one := headers[1 : 1+(1<<20)]
 	f("saves of headers", 100, post("/v1/tasks", len(one), json...), one)
+	f("saves of headers that are taken", 500, post("/v1/tasks", len(task)-1, json...), []byte(task[:len(task)-1]))
 	f("saves of headers without the right", 100,
 		post("/v1/tasks", len(one), append([]string{"Content-Type", "application/json"}, reader...)...), one)
 	names := fmt.Appendf(nil, `[{"tag":"weak.a","delay":"1h","body":{%s}}]`, namesOf(31<<20))

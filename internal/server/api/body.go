@@ -43,18 +43,34 @@ func (a *API) readBodies(next http.Handler) http.Handler {
 			refused(w, p)
 			return
 		}
+		if !batch && len(body) > 0 { // the tasks of a batch are checked one by one
+			done, err := a.rooms.Decode(r, body)
+			if err != nil {
+				refused(w, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeOverloaded, err.Error()))
+				return
+			}
+			defer done()
+			if p := checkSyntax(body); p != nil {
+				refused(w, p)
+				return
+			}
+		}
 		r.ContentLength = int64(len(body))
-		r.Body = &readOnce{bytes.NewReader(body)}
+		r.Body = &readOnce{bytes.NewBuffer(body)}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// readOnce is a body that is not kept once the framework has its own copy.
-type readOnce struct{ *bytes.Reader }
+// readOnce is a body that the framework takes over: a copy of a batch would be large.
+type readOnce struct{ *bytes.Buffer }
 
 func (o *readOnce) WriteTo(w io.Writer) (int64, error) {
-	defer o.Reset(nil)
-	return o.Reader.WriteTo(w)
+	to, ok := w.(*bytes.Buffer)
+	if !ok || to.Len() > 0 {
+		return o.Buffer.WriteTo(w)
+	}
+	*to, *o.Buffer = *o.Buffer, bytes.Buffer{}
+	return int64(to.Len()), nil
 }
 
 func (o *readOnce) Close() error { return nil }
@@ -81,10 +97,8 @@ func (a *API) readBody(
 	switch {
 	case p != nil:
 		return nil, p
-	case batch && (media == mediaJSON || media == mediaNDJSON): // its tasks are checked one by one
+	case media == mediaJSON, batch && media == mediaNDJSON:
 		return body, nil
-	case media == mediaJSON:
-		return body, checkSyntax(body)
 	default:
 		return nil, wrongMedia(fmt.Sprintf("the Content-Type is %q", media))
 	}

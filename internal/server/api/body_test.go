@@ -1,10 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +91,33 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 	}
 	s.Want(200, "", "POST", batchPath, batchOf(2*reqbody.SmallBody))
 	if s.api.rooms.Large.Free() != mostBatchBytes {
+		t.Error("not all of the room was given back")
+	}
+}
+
+func TestManyHeadersWaitForRoomForWhatIsMadeOfThem(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const room = 1 << 20
+	decoded := reqbody.NewRoom(room, room)
+	s.api.rooms.Decoded, s.api.rooms.Wait = decoded, 50*time.Millisecond
+	held, err := decoded.Enter(t.Context(), "another", room, time.Second, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := map[string]string{}
+	for n := range 300 {
+		headers[strconv.Itoa(n)] = ""
+	}
+	many, err := json.Marshal(map[string]any{"tag": "t", "delay": "1h", "headers": headers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Want(503, wire.CodeOverloaded, "POST", "/v1/tasks", string(many))
+	s.Save(`{"tag":"t","delay":"1h","headers":{"few":""}}`)
+	held.Leave()
+	s.Save(string(many))
+	if s.api.rooms.Decoded.Free() != room {
 		t.Error("not all of the room was given back")
 	}
 }

@@ -1,6 +1,7 @@
 package reqbody
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 // read. Small requests have a room of their own, so that no large one delays them.
 type Rooms struct {
 	Small, Large *Room
+	Decoded      *Room         // for what is made of many short texts of a body, such as headers
 	Answers      *Room         // for tasks that are handed out or shown, with their bodies
 	Reads        *Room         // what shows many rows takes a turn, so that one viewer does not take the database
 	Requests     *crowd.Turns  // in bytes: all that are under way, with their headers
@@ -30,6 +32,12 @@ const (
 	largeBytes  = 96 << 20 // a batch of the greatest size takes all of it
 	answerBytes = 48 << 20
 	roomWait    = 10 * time.Second
+
+	decodedBytes = 32 << 20
+	// textBytes is what is made of a text, such as an entry of a map, for each of its quotation marks. What is no more
+	// than fewDecoded needs no place.
+	textBytes  = 64
+	fewDecoded = 16 << 10
 
 	mostReads = 8
 	// requestBytes is what a request takes besides its headers and its body, and headerBytes what a header does besides
@@ -49,7 +57,7 @@ func NewRooms(connections int) *Rooms {
 	return &Rooms{
 		Reads: NewRoom(mostReads, mostReads/2), Requests: crowd.NewTurns(requests * requestBytes),
 		Small: NewRoom(smallBytes, smallBytes/2), Large: NewRoom(largeBytes, largeBytes),
-		Answers: NewRoom(answerBytes, answerBytes/2), Wait: roomWait,
+		Decoded: NewRoom(decodedBytes, decodedBytes/2), Answers: NewRoom(answerBytes, answerBytes/2), Wait: roomWait,
 	}
 }
 
@@ -103,6 +111,21 @@ func (s *Rooms) Hold(
 	b := &heldBody{ReadCloser: r.Body, rooms: s, w: w, r: r, limit: limit, weight: weight, caller: CallerOf(r)}
 	r.Body = b
 	return b.leave
+}
+
+// Decode waits for room for what is made of a JSON body. The texts are counted, since headers of few bytes take many
+// times as much once they are read. What is made has its place until done is called. It returns [NoRoom] when there was
+// none in time.
+func (s *Rooms) Decode(r *http.Request, body []byte) (done func(), err error) {
+	made := int64(bytes.Count(body, []byte{'"'})) * textBytes
+	if made <= fewDecoded {
+		return func() {}, nil
+	}
+	place, err := s.Decoded.Enter(r.Context(), CallerOf(r), made, s.Wait, nil)
+	if err != nil {
+		return nil, err
+	}
+	return place.Leave, nil
 }
 
 // heldBody is a body that waits for its place.
