@@ -68,6 +68,7 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 		return err
 	}
 	a.announce(c, s, traces.Host())
+	go keepMemory(cmd.Context(), a.getenv)
 	return s.Run(cmd.Context())
 }
 
