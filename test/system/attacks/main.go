@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -28,7 +29,7 @@ const header = `| attack | memory, MB | readyz | healthz | plain server | save |
 |---|---|---|---|---|---|---|---|---|---|`
 
 type options struct {
-	only []string
+	only [][]string // the attacks that are measured, some of them at once
 	long time.Duration
 	dsn  string
 }
@@ -48,20 +49,23 @@ func main() {
 
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("attacks", flag.ContinueOnError)
-	only := flags.String("only", "", "`names` of attacks, separated by commas (default: all)")
+	only := flags.String("only", "",
+		"`names` of attacks, separated by commas, or by + for those at once (default: each, then all at once)")
 	flags.DurationVar(&o.long, "for", 20*time.Second, "how `long` an attack lasts")
 	flags.StringVar(&o.dsn, "dsn", "", "`database` that is attacked (default: a SQLite file in memory)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	var all []string
 	for _, a := range attacks {
-		o.only = append(o.only, a.name)
+		all = append(all, a.name)
 	}
-	if *only != "" {
-		o.only = strings.Split(*only, ",")
+	chosen := cmp.Or(*only, strings.Join(all, ",")+","+strings.Join(all, "+"))
+	for names := range strings.SplitSeq(chosen, ",") {
+		o.only = append(o.only, strings.Split(names, "+"))
 	}
-	for _, name := range o.only {
-		if !slices.ContainsFunc(attacks, func(a attack) bool { return a.name == name }) {
+	for _, name := range slices.Concat(o.only...) {
+		if !slices.Contains(all, name) {
 			return o, fmt.Errorf("there is no attack %q", name)
 		}
 	}
@@ -79,14 +83,7 @@ func measureAll(ctx context.Context, args []string) error {
 	}
 	defer remove()
 	_, _ = fmt.Fprintln(os.Stdout, header)
-	rounds := [][]string{}
-	for _, name := range o.only {
-		rounds = append(rounds, []string{name})
-	}
-	if len(o.only) > 1 {
-		rounds = append(rounds, o.only)
-	}
-	for _, names := range rounds {
+	for _, names := range o.only {
 		f, failed := measure(ctx, program, o, names)
 		if failed != nil {
 			return failed
