@@ -14,21 +14,31 @@ import (
 // most of the time, even while a large history is deleted. A slow batch ends the pass, and the next batch is smaller.
 // While the database is busy, a pass is one batch.
 type Purge struct {
-	// Delete removes up to limit rows of the status whose due time is before the bound.
-	Delete func(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
-	Now    func() (now row.Time, ok bool) // the database's clock; not ok holds the pass back
-	Keep   map[row.Status]time.Duration   // retention per final status; 0 or absent keeps for ever
-	Busy   func() bool                    // the database answers other callers slowly
-	Batch  int                            // rows in one statement, at most
-	Limit  int                            // statements in one pass; the rest waits for the next
+	// Tags returns the tags that have rows of the status whose due time is before the bound.
+	Tags func(ctx context.Context, status row.Status, before row.Time) ([]string, error)
+	// Delete removes up to limit of these rows, tag by tag, and returns the tags that it did not come to the end of.
+	Delete func(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+		deleted int, left []string, err error)
+	Now   func() (now row.Time, ok bool) // the database's clock; not ok holds the pass back
+	Keep  map[row.Status]time.Duration   // retention per final status; 0 or absent keeps for ever
+	Busy  func() bool                    // the database answers other callers slowly
+	Batch int                            // rows in one statement, at most
+	Limit int                            // statements in one pass; the rest waits for the next
 
 	size int // rows in the next statement; 0 before the first
 	turn int // status that the next pass begins with: a short pass must not always serve the same one
+
+	left map[row.Status][]string // tags that still have rows to delete
+	look map[row.Status]row.Time // when the others are read next
 }
 
 const (
 	slowDelete   = 100 * time.Millisecond // of a statement that other statements may wait for
 	leastDeleted = 10                     // rows in a statement, however slow
+
+	// Reading the tags takes a step of the index for each tag of the table. A status is read after a hundredth of its
+	// retention, or after mostUnread.
+	mostUnread = time.Minute
 )
 
 // Pass deletes what is past its retention. An error of one status does not keep it from the others.
@@ -44,29 +54,49 @@ func (p *Purge) Pass(ctx context.Context) error {
 	for len(statuses) > 0 && left > 0 {
 		var unfinished []row.Status
 		for _, status := range statuses {
+			if err := p.read(ctx, status, now); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if len(p.left[status]) == 0 {
+				continue
+			}
 			began := time.Now()
-			size := p.batch()
-			deleted, err := p.Delete(ctx, status, now.Add(-p.Keep[status]), size)
+			deleted, rest, err := p.Delete(ctx, status, p.left[status], now.Add(-p.Keep[status]), p.batch())
 			if err != nil {
 				errs = append(errs, err)
 				p.learn(slowDelete + 1) // it may have been too large, or have taken too long
 				continue
 			}
 			left--
-			if deleted >= size {
+			if p.left[status] = rest; len(rest) > 0 {
 				unfinished = append(unfinished, status)
 			}
 			took := time.Since(began)
 			if p.learn(took) || deleted > 0 && p.Busy() {
 				return errors.Join(errs...)
 			}
-			if err := rest(ctx, took); err != nil {
+			if err := pause(ctx, took); err != nil {
 				return errors.Join(append(errs, err)...)
 			}
 		}
 		statuses = unfinished
 	}
 	return errors.Join(errs...)
+}
+
+// read reads the tags of a status when none are left of the last read, and that was long enough ago.
+func (p *Purge) read(ctx context.Context, status row.Status, now row.Time) (err error) {
+	if len(p.left[status]) > 0 || now < p.look[status] {
+		return nil
+	}
+	if p.left == nil {
+		p.left, p.look = map[row.Status][]string{}, map[row.Status]row.Time{}
+	}
+	if p.left[status], err = p.Tags(ctx, status, now.Add(-p.Keep[status])); err == nil {
+		p.look[status] = now.Add(min(mostUnread, p.Keep[status]/100))
+	}
+	return err
 }
 
 // batch is how many rows the next statement may delete.
@@ -103,10 +133,10 @@ func (p *Purge) statuses() []row.Status {
 	return slices.Concat(statuses[p.turn:], statuses[:p.turn])
 }
 
-// rest waits two to four times as long as the last statement took.
-func rest(ctx context.Context, took time.Duration) error {
-	pause := 2 * max(took, time.Millisecond)
-	return sleep(ctx, pause+rand.N(pause))
+// pause waits two to four times as long as the last statement took.
+func pause(ctx context.Context, took time.Duration) error {
+	least := 2 * max(took, time.Millisecond)
+	return sleep(ctx, least+rand.N(least))
 }
 
 // sleep waits, and returns the error of a context that ends meanwhile.

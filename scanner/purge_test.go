@@ -17,13 +17,20 @@ type history struct {
 	fail   map[row.Status]error
 	before map[row.Status]row.Time
 	calls  int
+	reads  int // of the tags
 	busy   time.Duration
 
 	most          int // rows that a transaction may have; 0: any number
 	claimsAreSlow bool
 }
 
-func (h *history) delete(_ context.Context, s row.Status, before row.Time, limit int) (int, error) {
+func (h *history) tags(context.Context, row.Status, row.Time) ([]string, error) {
+	h.reads++
+	return []string{"a"}, nil
+}
+
+func (h *history) delete(_ context.Context, s row.Status, tags []string, before row.Time, limit int) (
+	int, []string, error) {
 	time.Sleep(h.takes)
 	h.calls++
 	h.busy += h.takes
@@ -32,19 +39,22 @@ func (h *history) delete(_ context.Context, s row.Status, before row.Time, limit
 	}
 	h.before[s] = before
 	if err := h.fail[s]; err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	n := min(limit, h.rows[s])
 	if h.most > 0 && n > h.most {
-		return 0, errors.New("transaction too large")
+		return 0, nil, errors.New("transaction too large")
 	}
 	h.rows[s] -= n
-	return n, nil
+	if n < limit {
+		tags = nil
+	}
+	return n, tags, nil
 }
 
 func (h *history) pass(keep map[row.Status]time.Duration) *Purge {
 	return &Purge{
-		Delete: h.delete, Keep: keep, Batch: 500, Limit: 100,
+		Tags: h.tags, Delete: h.delete, Keep: keep, Batch: 500, Limit: 100,
 		Now:  func() (row.Time, bool) { return row.At(time.Now()), true },
 		Busy: func() bool { return h.claimsAreSlow },
 	}
@@ -136,6 +146,23 @@ func TestPurgeTakesOneBatchWhileTheDatabaseIsBusy(t *testing.T) {
 			t.Errorf("%d failed tasks are left: their turn never came", h.rows[row.Failed])
 		}
 	})
+}
+
+func TestPurgeReadsTheTagsOnceAMinute(t *testing.T) {
+	for keep, most := range map[time.Duration]int{30 * day: 10, 10 * time.Minute: 60, time.Second: 120} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &history{rows: map[row.Status]int{row.Completed: 100_000}}
+			p := h.pass(map[row.Status]time.Duration{row.Completed: keep})
+			for range 120 {
+				mustPass(t, p.Pass)
+				time.Sleep(5 * time.Second)
+			}
+			if h.rows[row.Completed] != 0 || h.reads > most || h.reads < most-2 {
+				t.Errorf("kept for %v: %d rows are left, and the tags are read %d times in 10 min, want %d at most",
+					keep, h.rows[row.Completed], h.reads, most)
+			}
+		})
+	}
 }
 
 // A replication group refuses transactions over 150 MB, a server those over max_binlog_cache_size, and a call has its

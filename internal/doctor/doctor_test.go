@@ -355,7 +355,7 @@ func TestLeasesAheadOfTheClockAreFoundAndMended(t *testing.T) {
 			t.Errorf("found %+v", found)
 		}
 		p.exec(found[0].Fix)
-		over, _, err := p.Store.Expired(t.Context(), 10)
+		over, _, err := p.Store.Expired(t.Context(), []string{"t"}, 10)
 		if must(t, err); len(over) != 2 || over[0].Version != 1 {
 			t.Errorf("a rescue finds %+v", over)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/eyes/sentence"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
@@ -137,7 +138,11 @@ func checkLeases(ctx context.Context, s *Subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	expired, broken, err := s.Store.Expired(ctx, sampled)
+	tags, err := listing.Tags(ctx, s.Store, row.Executing)
+	if err != nil {
+		return nil, err
+	}
+	expired, broken, err := s.Store.Expired(ctx, tags, sampled)
 	if err != nil {
 		return nil, err
 	}

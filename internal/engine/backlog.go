@@ -16,6 +16,8 @@ const (
 	backlogFirst = time.Second // programs have registered their processors by then
 	// backlogEvery leaves at least 15 s between two readings, whatever its jitter.
 	backlogEvery = 17 * time.Second
+	// lagsEvery is how many readings share one of what waits for a purge, which hardly changes within a minute.
+	lagsEvery = 4
 	// backlogMost bounds how many tasks of a tag are counted. A longer backlog shows in the age of its oldest task.
 	backlogMost = 1000
 	// backlogTags bounds how many tags are counted, those whose tasks have waited longest.
@@ -29,12 +31,17 @@ func (e *Engine) measureTable(ctx context.Context) {
 		return
 	}
 	told := map[string]time.Time{}
-	for wait := backlogFirst; lifecycle.Sleep(ctx, wait); wait = lifecycle.Jitter(backlogEvery, 0.1) {
+	var lags map[string]time.Duration
+	wait := backlogFirst
+	for n := 0; lifecycle.Sleep(ctx, wait); n++ {
+		wait = lifecycle.Jitter(backlogEvery, 0.1)
 		backlog, err := e.backlog(ctx)
 		e.events.Metrics.SetBacklog(backlog)
 		e.tellOfUnserved(backlog, told)
-		var lags map[string]time.Duration
-		if err == nil && e.running() {
+		switch {
+		case err != nil || !e.running():
+			lags = nil
+		case lags == nil || n%lagsEvery == 0:
 			lags, err = e.purgeLags(ctx)
 		}
 		e.events.Metrics.SetPurgeLags(lags)

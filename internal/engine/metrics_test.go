@@ -451,7 +451,9 @@ func TestBacklogThatCannotBeReadHasNoValue(t *testing.T) {
 // purgeless is a store whose purges delete nothing.
 type purgeless struct{ store.Store }
 
-func (purgeless) Purge(context.Context, row.Status, row.Time, int) (int, error) { return 0, nil }
+func (purgeless) Purge(context.Context, row.Status, []string, row.Time, int) (int, []string, error) {
+	return 0, nil, nil
+}
 
 func TestPurgeLagIsTimePastTheRetention(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
@@ -43,6 +45,42 @@ func TestTaskOfACrashedNodeIsRescued(t *testing.T) {
 	})
 }
 
+// Other programs may have thousands of tags in the table. Oldest takes a step of the index for each of them.
+func TestAnEngineSeldomReadsTagsThatItDoesNotServe(t *testing.T) {
+	inBubble(t, func(w *world) {
+		for i := range 3000 {
+			w.store.Plant(row.Row{
+				ID: int64(i + 1), Tag: fmt.Sprint("t", i), Status: row.Completed, Due: row.At(time.Now()),
+			})
+		}
+		var walks atomic.Int64
+		w.engine(at(w.store, "Oldest", func(_ context.Context, do func() error) error {
+			walks.Add(1)
+			return do()
+		}), serving{"t7": nothing}, func(c *Config) {
+			c.Retention = find.Retention{Completed: 24 * time.Hour, Failed: 24 * time.Hour, Cancelled: 24 * time.Hour}
+		})
+		time.Sleep(10 * time.Minute)
+		if n := walks.Load(); n > 14*10 {
+			w.Errorf("all tags are read %d times in 10 min, want 4 times a minute for leases and 10 for the others", n)
+		}
+	})
+}
+
+// A popped task may be out when its tag is popped no more, and its process may die or stop.
+func TestLeasesOfTagsThatNoNodeServesEnd(t *testing.T) {
+	inBubbles(t, map[string]struct{ ttr, within time.Duration }{
+		"short": {3 * time.Second, 20 * time.Second}, "long": {time.Hour, 5 * time.Second},
+	}, func(w *world, c struct{ ttr, within time.Duration }) {
+		w.engine(w.store, serving{"other": nothing})
+		time.Sleep(40 * time.Second)
+		w.store.Plant(row.Row{ID: 1, Tag: "a", Status: row.Executing, Executor: row.PopMark + "gone:1:x:1",
+			TTR: c.ttr, Due: row.At(time.Now().Add(c.ttr))})
+		time.Sleep(c.ttr + c.within)
+		w.standing(row.Pending, 0, 0, 1)
+	})
+}
+
 // TestACallWithoutAnAnswerDelaysNoRescue lets the only node that is left lose one answer about the time when a lease
 // ends, as it does when a connection is dead. It has answers to all other calls.
 func TestACallWithoutAnAnswerDelaysNoRescue(t *testing.T) {
@@ -52,7 +90,8 @@ func TestACallWithoutAnAnswerDelaysNoRescue(t *testing.T) {
 		found  bool          // not before a rescue has found the row
 	}
 	inBubbles(t, map[string]loss{
-		"Expired": {call: "Expired"}, "Update": {call: "Update"}, "NowOfARescue": {call: "Now", found: true},
+		"Expired": {call: "Expired"}, "Oldest": {call: "Oldest"},
+		"Update": {call: "Update"}, "NowOfARescue": {call: "Now", found: true},
 		"Now": {call: "Now", before: 7 * time.Second},
 	}, func(w *world, c loss) {
 		dying := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})

@@ -141,20 +141,22 @@ func (s around) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, 
 	return passing(ctx, s, "Oldest", func() ([]row.TagCount, error) { return s.Store.Oldest(ctx, status) })
 }
 
-func (s around) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
+func (s around) Expired(
+	ctx context.Context, tags []string, limit int,
+) (rows []row.Row, broken []row.Broken, err error) {
 	err = s.hook(ctx, "Expired", func() (err error) {
-		rows, broken, err = s.Store.Expired(ctx, limit)
+		rows, broken, err = s.Store.Expired(ctx, tags, limit)
 		return err
 	})
 	return rows, broken, err
 }
 
-func (s around) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
+func (s around) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error) {
 	return passing(
 		ctx,
 		s,
 		"Orphans",
-		func() ([]row.State, error) { return s.Store.Orphans(ctx, executorPrefixes, limit) },
+		func() ([]row.State, error) { return s.Store.Orphans(ctx, tags, executorPrefixes, limit) },
 	)
 }
 

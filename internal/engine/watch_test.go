@@ -395,7 +395,7 @@ func TestWaitEndsWithItsContextItsTaskAndItsEngine(t *testing.T) {
 		cancelled.From, cancelled.Due, cancelled.Finish = r.Status, row.At(time.Now()), row.At(time.Now())
 		_, err := w.store.Update(w.Context(), nil, []row.Change{cancelled})
 		w.must(err)
-		_, err = w.store.Purge(w.Context(), row.Cancelled, row.MaxTime, 1)
+		_, _, err = w.store.Purge(w.Context(), row.Cancelled, []string{"a"}, row.MaxTime, 1)
 		w.must(err)
 		if got := <-gone; !errors.Is(got.err, delaytask.ErrNotFound) {
 			w.Errorf("a task that was deleted: %v", got.err)

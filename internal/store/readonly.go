@@ -54,8 +54,8 @@ func (readOnly) Discard(context.Context, []row.Broken) (int, error) {
 	return 0, refused("discard tasks")
 }
 
-func (readOnly) Purge(context.Context, row.Status, row.Time, int) (int, error) {
-	return 0, refused("purge tasks")
+func (readOnly) Purge(context.Context, row.Status, []string, row.Time, int) (int, []string, error) {
+	return 0, nil, refused("purge tasks")
 }
 
 func (readOnly) Renumber(context.Context, int64, func() int64, int) (int, string, error) {

@@ -67,12 +67,13 @@ type Finder interface {
 	// first when the window has no lower end.
 	Due(ctx context.Context, w row.Window) ([]row.Due, error)
 
-	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first,
-	// without bodies.
-	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
+	// Expired returns executing rows of the tags whose lease is over on the server's clock, the oldest lease first,
+	// without bodies, about limit of them at most. It may have rows of tags that differ only in spaces at their ends.
+	Expired(ctx context.Context, tags []string, limit int) (rows []row.Row, broken []row.Broken, err error)
 
-	// Orphans returns executing rows whose executor begins with one of the prefixes.
-	Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error)
+	// Orphans returns executing rows of the tags whose executor begins with one of the prefixes, at most limit. It may
+	// have rows of tags that differ only in spaces at their ends.
+	Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error)
 
 	// States returns the states of the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
@@ -110,8 +111,10 @@ type Leaser interface {
 
 // Keeper works on the table as a whole.
 type Keeper interface {
-	// Purge deletes up to limit rows of a final status whose due time is before the bound, entering by primary key.
-	Purge(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
+	// Purge deletes up to limit rows of a final status and of the tags whose due time is before the bound, tag by tag,
+	// entering by primary key. It returns the tags from the one on at which it has met the limit.
+	Purge(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+		deleted int, left []string, err error)
 
 	// Renumber gives ids of next to up to limit rows whose id is below 1 or above last, unless they are executing. It
 	// returns how many, and with them the statement that makes the database number new rows from there on.

@@ -74,6 +74,18 @@ func (c *Census) recent(ctx context.Context) (*Count, error) {
 	return c.Read(ctx)
 }
 
+// SilentTags returns the tags of nodes that have fallen silent since the moment.
+func (c *Census) SilentTags(since row.Time) (tags []string) {
+	if n := c.last.Load(); n != nil {
+		for _, node := range n.Silent {
+			if node.Heartbeat >= since {
+				tags = append(tags, node.Tags...)
+			}
+		}
+	}
+	return tags
+}
+
 // Alone reports whether no other node is known to live.
 func (c *Census) Alone() bool {
 	n := c.last.Load()

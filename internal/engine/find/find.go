@@ -5,6 +5,7 @@
 //	overduepoll.go  rows that have just become overdue; quickpoll.go reads often where wake-ups fail
 //	filewatch.go    changes of the file of an embedded database
 //	passes.go       what the scanner finds every few seconds; also rescue, purge and orphaned claims
+//	leasetags.go    where leases may be, which rescue and orphaned claims look for
 package find
 
 import (

@@ -30,6 +30,7 @@ const (
 type passes struct {
 	*deps
 	stores  map[string]table.Bounded // by pass
+	leased  *leaseTags
 	runner  *scanner.Runner
 	backlog *scanner.Compensate
 	rescue  *scanner.Rescue
@@ -57,12 +58,13 @@ func newPasses(c *deps) *passes {
 	for _, pass := range []string{passPurge, passNumbers, passAudit} {
 		p.stores[pass] = table.Bound(c.Store, c.cfg.CallTimeout, c.cfg.CallTimeout, func() {})
 	}
+	p.leased = &leaseTags{store: p.stores[passRescue], arm: c.arm, atOnce: c.cfg.AtOnce}
 	p.backlog = &scanner.Compensate{
 		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Mine: c.arm.Shared, Now: c.Bounds.AtLeast,
 		Offer: p.Offer, Page: scanPage, Log: c.Log,
 	}
 	p.rescue = &scanner.Rescue{
-		Leases: expiredLeases{p.stores[passRescue], c.Events}, Now: c.Bounds.AtLeast,
+		Leases: expiredLeases{p.stores[passRescue], c.Events, p.leased}, Now: c.Bounds.AtLeast,
 		Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			if p.Locks.Lately() {
@@ -75,8 +77,8 @@ func newPasses(c *deps) *passes {
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
 	purge := &scanner.Purge{
-		Delete: p.purge, Now: c.Bounds.AtLeast, Busy: c.arm.Ahead.Saturated, Batch: purgeBatch, Limit: purgeRounds,
-		Keep: c.cfg.Retention.ByStatus(),
+		Tags: p.purgeable, Delete: p.purge, Keep: c.cfg.Retention.ByStatus(), Now: c.Bounds.AtLeast,
+		Busy: c.arm.Ahead.Saturated, Batch: purgeBatch, Limit: purgeRounds,
 	}
 	p.runner = scanner.NewRunner(c.Log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
@@ -93,6 +95,16 @@ func newPasses(c *deps) *passes {
 type expiredLeases struct {
 	table.Bounded
 	events *events.Events
+	leased *leaseTags
+}
+
+// Expired implements [scanner.Leases].
+func (l expiredLeases) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
+	tags, err := l.leased.read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.Bounded.Expired(ctx, tags, limit)
 }
 
 // Discard implements [scanner.Leases].
@@ -156,9 +168,13 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // ReleaseOrphans releases orphaned claims: rows that carry this process's token and are not owned here. A claim whose
 // reply was lost was applied after all, or its rows were dropped.
 func (p *passes) ReleaseOrphans(ctx context.Context) error {
+	tags, err := p.leased.read(ctx)
+	if err != nil {
+		return err
+	}
 	mine := p.cfg.Executor + ":"
 	limit := scanPage + p.runqueue.Counts().Owned
-	found, err := p.stores[passOrphans].Orphans(ctx, []string{mine, row.PopMark + mine}, limit)
+	found, err := p.stores[passOrphans].Orphans(ctx, tags, []string{mine, row.PopMark + mine}, limit)
 	if err != nil {
 		return err
 	}
@@ -218,10 +234,22 @@ func (p *passes) reportRescued(rows []row.Row) (again []row.Due) {
 	return again
 }
 
-func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	n, err := p.stores[passPurge].Purge(ctx, status, before, limit)
+// purgeable returns the tags that have tasks to purge.
+func (p *passes) purgeable(ctx context.Context, status row.Status, before row.Time) (tags []string, err error) {
+	oldest, err := p.stores[passPurge].Oldest(ctx, status)
+	for _, of := range oldest {
+		if of.Oldest < before {
+			tags = append(tags, of.Tag)
+		}
+	}
+	return tags, err
+}
+
+func (p *passes) purge(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+	int, []string, error) {
+	n, left, err := p.stores[passPurge].Purge(ctx, status, tags, before, limit)
 	p.Metrics.Purged(status.String(), n)
-	return n, err
+	return n, left, err
 }
 
 // purgeAudit deletes entries of the audit log whose retention is over.

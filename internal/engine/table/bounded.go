@@ -76,18 +76,20 @@ func (b Bounded) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 }
 
 // Expired calls the store.
-func (b Bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
+func (b Bounded) Expired(
+	ctx context.Context, tags []string, limit int,
+) (rows []row.Row, broken []row.Broken, err error) {
 	rows, err = within(ctx, b, "Expired", func(ctx context.Context) (rows []row.Row, err error) {
-		rows, broken, err = b.store.Expired(ctx, limit)
+		rows, broken, err = b.store.Expired(ctx, tags, limit)
 		return rows, err
 	})
 	return rows, broken, err
 }
 
 // Orphans calls the store.
-func (b Bounded) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
+func (b Bounded) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error) {
 	return within(ctx, b, "Orphans", func(ctx context.Context) ([]row.State, error) {
-		return b.store.Orphans(ctx, executorPrefixes, limit)
+		return b.store.Orphans(ctx, tags, executorPrefixes, limit)
 	})
 }
 
@@ -116,9 +118,19 @@ func (b Bounded) Discard(ctx context.Context, broken []row.Broken) (int, error) 
 }
 
 // Purge calls the store.
-func (b Bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	return within(ctx, b, "Purge", func(ctx context.Context) (int, error) {
-		return b.store.Purge(ctx, status, before, limit)
+func (b Bounded) Purge(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+	deleted int, left []string, err error) {
+	deleted, err = within(ctx, b, "Purge", func(ctx context.Context) (deleted int, err error) {
+		deleted, left, err = b.store.Purge(ctx, status, tags, before, limit)
+		return deleted, err
+	})
+	return deleted, left, err
+}
+
+// Oldest calls the store.
+func (b Bounded) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
+	return within(ctx, b, "Oldest", func(ctx context.Context) ([]row.TagCount, error) {
+		return b.store.Oldest(ctx, status)
 	})
 }
 

@@ -204,7 +204,8 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 		report.FindingPurgeBehind: {func(s *site) func() {
 			id := s.save("a", row.Completed, -2*time.Hour, "", "")
 			return func() {
-				if n, err := s.Purge(s.Context(), row.Completed, at(s.Store, 0), 1); n != 1 || err != nil {
+				n, _, err := s.Purge(s.Context(), row.Completed, []string{"a"}, at(s.Store, 0), 1)
+				if n != 1 || err != nil {
 					s.Fatal(id, n, err)
 				}
 			}

@@ -20,8 +20,8 @@ type Store interface {
 	Places(ctx context.Context, spans []row.Span, limit int) ([][]row.Place, error)
 	FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error)
 	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
-	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
-	Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error)
+	Expired(ctx context.Context, tags []string, limit int) (rows []row.Row, broken []row.Broken, err error)
+	Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error)
 	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
 	Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) ([]row.Rollup, error)
 }
@@ -96,16 +96,20 @@ func (l *limited) Failures(ctx context.Context, ids []int64) ([]row.Failure, err
 	return call(ctx, l, func(ctx context.Context) ([]row.Failure, error) { return l.Store.Failures(ctx, ids) })
 }
 
-func (l *limited) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
+func (l *limited) Expired(
+	ctx context.Context, tags []string, limit int,
+) (rows []row.Row, broken []row.Broken, err error) {
 	err = l.call(ctx, func(ctx context.Context) (err error) {
-		rows, broken, err = l.Store.Expired(ctx, limit)
+		rows, broken, err = l.Store.Expired(ctx, tags, limit)
 		return err
 	})
 	return rows, broken, err
 }
 
-func (l *limited) Orphans(ctx context.Context, prefixes []string, limit int) ([]row.State, error) {
-	return call(ctx, l, func(ctx context.Context) ([]row.State, error) { return l.Store.Orphans(ctx, prefixes, limit) })
+func (l *limited) Orphans(ctx context.Context, tags, prefixes []string, limit int) ([]row.State, error) {
+	return call(ctx, l, func(ctx context.Context) ([]row.State, error) {
+		return l.Store.Orphans(ctx, tags, prefixes, limit)
+	})
 }
 
 func (l *limited) Rollups(

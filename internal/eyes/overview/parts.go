@@ -104,9 +104,19 @@ func (r *reading) readDue(ctx context.Context) error {
 }
 
 // readLeases reads leases that are over, and those that silent processes hold. A process that is silent claims nothing
-// more, so one without leases is asked about once. One read is for all of them: it enters the index for each tag.
-func (r *reading) readLeases(ctx context.Context) (err error) {
-	if r.leases.over, _, err = r.from.Expired(ctx, mostExpired); err != nil {
+// more, so one without leases is asked about once.
+func (r *reading) readLeases(ctx context.Context) error {
+	executing, err := r.from.Oldest(ctx, row.Executing)
+	if err != nil {
+		return err
+	}
+	var tags, over []string
+	for _, c := range executing {
+		if tags = append(tags, c.Tag); c.Oldest < r.now {
+			over = append(over, c.Tag)
+		}
+	}
+	if r.leases.over, _, err = r.from.Expired(ctx, over, mostExpired); err != nil {
 		return err
 	}
 	r.leases.silent = map[string][]row.State{}
@@ -128,7 +138,7 @@ func (r *reading) readLeases(ctx context.Context) (err error) {
 	if len(silent) == 0 {
 		return nil
 	}
-	held, err := r.from.Orphans(ctx, executors, mostLeases)
+	held, err := r.from.Orphans(ctx, tags, executors, mostLeases)
 	if err != nil {
 		return err
 	}

@@ -65,9 +65,9 @@ func (s *slow) CountDue(
 	return s.Store.CountDue(ctx, g, most, limit)
 }
 
-func (s *slow) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
+func (s *slow) Expired(ctx context.Context, tags []string, limit int) ([]row.Row, []row.Broken, error) {
 	defer s.take()()
-	return s.Store.Expired(ctx, limit)
+	return s.Store.Expired(ctx, tags, limit)
 }
 
 // quiet is a process that has nothing to tell.
@@ -341,7 +341,7 @@ type counted struct {
 	orphans atomic.Int64
 }
 
-func (c *counted) Orphans(ctx context.Context, of []string, limit int) ([]row.State, error) {
+func (c *counted) Orphans(ctx context.Context, tags, of []string, limit int) ([]row.State, error) {
 	c.orphans.Add(1)
-	return c.Store.Orphans(ctx, of, limit)
+	return c.Store.Orphans(ctx, tags, of, limit)
 }

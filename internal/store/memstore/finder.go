@@ -28,10 +28,14 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 }
 
 // Expired implements [store.Finder].
-func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
+func (s *Store) Expired(ctx context.Context, tags []string, limit int) ([]row.Row, []row.Broken, error) {
 	var page page
 	err := s.do(ctx, "find ended leases", func() {
-		for _, e := range s.tasks.dueBefore(row.Executing, s.now(), limit) {
+		var over []row.Place
+		for _, tag := range row.Distinct(tags) {
+			over = append(over, s.tasks.queue(row.Executing, tag).between(row.Place{Due: 1}, s.now(), limit)...)
+		}
+		for _, e := range firstOf(over, limit) {
 			page.add(s.tasks.rows[e.ID], false)
 		}
 	})
@@ -39,10 +43,10 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 }
 
 // Orphans implements [store.Finder].
-func (s *Store) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error) {
 	return under(ctx, s, "find executing tasks", func() (found []row.State) {
-		for _, q := range s.tasks.queues[row.Executing] {
-			for e := range q.after(row.Place{}) {
+		for _, tag := range row.Distinct(tags) {
+			for e := range s.tasks.queue(row.Executing, tag).after(row.Place{}) {
 				if len(found) == limit {
 					return found
 				}

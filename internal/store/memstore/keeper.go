@@ -11,20 +11,27 @@ import (
 var errNotFinal = errors.New("only tasks of a final status can be purged")
 
 // Purge implements [store.Keeper].
-func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
+func (s *Store) Purge(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+	deleted int, left []string, err error) {
 	const op = "purge tasks"
 	if !status.Final() {
-		return 0, refusedTo(op, errNotFinal)
+		return 0, nil, refusedTo(op, errNotFinal)
 	}
-	return under(ctx, s, op, func() int {
-		old := s.tasks.dueBefore(status, before, limit+len(s.locked))
-		old = slices.DeleteFunc(old, func(e row.Place) bool { return s.isLocked(e.ID) })
-		old = old[:min(len(old), limit)]
-		for _, e := range old {
-			s.tasks.delete(e.ID)
+	err = s.do(ctx, op, func() {
+		for i, tag := range tags {
+			old := s.tasks.queue(status, tag).between(row.Place{Due: 1}, before, limit-deleted+len(s.locked))
+			old = slices.DeleteFunc(old, func(e row.Place) bool { return s.isLocked(e.ID) })
+			old = old[:min(len(old), limit-deleted)]
+			for _, e := range old {
+				s.tasks.delete(e.ID)
+			}
+			if deleted += len(old); deleted == limit {
+				left = tags[i:]
+				return
+			}
 		}
-		return len(old)
 	})
+	return deleted, left, err
 }
 
 // Renumber implements [store.Keeper]. Every row in memory has an id of a process.

@@ -75,15 +75,6 @@ func (t *table) queue(status row.Status, tag string) *index {
 	return q
 }
 
-// dueBefore returns up to limit entries of a status, of all tags, that have a due time before the bound, in order.
-func (t *table) dueBefore(status row.Status, bound row.Time, limit int) []row.Place {
-	var found []row.Place
-	for _, q := range t.queues[status] {
-		found = append(found, q.between(row.Place{Due: 1}, bound, limit)...)
-	}
-	return firstOf(found, limit)
-}
-
 func firstOf(found []row.Place, limit int) []row.Place {
 	slices.SortFunc(found, row.Place.Compare)
 	return found[:min(limit, len(found))]

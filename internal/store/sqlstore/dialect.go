@@ -91,9 +91,6 @@ type dialect struct {
 	deleteFrom                    string // up to the WHERE, table %s
 	upsert                        string // after an INSERT into a table with the key tag, before the assignments
 
-	// Reads the tags that have rows, as each_tag, at a cost per tag and not per row, and joins the table that follows.
-	eachTag string
-
 	// Tags that have rows where the conditions hold, each with the MIN or MAX of due_time, at a cost per tag.
 	eachFirst func(function string, where clause) clause
 	// eachFirstID is the same with ids in place of due times.

@@ -82,37 +82,59 @@ func (d dialect) dueBranch(tags string, args []any, order string, limit int, lim
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
 
+// mostRanges is how many tags one statement names, whose ranges the server keeps in memory while it plans.
+const mostRanges = 1000
+
 // Expired implements [store.Finder]. An executing row without a due time counts as one whose lease has ended.
-func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	return readTasks(ctx, "find ended leases", s.db, s.dialect.expired(limit))
+func (s *Store) Expired(ctx context.Context, tags []string, limit int) (
+	rows []row.Row, broken []row.Broken, err error) {
+	for group := range slices.Chunk(row.Distinct(tags), mostRanges) {
+		r, b, err := readTasks(ctx, "find ended leases", s.db, s.dialect.expired(group, limit))
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, broken = append(rows, r...), append(broken, b...)
+	}
+	slices.SortFunc(rows, func(a, b row.Row) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) })
+	return rows[:min(len(rows), limit)], broken, nil
 }
 
-func (d dialect) expired(limit int) clause {
-	return clause{sql: "SELECT " + d.taskList(false) + d.executing() +
-		" AND (due_time IS NULL OR due_time < " + d.now + ") ORDER BY " + byDueTime + " LIMIT " + fmt.Sprint(limit)}
+func (d dialect) expired(tags []string, limit int) clause {
+	from := d.executing(tags)
+	return clause{"SELECT " + d.taskList(false) + from.sql + " AND (due_time IS NULL OR due_time < " + d.now +
+		") ORDER BY " + byDueTime + " LIMIT " + fmt.Sprint(limit), from.args}
 }
 
-// executing begins to read the executing rows of all tags.
-func (d dialect) executing() string {
-	return " FROM " + d.eachTag + table + d.byDue + fmt.Sprintf(" WHERE tag = each_tag AND status = %d", row.Executing)
+// executing begins to read the executing rows of the tags.
+func (d dialect) executing(tags []string) clause {
+	return clause{" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND tag IN (", row.Executing) +
+		marks(len(tags), "?") + ")", anys(tags)}
 }
 
 // Orphans implements [store.Finder].
-func (s *Store) Orphans(ctx context.Context, executorPrefixes []string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) (
+	states []row.State, err error) {
 	if len(executorPrefixes) == 0 {
 		return nil, nil
 	}
-	states, err := readStates(ctx, s.db, s.dialect.orphans(executorPrefixes, limit))
-	return states, classify("find executing tasks", err)
+	for group := range slices.Chunk(row.Distinct(tags), mostRanges) {
+		found, err := readStates(ctx, s.db, s.dialect.orphans(group, executorPrefixes, limit-len(states)))
+		if err != nil {
+			return nil, classify("find executing tasks", err)
+		}
+		states = append(states, found...)
+	}
+	return states, nil
 }
 
-func (d dialect) orphans(prefixes []string, limit int) clause {
-	var args []any
+func (d dialect) orphans(tags, prefixes []string, limit int) clause {
+	from := d.executing(tags)
+	args := from.args
 	for _, prefix := range prefixes {
 		args = append(args, utf8.RuneCountInString(prefix), prefix)
 	}
 	begin := slices.Repeat([]string{fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)")}, len(prefixes))
-	return clause{"SELECT " + selectList(d, "", stateColumns) + d.executing() + " AND (" + strings.Join(begin, " OR ") +
+	return clause{"SELECT " + selectList(d, "", stateColumns) + from.sql + " AND (" + strings.Join(begin, " OR ") +
 		") ORDER BY id LIMIT " + fmt.Sprint(limit), args}
 }
 

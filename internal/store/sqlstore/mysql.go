@@ -48,7 +48,6 @@ var mysqlDialect = dialect{
 		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 	timeType: "DATETIME(6)",
 
-	eachTag: "(SELECT DISTINCT tag AS each_tag FROM " + table + " FORCE INDEX (" + dueKey + ")) AS tags STRAIGHT_JOIN ",
 	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " FORCE INDEX (" + dueKey + ")" +
 		" WHERE status = ? GROUP BY tag",
 

@@ -81,8 +81,8 @@ func plannedStatements(d dialect) (all plan) {
 	add(dueKey, "backlog", d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "backlog, next page", d.due(row.Window{
 		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "expired", d.expired(10))
-	add(dueKey, "orphans", d.orphans([]string{"host:1:", "pop:host:1:"}, 10))
+	add(dueKey, "expired", d.expired(plannedTags, 10))
+	add(dueKey, "orphans", d.orphans(plannedTags, []string{"host:1:", "pop:host:1:"}, 10))
 	add(dueKey, "oldest per tag", clause{d.oldest, []any{int64(row.Completed)}})
 	add(dueKey, "oldest pending per tag", clause{d.oldest, []any{int64(row.Pending)}})
 	add(dueKey, "backlog of a tag", d.due(row.Window{

@@ -73,51 +73,49 @@ func purgeAround[K cmp.Ordered](ctx context.Context, s *Store, p purging[K]) (in
 
 // Purge implements [store.Keeper]. It finds rows tag by tag, because the index is ordered by due time only within a
 // tag.
-func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
+func (s *Store) Purge(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+	deleted int, left []string, err error) {
 	const op = "purge tasks"
 	if !status.Final() {
-		return 0, refusedTo(op, errNotFinal)
+		return 0, nil, refusedTo(op, errNotFinal)
 	}
 	if limit <= 0 {
-		return 0, nil
+		return 0, tags, nil
 	}
-	return purge(ctx, s, purging[int64]{
+	deleted, err = purge(ctx, s, purging[int64]{
 		op: op, lane: chores,
-		old:    func(ctx context.Context) (map[int64]place, error) { return s.purgeable(ctx, status, before, limit) },
+		old: func(ctx context.Context) (old map[int64]place, err error) {
+			old, left, err = s.purgeable(ctx, status, tags, before, limit)
+			return old, err
+		},
 		names:  s.own.selectByID,
 		delete: func(ids []int64) clause { return s.dialect.purge(status, before, ids) },
 	})
+	return deleted, left, err
 }
 
-func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) (
-	tags map[int64]place, err error) {
-	oldest, err := s.Oldest(ctx, status)
-	if err != nil {
-		return nil, err
-	}
-	tags = map[int64]place{}
-	for _, of := range oldest {
-		if of.Oldest >= before {
-			continue
-		}
-		at := place{table, of.Tag}
+func (s *Store) purgeable(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+	old map[int64]place, left []string, err error) {
+	old = map[int64]place{}
+	for i, tag := range tags {
+		at := place{table, tag}
 		held, all := heldAt[int64](&s.held, at)
 		if all {
 			continue
 		}
-		query := s.dialect.purgeable(status, of.Tag, before, held, limit-len(tags))
+		query := s.dialect.purgeable(status, tag, before, held, limit-len(old))
 		found, err := firsts[int64](ctx, s.db, query)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, id := range found {
-			tags[id] = at
+			old[id] = at
 		}
-		if len(tags) >= limit {
-			break
+		if len(old) >= limit {
+			return old, tags[i:], nil
 		}
 	}
-	return tags, nil
+	return old, nil, nil
 }
 
 func (d dialect) purgeable(status row.Status, tag string, before row.Time, held []int64, limit int) clause {

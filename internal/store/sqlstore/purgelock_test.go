@@ -18,7 +18,7 @@ var purges = []struct {
 	{"message", "(id, tag, status, due_time) VALUES (%[1]d, 't', 1, '2001-01-01')", "id = %[1]d",
 		func(ctx context.Context, s *sqlstore.Store) (all int, err error) {
 			for range 5 { // a locked row that is found again leaves no room for others
-				n, err := s.Purge(ctx, row.Completed, row.MaxTime, 1)
+				n, _, err := s.Purge(ctx, row.Completed, []string{"t"}, row.MaxTime, 1)
 				if all += n; err != nil {
 					return all, err
 				}

@@ -45,7 +45,6 @@ var sqliteDialect = dialect{
 	deleteFrom:   "DELETE FROM %s AS t NOT INDEXED",
 	upsert:       " ON CONFLICT (tag) DO UPDATE SET ",
 
-	eachTag: sqliteTags + " AS tags CROSS JOIN ",
 	oldest: "SELECT each_tag AS tag, (SELECT MIN(m.due_time) FROM " + table + " m" +
 		" WHERE m.tag = each_tag AND m.status = ?1) AS due_time FROM " + sqliteTags +
 		" WHERE EXISTS (SELECT 1 FROM " + table + " m WHERE m.tag = each_tag AND m.status = ?1)",

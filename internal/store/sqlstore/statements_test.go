@@ -134,8 +134,8 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		}},
 		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},
 		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: "f"})) }},
-		{"Expired", func() error { return two(s.Expired(ctx, 5)) }},
-		{"Orphans", func() error { return one(s.Orphans(ctx, []string{"e:", "p:"}, 5)) }},
+		{"Expired", func() error { return two(s.Expired(ctx, []string{"a", "b"}, 5)) }},
+		{"Orphans", func() error { return one(s.Orphans(ctx, []string{"a", "b"}, []string{"e:", "p:"}, 5)) }},
 		{"Renew", func() error {
 			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute},
 				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now,
@@ -185,7 +185,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Upcoming", func() error { return one(s.Upcoming(ctx, now, 5)) }},
 		{"Purge", func() error {
 			mustExec(t, plain, "UPDATE "+table+" SET status = 1, due_time = '2020-01-01' WHERE id = 3")
-			return one(s.Purge(ctx, row.Completed, now, 5))
+			return two(s.Purge(ctx, row.Completed, []string{"a"}, now, 5))
 		}},
 		{"Renumber", func() error {
 			mustExec(t, plain, "INSERT INTO "+table+" (id, tag) VALUES (18446744073709551614, 'a')")

@@ -69,15 +69,15 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return call(ctx, s, "Due", func(ctx context.Context) ([]row.Due, error) { return s.inner.Due(ctx, w) })
 }
 
-func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
+func (s *Store) Expired(ctx context.Context, tags []string, limit int) ([]row.Row, []row.Broken, error) {
 	return readApart(ctx, s, "Expired", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
-		return s.inner.Expired(ctx, limit)
+		return s.inner.Expired(ctx, tags, limit)
 	})
 }
 
-func (s *Store) Orphans(ctx context.Context, prefixes []string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, tags, prefixes []string, limit int) ([]row.State, error) {
 	return call(ctx, s, "Orphans", func(ctx context.Context) ([]row.State, error) {
-		return s.inner.Orphans(ctx, prefixes, limit)
+		return s.inner.Orphans(ctx, tags, prefixes, limit)
 	})
 }
 
@@ -109,10 +109,13 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
 	return call(ctx, s, "Discard", func(ctx context.Context) (int, error) { return s.inner.Discard(ctx, broken) })
 }
 
-func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	return call(ctx, s, "Purge", func(ctx context.Context) (int, error) {
-		return s.inner.Purge(ctx, status, before, limit)
+func (s *Store) Purge(ctx context.Context, status row.Status, tags []string, before row.Time, limit int) (
+	deleted int, left []string, err error) {
+	deleted, err = call(ctx, s, "Purge", func(ctx context.Context) (deleted int, err error) {
+		deleted, left, err = s.inner.Purge(ctx, status, tags, before, limit)
+		return deleted, err
 	})
+	return deleted, left, err
 }
 
 // Renumber passes: the stores that faults are made for have nothing to do.

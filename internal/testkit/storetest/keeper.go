@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ var purgeTests = []test{
 			}
 		}
 		for _, status := range statuses {
-			deleted, err := t.store.Purge(t.Context(), status, bound, 100)
+			deleted, _, err := t.store.Purge(t.Context(), status, []string{t.task(0).Tag}, bound, 100)
 			if status.Final() { // for other statuses a store may return an error
 				t.must(err)
 			}
@@ -39,20 +40,46 @@ var purgeTests = []test{
 			rows[i] = t.keyed(id, []string{"a", "b"}[i%2], "k"+string(rune('0'+i)))
 			t.insertAs(rows[i], row.Completed, t.start.Add(-time.Hour))
 		}
-		for _, want := range []int{2, 2, 1, 0} {
-			t.purges(row.Completed, t.start, 2, want)
+		other := t.insertAs(t.keyed(6, "c", "k"), row.Completed, t.start.Add(-time.Hour))
+		left := []string{"b", "none", "a"}
+		for _, want := range []int{2, 2, 1} {
+			var deleted int
+			var err error
+			deleted, left, err = t.store.Purge(t.Context(), row.Completed, left, t.start, 2)
+			t.must(err)
+			if deleted != want || (len(left) == 0) != (want == 1) {
+				t.Fatalf("deleted %d, and tags %q are left, want %d deleted", deleted, left, want)
+			}
 		}
+		t.holdsIDs(other.ID)
+		t.purges(row.Completed, t.start, 10, 1)
 		t.insert(rows...)
 	}},
 }
 
+// purges purges all tags.
 func (t *tester) purges(status row.Status, before row.Time, limit, want int) {
 	t.Helper()
-	deleted, err := t.store.Purge(t.Context(), status, before, limit)
+	deleted, _, err := t.store.Purge(t.Context(), status, tagsWith(t, t.store, status), before, limit)
 	t.must(err)
 	if deleted != want {
 		t.Fatalf("deleted %d %v tasks, want %d", deleted, status, want)
 	}
+}
+
+// tagsWith returns the tags that have rows of the status.
+func tagsWith(t interface {
+	Context() context.Context
+	Fatal(args ...any)
+}, s store.Store, status row.Status) (tags []string) {
+	oldest, err := s.Oldest(t.Context(), status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range oldest {
+		tags = append(tags, of.Tag)
+	}
+	return tags
 }
 
 var adoptTests = []test{
@@ -149,7 +176,7 @@ var brokenTests = []test{
 			t.insertAs(t.task(id), row.Executing, t.start.Add(-time.Hour))
 		}
 		t.spoil(2)
-		t.reported(row.Ref{ID: 2, Version: 1}, row.Executing)(t.store.Expired(t.Context(), 10))
+		t.reported(row.Ref{ID: 2, Version: 1}, row.Executing)(t.store.Expired(t.Context(), []string{t.task(2).Tag}, 10))
 	}},
 }
 

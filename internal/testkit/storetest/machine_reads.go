@@ -41,7 +41,7 @@ func (m *machine) due() {
 }
 
 func (m *machine) expired() {
-	rows, _, err := m.store.Expired(m.ctx, 100)
+	rows, _, err := m.store.Expired(m.ctx, tagsWith(m.T, m.store, row.Executing), 100)
 	m.must(err)
 	if !slices.IsSortedFunc(rows, func(a, b row.Row) int { return cmp.Compare(a.Due, b.Due) }) {
 		m.Fatalf("expired rows are not ordered by their leases: %+v", rows)

@@ -221,7 +221,7 @@ func (m *machine) discard() {
 func (m *machine) purge() {
 	status := rapid.SampledFrom([]row.Status{row.Completed, row.Failed, row.Cancelled}).Draw(m.T, "status")
 	before := m.someTime("before")
-	deleted, err := m.store.Purge(m.ctx, status, before, 100)
+	deleted, _, err := m.store.Purge(m.ctx, status, tagsWith(m.T, m.store, status), before, 100)
 	m.must(err)
 	old := m.matching(func(r row.Row) bool { return r.Status == status && !r.Due.IsZero() && r.Due < before })
 	if deleted != len(old) {

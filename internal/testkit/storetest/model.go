@@ -49,7 +49,7 @@ func (t *tester) empty() {
 			return
 		}
 		t.apply(changes...)
-		_, err := t.store.Purge(t.Context(), row.Cancelled, row.MaxTime, 1000)
+		_, _, err := t.store.Purge(t.Context(), row.Cancelled, tagsWith(t, t.store, row.Cancelled), row.MaxTime, 1000)
 		t.must(err)
 	}
 }

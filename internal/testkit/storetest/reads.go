@@ -35,7 +35,7 @@ var expiredTests = []test{
 	}},
 	{"An expired row comes with all but its body", func(t *tester) {
 		r := t.insertAs(t.keyed(1, "a", "k"), row.Executing, t.start.Add(-time.Hour))
-		rows, _, err := t.store.Expired(t.Context(), 1)
+		rows, _, err := t.store.Expired(t.Context(), []string{"a"}, 1)
 		t.must(err)
 		if len(rows) != 1 || len(rows[0].Body) != 0 {
 			t.Fatalf("got %+v, want one row without its body", rows)
@@ -45,7 +45,7 @@ var expiredTests = []test{
 	}},
 	{"A lease ends by the store's clock", func(t *tester) {
 		held := t.insertAs(t.task(1), row.Executing, t.start.Add(50*time.Millisecond))
-		found, _, err := t.store.Expired(t.Context(), 10)
+		found, _, err := t.store.Expired(t.Context(), []string{held.Tag}, 10)
 		t.must(err)
 		if asked := t.now(); len(found) != 0 && asked <= held.Due {
 			t.Fatalf("the lease until %v was called over before %v", held.Due, asked)
@@ -59,7 +59,7 @@ var expiredTests = []test{
 
 func (t *tester) expires(limit int, want ...int64) {
 	t.Helper()
-	rows, broken, err := t.store.Expired(t.Context(), limit)
+	rows, broken, err := t.store.Expired(t.Context(), tagsWith(t, t.store, row.Executing), limit)
 	t.must(err)
 	if got := idsOf(rows); !slices.Equal(got, want) || len(broken) != 0 {
 		t.Errorf("expired %v and broken %v, want %v", got, broken, want)
@@ -132,7 +132,7 @@ var statesTests = []test{
 
 func (t *tester) orphans(limit int, prefixes ...string) []row.State {
 	t.Helper()
-	states, err := t.store.Orphans(t.Context(), prefixes, limit)
+	states, err := t.store.Orphans(t.Context(), tagsWith(t, t.store, row.Executing), prefixes, limit)
 	t.must(err)
 	return states
 }
