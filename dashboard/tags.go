@@ -3,13 +3,15 @@ package dashboard
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
 
-// mostTags is how many tags the page lists.
+// mostTags is how many tags a page lists, the longest overdue of all.
 const mostTags = 500
 
 // tagsPage is all tags that the user sees.
@@ -36,8 +38,12 @@ func (v *view) tags() (any, error) {
 		}
 	}
 	shown := tagsPage{overview: found, Did: v.did.Get("did"), Tag: v.did.Get("tag")}
-	shown.Tags, shown.More = firstOf(found.Tags, mostTags)
+	shown.Tags, shown.More = foremost(found.Tags)
 	return shown, nil
+}
+
+func foremost(tags []report.TagOverview) (first []report.TagOverview, left int) {
+	return listing.LongestDue(tags, mostTags, func(t *report.TagOverview) time.Time { return t.OldestDue })
 }
 
 // paused reads which tags are paused.

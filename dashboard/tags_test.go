@@ -200,3 +200,30 @@ func TestForeignTagsAreInNoListOrSum(t *testing.T) {
 	s.get("/tags").has(t, http.StatusOK, "There are no tasks")
 	s.get("/load").has(t, http.StatusOK, "nothing falls due within an hour")
 }
+
+// Pages of thousands of tags had megabytes.
+func TestPagesListFewOfVeryManyTags(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	now := row.At(s.Now())
+	rows := make([]row.Row, 620)
+	for i := range rows {
+		due := now.Add(time.Hour)
+		if i >= 500 { // overdue, and behind all others by their names
+			due = now.Add(-time.Hour)
+		}
+		rows[i] = row.Row{ID: int64(i + 1), Tag: fmt.Sprintf("t%03d", i), Due: due, Expected: due, TTR: time.Minute}
+	}
+	servertest.OK(t, core.Of(s.Scheduler).Store().Insert(t.Context(), nil, rows))
+	for page, findings := range map[string]int{"/": 100, "/tags": 0} {
+		text := s.get(page).body
+		tags, last := strings.Count(text, `<tr id="tag:`), strings.Contains(text, `<tr id="tag:t619"`)
+		if n := strings.Count(text, `<code class="do">`); tags != 500 || !last || n != findings {
+			t.Errorf("%s has %d tags, with an overdue one %t, and %d findings", page, tags, last, n)
+		}
+		if !strings.Contains(text, "120 more tags are not shown") ||
+			strings.Contains(text, "20 more findings are not shown") != (findings > 0) {
+			t.Errorf("%s does not say what is left out", page)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -73,6 +74,25 @@ func TestStatsShowHowLateTasksStarted(t *testing.T) {
 		t.Errorf("stats are %+v", stats)
 	}
 	contains(t, s.ok("stats"), "LATE P50", "print", " ms")
+}
+
+func TestTablesOfManyTagsShowTheLongestDue(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for i, tag := range []string{"a", "b", "c"} {
+		s.save(tag, "x", "--delay", fmt.Sprint(30-10*i, "m"))
+	}
+	r := s.run("stats", "--limit", "1")
+	contains(t, r.stdout, "\nc ")
+	contains(t, r.stderr, "2 more tags not shown")
+	if strings.Contains(r.stdout, "\na ") {
+		t.Errorf("it shows\n%s", r.stdout)
+	}
+	contains(t, s.run("overview", "--limit", "2").stderr, "1 more tag not shown")
+	var stats []wire.TagStats
+	if s.items(&stats, "stats", "--limit", "1"); len(stats) != 3 {
+		t.Errorf("JSON has %+v", stats)
+	}
 }
 
 func TestPauseAndResumeShowInStats(t *testing.T) {

@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
 )
 
 func (a *app) overviewCommand() *cobra.Command {
-	return a.withJSON(&cobra.Command{
+	var limit int
+	cmd := &cobra.Command{
 		Use:   "overview",
 		Short: "Show what needs attention now, and how every tag stands",
 		Long: `Show what needs attention now: what is late and why, since when, and what to do. Then show
@@ -23,11 +26,15 @@ totals, and each tag with its tasks, its lateness in the last hour, the tasks co
 falls due in the next one, by steps of 5 min.
 
 It counts up to 1,000 tasks of a tag and status, so that it is quick on a table of any size. A part
-that cannot be read is named, and the others are shown. A service shows the same with GET /v1/overview,
+that cannot be read is named, and the others are shown. Of many findings and tags it shows the most urgent findings
+and the tags that are overdue for longest, and with --json all. A service shows the same with GET /v1/overview,
 and there also processors that hang.`,
 		Example: `  delaytask overview
   delaytask overview --json | jq -r '.attention[] | [.code, .tag, .text] | @tsv'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return misusedf("--limit %d: want 1 or more", limit)
+			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
 				found, err := a.view().Overview(ctx)
 				if err != nil {
@@ -37,11 +44,23 @@ and there also processors that hang.`,
 				if a.json {
 					return a.printJSON(wire.FromOverview(&found))
 				}
-				return a.printOverview(&found)
+				attention, tags := len(found.Attention), len(found.Tags)
+				found.Attention = found.Attention[:min(attention, limit)]
+				found.Tags, _ = listing.LongestDue(found.Tags, limit, oldestDue)
+				if err := a.printOverview(&found); err != nil {
+					return err
+				}
+				a.leaveOut(attention-len(found.Attention), "finding")
+				a.leaveOut(tags-len(found.Tags), "tag")
+				return nil
 			})
 		},
-	})
+	}
+	tagLimit(cmd, &limit)
+	return a.withJSON(cmd)
 }
+
+func oldestDue(t *report.TagOverview) time.Time { return t.OldestDue }
 
 // isOfThisProcess reports whether the finding is about the command, which runs no task.
 func isOfThisProcess(f report.Finding) bool {

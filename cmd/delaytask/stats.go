@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -19,12 +20,14 @@ import (
 
 func (a *app) statsCommand() *cobra.Command {
 	var over seriesFlags
+	var limit int
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count tasks and show how punctual they are, per tag or over time",
 		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed
 tasks started (at most 1,000 of them, fewer where there are many tags). It counts up to 10,000 tasks of a tag and
-status, and up to 30,000 in all: "10,000+" says that there are more. For monitoring there are metrics.
+status, and up to 30,000 in all: "10,000+" says that there are more. Of many tags it shows those whose oldest pending
+task is due first, and with --json all. For monitoring there are metrics.
 
 With --since or --tag, show results and lateness over time instead, and what may explain them: by the minute for the
 last 6 h, by the hour for 30 days. That reads few rows.`,
@@ -33,6 +36,9 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
   delaytask stats --since 1h
   delaytask stats --since 7d --tag order.close`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return misusedf("--limit %d: want 1 or more", limit)
+			}
 			if over.given(cmd) {
 				return a.showSeries(cmd, &over)
 			}
@@ -44,13 +50,33 @@ last 6 h, by the hour for 30 days. That reads few rows.`,
 				if a.json {
 					return a.printJSON(list[wire.TagStats]{Items: wire.FromStats(stats).Tags})
 				}
-				return a.printStats(stats)
+				stats, left := listing.LongestDue(stats, limit, oldestPending)
+				if err := a.printStats(stats); err != nil {
+					return err
+				}
+				a.leaveOut(left, "tag")
+				return nil
 			})
 		},
 	}
 	over.addFlags(cmd)
+	tagLimit(cmd, &limit)
 	return a.withJSON(cmd)
 }
+
+// tagLimit adds the flag that bounds a table of tags.
+func tagLimit(cmd *cobra.Command, limit *int) {
+	cmd.Flags().IntVar(limit, "limit", 100, "at most this many tags; it says when there are more")
+}
+
+// leaveOut says how many rows a table leaves out.
+func (a *app) leaveOut(n int, noun string) {
+	if n > 0 {
+		a.note("%s not shown: add --limit or --json.\n", counted(n, "more "+noun))
+	}
+}
+
+func oldestPending(s *report.TagStats) time.Time { return s.OldestPending }
 
 func (a *app) printStats(stats []report.TagStats) error {
 	if len(stats) == 0 {

@@ -129,3 +129,21 @@ func Foremost(tags []row.TagCount, most int) []int {
 	slices.Sort(places)
 	return places
 }
+
+// LongestDue returns at most so many of the items, in their order, and how many it leaves out: those that have been due
+// for longest stay, and those without a due time go first.
+func LongestDue[T any](all []T, most int, due func(*T) time.Time) (first []T, left int) {
+	if len(all) <= most {
+		return all, 0
+	}
+	tags := make([]row.TagCount, len(all))
+	for i := range all {
+		if tags[i].Oldest = row.MaxTime; !due(&all[i]).IsZero() {
+			tags[i].Oldest = row.At(due(&all[i]))
+		}
+	}
+	for _, i := range Foremost(tags, most) {
+		first = append(first, all[i])
+	}
+	return first, len(all) - most
+}

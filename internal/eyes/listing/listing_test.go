@@ -471,6 +471,17 @@ func TestAPageOfAllTagsReadsThoseAlone(t *testing.T) {
 	})
 }
 
+func TestOfVeryManyTagsTheLongestDueAreShown(t *testing.T) {
+	all := []time.Time{{}, at(5).Std(), at(1).Std(), {}, at(3).Std(), at(4).Std()}
+	first, left := listing.LongestDue(all, 3, func(due *time.Time) time.Time { return *due })
+	if !slices.Equal(first, []time.Time{at(1).Std(), at(3).Std(), at(4).Std()}) || left != 3 {
+		t.Errorf("%v, and %d others", first, left)
+	}
+	if first, left := listing.LongestDue(all, 6, nil); len(first) != 6 || left != 0 {
+		t.Errorf("of few tags: %v, and %d others", first, left)
+	}
+}
+
 func TestOfVeryManyTagsTheOldestAreCounted(t *testing.T) {
 	const tags = 3000
 	l := &looked{Store: plant(3*tags, func(i int, r *row.Row) {
