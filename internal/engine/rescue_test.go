@@ -56,6 +56,7 @@ func TestAnEngineSeldomReadsTagsThatItDoesNotServe(t *testing.T) {
 		var walks atomic.Int64
 		w.engine(at(w.store, "Oldest", func(_ context.Context, do func() error) error {
 			walks.Add(1)
+			time.Sleep(400 * time.Millisecond)
 			return do()
 		}), serving{"t7": nothing}, func(c *Config) {
 			c.Retention = find.Retention{Completed: 24 * time.Hour, Failed: 24 * time.Hour, Cancelled: 24 * time.Hour}
@@ -67,12 +68,18 @@ func TestAnEngineSeldomReadsTagsThatItDoesNotServe(t *testing.T) {
 	})
 }
 
-// A popped task may be out when its tag is popped no more, and its process may die or stop.
+// A popped task may be out when its tag is popped no more, and its process may die or stop. To walk through very many
+// tags takes a while, and is done less often.
 func TestLeasesOfTagsThatNoNodeServesEnd(t *testing.T) {
-	inBubbles(t, map[string]struct{ ttr, within time.Duration }{
-		"short": {3 * time.Second, 20 * time.Second}, "long": {time.Hour, 5 * time.Second},
-	}, func(w *world, c struct{ ttr, within time.Duration }) {
-		w.engine(w.store, serving{"other": nothing})
+	inBubbles(t, map[string]struct{ ttr, walk, within time.Duration }{
+		"short":               {ttr: 3 * time.Second, within: 5 * time.Second},
+		"long, of many tags":  {ttr: time.Hour, walk: 400 * time.Millisecond, within: 5 * time.Second},
+		"short, of many tags": {ttr: 3 * time.Second, walk: 400 * time.Millisecond, within: 20 * time.Second},
+	}, func(w *world, c struct{ ttr, walk, within time.Duration }) {
+		w.engine(at(w.store, "Oldest", func(_ context.Context, do func() error) error {
+			time.Sleep(c.walk)
+			return do()
+		}), serving{"other": nothing})
 		time.Sleep(40 * time.Second)
 		w.store.Plant(row.Row{ID: 1, Tag: "a", Status: row.Executing, Executor: row.PopMark + "gone:1:x:1",
 			TTR: c.ttr, Due: row.At(time.Now().Add(c.ttr))})

@@ -11,13 +11,17 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// walkEvery is how often the tags are read that have executing rows, a step of the index for each tag of the table. It
-// is shorter than a tag counts as served after its last pop. So a lease that no walk sees ends while its node still
-// serves the tag.
-const walkEvery = 15 * time.Second
+const (
+	// walkEvery is how often the tags are read at least that have executing rows, a step of the index for each tag of
+	// the table. It is shorter than a tag counts as served after its last pop. So a lease that no walk sees ends while
+	// its node still serves the tag.
+	walkEvery = 15 * time.Second
+	// walkPart is the part of the time, as a divisor, that walks take at most, unless walkEvery asks for one.
+	walkPart = 50
+)
 
 // leaseTags knows the tags that may have executing rows: what this node serves, what silent nodes have served, and
-// where a walk has found some. So a table with many tags costs a node no more than a walk now and then.
+// where a walk has found some. So a table with thousands of tags costs a node no more than a walk now and then.
 type leaseTags struct {
 	store  table.Bounded
 	arm    *arm.Arm
@@ -26,21 +30,21 @@ type leaseTags struct {
 	walk atomic.Pointer[leaseWalk] // nil before the first
 }
 
-// leaseWalk is what a walk has found.
+// leaseWalk is what a walk has found, and until when that will do.
 type leaseWalk struct {
-	began time.Time
-	tags  []string
+	tags []string
+	next time.Time
 }
 
 // read returns the tags, after a walk when that is due. Two passes may walk at once.
 func (l *leaseTags) read(ctx context.Context) ([]string, error) {
 	last := l.walk.Load()
-	if last == nil || l.atOnce || time.Since(last.began) >= walkEvery {
-		last = &leaseWalk{began: time.Now()}
+	if began := time.Now(); last == nil || l.atOnce || !began.Before(last.next) {
 		oldest, err := l.store.Oldest(ctx, row.Executing)
 		if err != nil {
 			return nil, err
 		}
+		last = &leaseWalk{next: began.Add(min(walkEvery, walkPart*time.Since(began)))}
 		for _, of := range oldest {
 			last.tags = append(last.tags, of.Tag)
 		}
