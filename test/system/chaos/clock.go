@@ -42,7 +42,8 @@ func (s *stage) setClock(ctx context.Context) error {
 		return lateness.ClockAhead(ctx, s.world.Admin, s.opts.ahead)
 	}
 	read, err := lateness.ReadClock(ctx, s.world.Admin)
-	for tries := 0; err == nil && read.Within > rules(s.opts).Blur/4 && tries < 100; tries++ { // the whole run goes by it
+	// The whole run goes by it.
+	for tries := 0; err == nil && read.Within > rules(s.opts).Blur/4 && tries < 100; tries++ {
 		read, err = lateness.ReadClock(ctx, s.world.Admin)
 	}
 	s.clock.From = time.Now().Add(-time.Duration(float64(read.Ahead-s.opts.ahead) / s.opts.slew))
