@@ -182,6 +182,9 @@ func TestReplicaThatCanBeWrittenToIsFound(t *testing.T) {
 			}
 			p.exec("STOP REPLICA")
 			p.wants("it is promoted")
+			p.exec("START REPLICA IO_THREAD")
+			p.wants("one of its threads runs, and does not reach the source", "replica")
+			p.exec("STOP REPLICA")
 			if kind == dbtest.MariaDB {
 				return // it lets the account of the test write in any case
 			}

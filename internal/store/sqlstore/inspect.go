@@ -379,8 +379,8 @@ func (i Inspector) replicaOf(ctx context.Context) (source string, err error) {
 			continue
 		}
 		for _, names := range [][2]string{{"source_", "replica_"}, {"master_", "slave_"}} { // of MySQL, of MariaDB
-			host, applies := r[names[0]+"host"], r[names[1]+"sql_running"]
-			if host != "" && (applies == "Yes" || r[names[1]+"io_running"] == "Yes") {
+			host, stopped := r[names[0]+"host"], "No" // else Yes, or what a thread is doing
+			if host != "" && (r[names[1]+"sql_running"] != stopped || r[names[1]+"io_running"] != stopped) {
 				return host + ":" + r[names[0]+"port"], nil
 			}
 		}
