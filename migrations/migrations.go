@@ -42,7 +42,7 @@ func UpEach(ctx context.Context, db *sql.DB, kind sqlstore.Kind, applied func())
 			return err
 		}
 		_, err = p.Up(ctx)
-		return err
+		return orReadOnly(ctx, db, kind, err)
 	})
 	const lockWait = 1205
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == lockWait {
@@ -61,9 +61,20 @@ func Down(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 		return err
 	}
 	if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
-		return fmt.Errorf("take back a migration: %w", err)
+		return fmt.Errorf("take back a migration: %w", orReadOnly(ctx, db, kind, err))
 	}
 	return nil
+}
+
+// orReadOnly returns err, or instead that the server takes no writes.
+func orReadOnly(ctx context.Context, db *sql.DB, kind sqlstore.Kind, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refused := sqlstore.CheckWritable(ctx, db, kind); errors.Is(refused, sqlstore.ErrReadOnly) {
+		return refused
+	}
+	return err
 }
 
 func provider(db *sql.DB, kind sqlstore.Kind, applied func()) (*goose.Provider, error) {

@@ -55,8 +55,8 @@ func (a *app) onScheduler(
 		return err
 	}
 	defer a.close(ctx, s)
-	if u == reads {
-		a.noteReplica(ctx, s)
+	if st, ok := store.Under(core.Of(s).Store()).(*sqlstore.Store); ok && u == reads {
+		a.noteReplica(ctx, st)
 	}
 	acts := audit.New(audit.Config{Store: core.Of(s).Store(), Log: a.maskedLogger(c.Log)})
 	a.operator = operate.New(operate.Config{Core: core.Of(s), Audit: acts, Redactor: a.redactor})
@@ -65,12 +65,11 @@ func (a *app) onScheduler(
 
 // noteReplica says that what is read may be behind, where the server applies the changes of another one, or takes no
 // writes. An account that may not ask is not told.
-func (a *app) noteReplica(ctx context.Context, s *scheduler.Scheduler) {
-	st, ok := store.Under(core.Of(s).Store()).(*sqlstore.Store)
-	if !ok || !sqlstore.Inspect(st).HasRowLocks() {
+func (a *app) noteReplica(ctx context.Context, s *sqlstore.Store) {
+	ask := sqlstore.Inspect(s)
+	if !ask.HasRowLocks() {
 		return
 	}
-	ask := sqlstore.Inspect(st)
 	source, _, untold := ask.ReplicaOf(ctx, cluster.IsAlive)
 	readOnly, err := ask.ReadOnly(ctx)
 	what := "read-only"

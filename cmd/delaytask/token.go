@@ -36,8 +36,15 @@ func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlst
 	return a.onDatabase(cmd, u, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
 		s := sqlstore.New(db, kind)
 		defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // closes idle connections
-		if err := s.CheckService(ctx); err != nil {
+		check := s.CheckService
+		if u == reads {
+			check = s.CheckServiceReads
+		}
+		if err := check(ctx); err != nil {
 			return err
+		}
+		if u == reads {
+			a.noteReplica(ctx, s)
 		}
 		c, err := a.settings(cmd)
 		if err != nil {

@@ -12,12 +12,20 @@ func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
 // CheckService checks the tables that the HTTP service alone needs: they are there, whole and writable. Its error is
 // like the error of [Store.Check].
 func (s *Store) CheckService(ctx context.Context) error {
+	if err := CheckWritable(ctx, s.db.DB, s.dialect.kind); err != nil {
+		return err
+	}
 	_, err := all(ctx, s.serviceChecks())
 	return err
 }
 
 // CheckReads is Check for a process that only reads, as on a server that is read-only: the tables are there and whole.
-func (s *Store) CheckReads(ctx context.Context) error {
+func (s *Store) CheckReads(ctx context.Context) error { return s.checkRead(ctx, tables) }
+
+// CheckServiceReads is CheckService for a process that only reads.
+func (s *Store) CheckServiceReads(ctx context.Context) error { return s.checkRead(ctx, serviceTables) }
+
+func (s *Store) checkRead(ctx context.Context, tables []string) error {
 	_, err := s.checkSchema(tables)(ctx)
 	return classify("check the database", err)
 }

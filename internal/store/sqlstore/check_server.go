@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -34,6 +35,23 @@ const leastPacket = 16 << 20
 // ErrReadOnly is why a process does not start on a server that takes no writes.
 var ErrReadOnly = errors.New("the server is read-only")
 
+func refuseReadOnly() error {
+	return refuse("connect to the primary, or make this server writable", "%w", ErrReadOnly)
+}
+
+// CheckWritable returns an error like the one of [Store.Check] when the server takes no writes. The driver says of a
+// write there only that its connection is bad.
+func CheckWritable(ctx context.Context, db *sql.DB, kind Kind) error {
+	if kind.Embedded() {
+		return nil
+	}
+	variables, err := show(ctx, db, GlobalVariables, readOnlyVariables...)
+	if err == nil && isReadOnly(variables) {
+		err = refuseReadOnly()
+	}
+	return classify("read whether the server takes writes", err)
+}
+
 // besideBody is more than what the statement and a task's other columns take in a packet.
 const besideBody = 64 << 10
 
@@ -62,7 +80,7 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 			"connections of the pool start with autocommit = 0, so nothing that they write would be committed")
 	}
 	if isReadOnly(variables) {
-		return nil, refuse("connect to the primary, or make this server writable", "%w", ErrReadOnly)
+		return nil, refuseReadOnly()
 	}
 	packet, packetErr := strconv.ParseInt(variables["max_allowed_packet"], 10, 64)
 	if need := int64(bodyLimit) + besideBody; packetErr == nil && packet < need {
