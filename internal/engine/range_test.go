@@ -237,3 +237,27 @@ func TestALockedRangeHoldsUpNoOtherSchedule(t *testing.T) {
 		}
 	})
 }
+
+// The leases of four tags cannot be moved. A task of a fifth holds one that is as short, which is renewed with them.
+func TestALockedRangeCostsNoOtherTagItsLease(t *testing.T) {
+	inBubblesOf(t, []time.Duration{time.Second, 5 * time.Second}, func(w *world, ttr time.Duration) {
+		serves := serving{"kept": untilEnd(40*time.Second, nil)}
+		for i := range 4 {
+			serves[fmt.Sprint("t", i)] = untilEnd(40*time.Second, nil)
+		}
+		e := w.engine(laned(w.store), serves)
+		w.lossy[e] = true      // results of covered tags are refused: their leases were lost
+		w.engine(w.store, nil) // would rescue
+		time.Sleep(3 * time.Second)
+		kept := w.saveMany(e, "kept", 5, delaytask.WithTTR(ttr))
+		for i := range 4 {
+			w.saveMany(e, fmt.Sprint("t", i), 5, delaytask.WithTTR(ttr))
+		}
+		time.Sleep(100 * time.Millisecond)
+		unlock := w.store.LockRange(func(tag string, to row.Status) bool { return tag != "kept" && to == row.Executing })
+		time.Sleep(20 * time.Second)
+		unlock()
+		time.Sleep(25 * time.Second)
+		w.allCompleted(kept, time.Second)
+	})
+}
