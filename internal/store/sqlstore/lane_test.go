@@ -15,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
@@ -254,4 +255,49 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 			t.Errorf("kind %d has %d connections, want %d", kind, cap(l.slots), want)
 		}
 	}
+}
+
+// TestWhatTravelsApartTakesConnectionsOfItsOwn takes away those of one side, so that a write of it would have none.
+func TestWhatTravelsApartTakesConnectionsOfItsOwn(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, _ := migrated(t, d)
+		s := New(db, MySQL)
+		defer s.Close(context.Background())
+		f := func(ctx context.Context, id int64) {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			save := row.Row{ID: id, Tag: "a", Expected: plannedTime, Due: plannedTime}
+			ref := row.Ref{ID: id}
+			must(t, s.Insert(ctx, nil, []row.Row{save}))
+			save.ID, save.Key = id+1, fmt.Sprint("key", id)
+			must(t, s.Insert(ctx, nil, []row.Row{save}))
+			must(t, s.Adopt(ctx, []row.Ref{ref}))
+			must(t, one(s.Claim(ctx, row.Claim{Rows: []row.Ref{ref}, Executor: "e"})))
+			ref.Version++
+			must(t, one(s.Renew(ctx, []row.Lease{{Ref: ref, TTR: time.Minute}})))
+			must(t, one(s.Update(ctx, nil, []row.Change{{ID: id, Version: 1, From: row.Executing, To: row.Failed}})))
+			must(t, one(s.Decide(ctx, []row.Decision{{Schedule: plainSchedule(id)}})))
+		}
+		take := func(u use) (back func()) {
+			l := s.lanes[u]
+			var taken []reservation
+			for range cap(l.slots) {
+				taken = append(taken, <-l.slots)
+			}
+			return func() {
+				for _, r := range taken {
+					l.slots <- r
+				}
+			}
+		}
+		back := take(apart)
+		f(t.Context(), 1)
+		back()
+		for u := range uses {
+			if u != apart {
+				defer take(u)()
+			}
+		}
+		f(store.Apart(t.Context()), 11)
+	})
 }

@@ -2,10 +2,12 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
@@ -68,6 +71,13 @@ func TestConnectionsThatLeadNowhereAreGivenUp(t *testing.T) {
 		for id := range size {
 			saveOne(t, s, id+1)
 		}
+		var idle [2]*sql.Conn
+		for i := range idle {
+			var err error
+			idle[i], err = db.Conn(t.Context())
+			must(t, err)
+		}
+		must(t, errors.Join(idle[0].Close(), idle[1].Close()))
 		address.silence()
 		err := s.Insert(t.Context(), nil, []row.Row{{ID: size + 1}})
 		if row.ClassOf(err) != row.ClassUnknown || !errors.Is(err, errSilent) {
@@ -77,6 +87,53 @@ func TestConnectionsThatLeadNowhereAreGivenUp(t *testing.T) {
 			saveOne(t, s, size+2+id)
 		}
 		now(t, s)
+	})
+}
+
+func TestAWriteThatBeginsWhileASilenceIsFoundIsGivenUp(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		address := listen(t, configOf(t, d).Addr)
+		db, _ := connect(t, reached(t, d, address.listener.Addr().String()))
+		s := New(db, MySQL)
+		defer s.Close(context.Background())
+		l := s.lanes[chores] // has one connection, so that no idle one tells of the silence
+		must(t, l.write(t.Context(), "test", clause{sql: "DO 1"}))
+		ctx := store.WithDeparture(t.Context(), store.Departure{Waits: func() {}, Sends: func() error {
+			address.silence()
+			l.servers.silent(time.Now())
+			return nil
+		}})
+		if err := l.write(ctx, "test", clause{sql: "DO 1"}); !errors.Is(err, errSilent) {
+			t.Errorf("the write ended with %v", err)
+		}
+	})
+}
+
+func TestAServerThatStallsIsWaitedFor(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		address := listen(t, configOf(t, d).Addr)
+		db, _ := connect(t, reached(t, d, address.listener.Addr().String()))
+		s := New(db, MySQL)
+		defer s.Close(context.Background())
+		u, l := s.lanes[saves].unanswered, s.lanes[saves]
+		must(t, l.write(t.Context(), "test", clause{sql: "DO 1"}))
+		must(t, u.askIn(echo))
+		asked, ask := make(chan struct{}, 100), u.ask
+		u.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+			defer func() { asked <- struct{}{} }()
+			return ask(ctx, f)
+		}
+		ended := make(chan error, 1)
+		ctx := store.WithDeparture(t.Context(), store.Departure{Waits: func() {}, Sends: func() error {
+			address.stalled.Lock()
+			return nil
+		}})
+		go func() { ended <- l.write(ctx, "test", clause{sql: "DO 1"}) }()
+		for range 2 { // on a connection from before, and on a new one
+			<-asked
+		}
+		address.stalled.Unlock()
+		must(t, <-ended)
 	})
 }
 
@@ -169,6 +226,7 @@ type address struct {
 	listener net.Listener
 	to       atomic.Value // string
 	silenced atomic.Int64 // how often
+	stalled  sync.RWMutex // locked while nothing is forwarded
 }
 
 // silence lets connections that are open lead nowhere, while nothing ends them.
@@ -182,6 +240,8 @@ type path struct {
 }
 
 func (p path) Write(b []byte) (int, error) {
+	p.of.stalled.RLock()
+	defer p.of.stalled.RUnlock()
 	if p.of.silenced.Load() != p.since {
 		return len(b), nil
 	}
