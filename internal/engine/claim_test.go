@@ -52,6 +52,34 @@ func TestSlowClaimIsSentEarlier(t *testing.T) {
 	})
 }
 
+// Two claims wait, as for locks of which nothing tells. What is due meanwhile is claimed by a third.
+func TestAClaimThatIsSilentMakesRoom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var mu sync.Mutex
+		waits := map[int64]bool{}
+		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			mu.Lock()
+			waiting := slices.ContainsFunc(c.Rows, func(r row.Ref) bool { return waits[r.ID] })
+			mu.Unlock()
+			if waiting {
+				time.Sleep(900 * time.Millisecond)
+			}
+			return w.store.Claim(ctx, c)
+		}}, serving{"a": nothing})
+		w.save(e, "a", 0) // from here on the round trip is known
+		time.Sleep(time.Second)
+		for n := range 2 {
+			id := w.save(e, "a", 5*time.Second+time.Duration(n)*20*time.Millisecond)
+			mu.Lock()
+			waits[id] = true
+			mu.Unlock()
+		}
+		id := w.save(e, "a", 5300*time.Millisecond)
+		time.Sleep(10 * time.Second)
+		w.completed(id, 2*time.Millisecond)
+	})
+}
+
 // A row that another transaction holds tells nothing about the database, and costs one claim its wait.
 func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -141,6 +141,7 @@ func TestLockedRowWithoutADueTimeHoldsUpNoOther(t *testing.T) {
 		other := w.idle(w.store, nil)
 		time.Sleep(3 * time.Second)
 		w.plain(1000, "a", 0)
+		w.plain(1002, "a", 0)
 		unlock := w.store.Lock(1000)
 		time.Sleep(2 * time.Second)
 		var ids []int64
@@ -152,6 +153,7 @@ func TestLockedRowWithoutADueTimeHoldsUpNoOther(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		w.allCompleted(ids, 50*time.Millisecond)
 		w.once(overdue)
+		w.once(1002)
 		unlock()
 		time.Sleep(7 * time.Second)
 		w.once(1000)
