@@ -132,6 +132,20 @@ func TestBoundsHoldTheTruthWhateverTheSlewOfThisMachine(t *testing.T) {
 	})
 }
 
+// TestAtMostIsLittleAheadBetweenReadsOfTheRawClock: a save that names no time is due at this bound.
+func TestAtMostIsLittleAheadBetweenReadsOfTheRawClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite()
+		s.read(0, 0)
+		for range 40 {
+			if _, short := s.wrong(); short < -100*time.Microsecond {
+				t.Fatalf("%v after the reading AtMost is %v ahead", time.Since(s.answered), -short)
+			}
+			time.Sleep(rawHold / 5)
+		}
+	})
+}
+
 // TestASlewOfTheDatabaseCostsWhatTheLastReadingDidNotShow lets both clocks be slewed. A slew shows in the next reading,
 // but for what is lost in its request.
 func TestASlewOfTheDatabaseCostsWhatTheLastReadingDidNotShow(t *testing.T) {
