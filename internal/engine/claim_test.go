@@ -69,12 +69,12 @@ func TestAClaimThatIsSilentMakesRoom(t *testing.T) {
 		w.save(e, "a", 0) // from here on the round trip is known
 		time.Sleep(time.Second)
 		for n := range 2 {
-			id := w.save(e, "a", 5*time.Second+time.Duration(n)*20*time.Millisecond)
+			id := w.save(e, "a", 5*time.Second+time.Duration(n)*100*time.Millisecond)
 			mu.Lock()
 			waits[id] = true
 			mu.Unlock()
 		}
-		id := w.save(e, "a", 5300*time.Millisecond)
+		id := w.save(e, "a", 5450*time.Millisecond)
 		time.Sleep(10 * time.Second)
 		w.completed(id, 2*time.Millisecond)
 	})
