@@ -55,6 +55,9 @@ func TestCostIsBounded(t *testing.T) {
 		if complete != tt.complete || len(ticks) < tt.least {
 			t.Errorf("%q: %d ticks, complete: %t", tt.Lines[0], len(ticks), complete)
 		}
+		if _, complete := s.Counts([]time.Time{after, after.AddDate(40, 0, 0)}); complete != tt.complete {
+			t.Errorf("%q: counted, complete: %t", tt.Lines[0], complete)
+		}
 	}
 	hidden.Lines = hidden.Lines[1:]
 	if _, err := Parse(hidden); err == nil || !strings.Contains(err.Error(), "too hard to find") {

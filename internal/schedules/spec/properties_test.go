@@ -201,4 +201,7 @@ func TestASearchGivesUp(t *testing.T) {
 	if next := s.Next(last.Add(time.Hour)); !next.IsZero() {
 		t.Errorf("a tick after a search of 20 years: %v", next)
 	}
+	if prev := s.Prev(last.AddDate(19, 0, 0)); !prev.IsZero() {
+		t.Errorf("a tick before a search of 19 years: %v", prev)
+	}
 }

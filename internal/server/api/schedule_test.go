@@ -118,7 +118,9 @@ func TestASaveOfAScheduleMayHaveAPrecondition(t *testing.T) {
 	if read != `"0"` || saved != `"1"` {
 		t.Errorf("version %s, then %s", read, saved)
 	}
-	s.Want(412, wire.CodeScheduleChanged, "PUT", at("x", ""), yearly, "If-Match", read)
+	for _, version := range []string{read, `"9"`} { // one that was replaced, and one of another schedule of the name
+		s.Want(412, wire.CodeScheduleChanged, "PUT", at("x", ""), yearly, "If-Match", version)
+	}
 	for _, wrong := range []string{"0", "*", `W/"0"`, `"a"`, `"-1"`, `"`, `"0", "1"`} {
 		s.Want(400, wire.CodeInvalidParameter, "PUT", at("x", ""), yearly, "If-Match", wrong)
 	}
