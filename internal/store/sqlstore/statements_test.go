@@ -113,6 +113,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Check", func() error { return one(s.Check(ctx, 1<<20)) }},
 		{"CheckReads", func() error { return s.CheckReads(ctx) }},
 		{"CheckService", func() error { return s.CheckService(ctx) }},
+		{"CheckServiceReads", func() error { return s.CheckServiceReads(ctx) }},
 		{"InTransaction", func() error { return one(s.InTransaction(ctx, s.db)) }},
 		{"Now", func() error { return one(s.Now(ctx)) }},
 		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{task(1), task(2), task(3)}) }},

@@ -133,6 +133,7 @@ SELECT tag, MIN(id) AS id FROM delay_task_message FORCE INDEX (delay_task_messag
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 SHOW CREATE TABLE delay_task_message;
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'innodb_read_only');
 SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'autocommit', 'sql_mode', 'read_only', 'super_read_only', 'innodb_read_only', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'max_allowed_packet');
 SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'datadir', 'wsrep_on', 'group_replication_group_name', 'read_only', 'super_read_only', 'innodb_read_only');
 START TRANSACTION;
