@@ -16,7 +16,10 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-var errClosed = errors.New("the store is closed")
+var (
+	errClosed = errors.New("the store is closed")
+	errSetUp  = errors.New("set up a connection") // what was sent on it has failed, or had no answer
+)
 
 // lane holds connections that are reserved for one kind of write. They are set up once and never go back to the pool: a
 // caller's statements must not run with the session variables of a lane, nor a lane's behind a caller's locks.
@@ -149,14 +152,14 @@ func (l *lane) ready(ctx context.Context, r reservation) (reservation, error) {
 	for _, setting := range l.dialect.session {
 		if _, err := conn.ExecContext(ctx, setting); err != nil {
 			discard(conn)
-			return reservation{}, fmt.Errorf("set up a connection: %w", err)
+			return reservation{}, fmt.Errorf("%w: %w", errSetUp, err)
 		}
 	}
 	var named session
 	if l.unanswered != nil {
 		if named, err = nameSession(ctx, conn, l.dialect); err != nil {
 			discard(conn)
-			return reservation{}, err
+			return reservation{}, fmt.Errorf("%w: %w", errSetUp, err)
 		}
 	}
 	life := l.life - rand.N(l.life/10+1) // what was opened together is not renewed together

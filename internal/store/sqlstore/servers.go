@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -64,21 +65,25 @@ func (s *servers) moves() int {
 	return s.epoch
 }
 
-// silent notes that connections from before that time have no answers any more, and gives up those that are idle in the
-// pool.
+// silent notes that connections from before that time have no answers any more.
 func (s *servers) silent(before time.Time) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.silence = before
-	s.mu.Unlock()
+}
+
+// takeIdle takes the connections that are idle in the pool. Each is discarded or given back.
+func (s *servers) takeIdle() (idle []*sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	for range s.db.Stats().Idle {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
-			return
+			break
 		}
-		discard(conn)
+		idle = append(idle, conn)
 	}
+	return idle
 }
 
 // leadsNowhere reports whether a connection was opened before a silence.
@@ -190,7 +195,7 @@ func (s *servers) connect(ctx context.Context) (*sql.Conn, error) {
 		current, err := s.meet(ctx, conn, "")
 		if err != nil {
 			discard(conn)
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errSetUp, err)
 		}
 		if current {
 			return conn, nil

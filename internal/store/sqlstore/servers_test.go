@@ -71,17 +71,29 @@ func TestConnectionsThatLeadNowhereAreGivenUp(t *testing.T) {
 		for id := range size {
 			saveOne(t, s, id+1)
 		}
-		var idle [2]*sql.Conn
+		var idle [6]*sql.Conn
 		for i := range idle {
 			var err error
 			idle[i], err = db.Conn(t.Context())
 			must(t, err)
 		}
-		must(t, errors.Join(idle[0].Close(), idle[1].Close()))
+		for _, conn := range idle {
+			must(t, conn.Close())
+		}
 		address.silence()
+		var asked atomic.Int64
+		u := s.lanes[saves].unanswered
+		ask := u.ask
+		u.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+			asked.Add(1)
+			return ask(ctx, f)
+		}
 		err := s.Insert(t.Context(), nil, []row.Row{{ID: size + 1}})
 		if row.ClassOf(err) != row.ClassUnknown || !errors.Is(err, errSilent) {
 			t.Errorf("a save on a connection without answers ended with %v", err)
+		}
+		if n := asked.Load(); n > 2 { // on a connection from before, and on a new one
+			t.Errorf("%d questions found the silence", n)
 		}
 		for id := range size {
 			saveOne(t, s, size+2+id)
@@ -130,7 +142,11 @@ func TestAServerThatStallsIsWaitedFor(t *testing.T) {
 		}})
 		go func() { ended <- l.write(ctx, "test", clause{sql: "DO 1"}) }()
 		for range 2 { // on a connection from before, and on a new one
-			<-asked
+			select {
+			case <-asked:
+			case err := <-ended:
+				t.Fatalf("the write has ended: %v", err)
+			}
 		}
 		address.stalled.Unlock()
 		must(t, <-ended)

@@ -24,8 +24,8 @@ func (u *unanswered) findSilent(looked time.Time, err error) {
 		defer cancel()
 		err = u.probe(ctx, looked)
 	}
-	wasSent := isOf(err, row.ClassUnknown)
-	if !wasSent || !errors.Is(err, context.DeadlineExceeded) || u.askIn(echo) != nil {
+	wasSent := isOf(err, row.ClassUnknown) || errors.Is(err, errSetUp)
+	if !wasSent || !errors.Is(err, context.DeadlineExceeded) || !u.newAnswers() {
 		return
 	}
 	u.sleep(lastAnswers)
@@ -35,6 +35,20 @@ func (u *unanswered) findSilent(looked time.Time, err error) {
 			w.giveUp(errSilent)
 		}
 	}
+}
+
+// newAnswers reports whether a new connection has an answer. It gives up those that are idle in the pool then.
+func (u *unanswered) newAnswers() bool {
+	idle := u.servers.takeIdle() // else the pool would hand out one of these
+	err := u.askIn(echo)
+	for _, conn := range idle {
+		if err == nil {
+			discard(conn)
+		} else {
+			_ = conn.Close() // only gives it back
+		}
+	}
+	return err == nil
 }
 
 func echo(ctx context.Context, conn *sql.Conn) error {
