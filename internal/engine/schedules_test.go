@@ -449,6 +449,26 @@ func TestAScheduleChangesHandsBetweenCheckAndChange(t *testing.T) {
 	})
 }
 
+// TestACreateReplacesNoScheduleThatIsStoredMeanwhile stores another one of the name after a create has found none.
+func TestACreateReplacesNoScheduleThatIsStoredMeanwhile(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e, other := w.engine(w.store, nil), w.idle(w.store, nil)
+		s := w.schedule(other, "first", "@every 1h")
+		sp, err := spec.ParseText(s.Spec)
+		w.must(err)
+		next := e.Schedules().NextID
+		e.Schedules().NextID = sync.OnceValue(func() int64 {
+			w.schedule(other, "s", "@every 1m")
+			return next()
+		})
+		s.Name = "s"
+		_, err = e.Schedules().Save(w.Context(), s, sp, plan.Only{New: true})
+		if !errors.Is(err, delaytask.ErrScheduleExists) {
+			w.Errorf("the create: %v", err)
+		}
+	})
+}
+
 // TestNothingIsDecidedWithoutTheTime asks a process that has no reading of the clock, as after a failover.
 func TestNothingIsDecidedWithoutTheTime(t *testing.T) {
 	inBubble(t, func(w *world) {
