@@ -342,18 +342,41 @@ func TestLeavingNodeGoesOnOnlyWhileOthersTakeOver(t *testing.T) {
 	})
 }
 
+// The transaction that has completed the task outlasts the stop, and commits.
+func TestStopLeavesATransactionToItsProcessor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(txStore{w.store}, serving{"a": completeTx(w, 30*time.Second, true, nil)},
+			func(c *Config) { c.StopGrace = 5 * time.Second })
+		id := w.save(e, "a", 0)
+		time.Sleep(time.Second)
+		err := w.stop(e, 20*time.Second)
+		if !errors.Is(err, delaytask.ErrGraceEnded) || errors.Is(err, delaytask.ErrResultsNotStored) {
+			w.Errorf("Stop: %v", err)
+		}
+		time.Sleep(30 * time.Second)
+		w.standing(row.Completed, 1, 0, id)
+	})
+}
+
 // Another transaction keeps results from being stored until the stop has ended.
 func TestStopSaysWhichResultsAreNotStored(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubbles(t, map[string]bool{"Alone": false, "BesideOneThatRuns": true}, func(w *world, runs bool) {
 		var said strings.Builder
-		e := w.engine(laned(w.store), serving{"a": untilEnd(time.Second, nil), "b": untilEnd(time.Second, nil)},
-			func(c *Config) { c.Logger, c.StopGrace = slog.New(slog.NewTextHandler(&said, nil)), 5*time.Second })
+		wake := make(chan struct{})
+		defer close(wake)
+		e := w.engine(laned(w.store), serving{
+			"a": untilEnd(time.Second, nil), "b": untilEnd(time.Second, nil),
+			"c": func(context.Context, *delaytask.Task) error { <-wake; return nil },
+		}, func(c *Config) { c.Logger, c.StopGrace = slog.New(slog.NewTextHandler(&said, nil)), 5*time.Second })
 		kept, stored := w.save(e, "a", 0), w.save(e, "b", 0)
+		if runs {
+			w.save(e, "c", 0)
+		}
 		time.Sleep(100 * time.Millisecond)
 		unlock := w.store.LockRange(func(tag string, to row.Status) bool { return tag == "a" && to == row.Completed })
 		time.Sleep(2 * time.Second)
 		err := w.stop(e, 20*time.Second)
-		if !errors.Is(err, delaytask.ErrResultsNotStored) || errors.Is(err, delaytask.ErrGraceEnded) {
+		if !errors.Is(err, delaytask.ErrResultsNotStored) || errors.Is(err, delaytask.ErrGraceEnded) != runs {
 			w.Errorf("Stop: %v", err)
 		}
 		if nodes, _, _ := w.store.Nodes(w.Context()); len(nodes) != 0 {

@@ -101,6 +101,7 @@ func TestPeopleSignInToTheDashboard(t *testing.T) {
 			t.Errorf("a panic is answered %s", a.Text)
 		}
 		r.Want(404, "no_such_route", "GET", "/ui//tasks", "", session...)
+		r.Want(404, "no_such_route", "GET", "/ui/t%61sks", "", session...)
 		r.Want(401, "unauthorized", "GET", "/v1/tasks", "", session...) // a session is for the dashboard alone
 
 		leads(r.Want(303, "", "POST", "/ui/logout", "", append(session, "Origin", r.URL)...), "login")

@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/netip"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -464,6 +465,16 @@ func TestHostileRowsCostLittle(t *testing.T) {
 	saver.Notify(n, someNotice)
 	if len(saver.senders) > 0 {
 		t.Errorf("a key of %d bytes is used", len(n.Wake.Key))
+	}
+	networks, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range ofAll(networks) {
+		at := row.Wake{Address: netip.AddrPortFrom(all, 9).String(), Key: senderKey}
+		if saver.Notify(row.Node{Token: token, Host: "here", Wake: at}, someNotice); len(saver.senders) > 0 {
+			t.Fatalf("all hosts of a network are told, at %s", at.Address)
+		}
 	}
 	for i := range 2 * mostSenders {
 		n.Token, n.Wake.Key = fmt.Sprintf("%016x", i), senderKey
