@@ -7,7 +7,6 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/netip"
-	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
