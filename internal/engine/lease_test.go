@@ -55,8 +55,12 @@ func TestLeaseThatASlowClaimLeavesLittleOfIsRenewedAtOnce(t *testing.T) {
 
 func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 	inBubblesOf(t, []time.Duration{3 * time.Second, 15 * time.Second}, func(w *world, ttr time.Duration) {
-		var waited atomic.Int64
-		w.besideALockedRow(at(w.store, "Renew", func(_ context.Context, do func() error) error {
+		var waited, asked atomic.Int64
+		counted := at(w.store, "Locked", func(_ context.Context, do func() error) error {
+			asked.Add(1)
+			return do()
+		})
+		w.besideALockedRow(at(counted, "Renew", func(_ context.Context, do func() error) error {
 			began := time.Now()
 			err := do()
 			if time.Since(began) > 100*time.Millisecond {
@@ -66,6 +70,9 @@ func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 		}), ttr)
 		if n := waited.Load(); n > 1 {
 			w.Errorf("%d renewals waited for the lock in 39 s", n)
+		}
+		if n, renewals := asked.Load(), int64(39*time.Second/(ttr/3)); n > 6*renewals {
+			w.Errorf("asked %d times what is locked, for %d renewals", n, renewals)
 		}
 	})
 }

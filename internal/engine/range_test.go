@@ -238,26 +238,39 @@ func TestALockedRangeHoldsUpNoOtherSchedule(t *testing.T) {
 	})
 }
 
-// The leases of four tags cannot be moved. A task of a fifth holds one that is as short, which is renewed with them.
+// The leases of two tags cannot be moved. Tasks of a third hold leases that are as short, and are renewed with them.
 func TestALockedRangeCostsNoOtherTagItsLease(t *testing.T) {
-	inBubblesOf(t, []time.Duration{time.Second, 5 * time.Second}, func(w *world, ttr time.Duration) {
+	inBubblesOf(t, []time.Duration{2 * time.Second, 5 * time.Second}, func(w *world, ttr time.Duration) {
 		serves := serving{"kept": untilEnd(40*time.Second, nil)}
-		for i := range 4 {
+		for i := range 2 {
 			serves[fmt.Sprint("t", i)] = untilEnd(40*time.Second, nil)
 		}
-		e := w.engine(laned(w.store), serves)
-		w.lossy[e] = true      // results of covered tags are refused: their leases were lost
+		var waited atomic.Int32
+		e := w.engine(at(laned(w.store), "Renew", func(ctx context.Context, do func() error) error {
+			began := time.Now()
+			err := do()
+			if time.Since(began) >= time.Second && !store.IsApart(ctx) {
+				waited.Add(1)
+			}
+			return err
+		}), serves)
+		w.lossy[e] = true      // leases of covered tags are lost
 		w.engine(w.store, nil) // would rescue
 		time.Sleep(3 * time.Second)
 		kept := w.saveMany(e, "kept", 5, delaytask.WithTTR(ttr))
-		for i := range 4 {
+		for i := range 2 {
 			w.saveMany(e, fmt.Sprint("t", i), 5, delaytask.WithTTR(ttr))
 		}
 		time.Sleep(100 * time.Millisecond)
-		unlock := w.store.LockRange(func(tag string, to row.Status) bool { return tag != "kept" && to == row.Executing })
+		unlock := w.store.LockRange(func(tag string, to row.Status) bool {
+			return tag != "kept" && to == row.Executing
+		})
 		time.Sleep(20 * time.Second)
 		unlock()
 		time.Sleep(25 * time.Second)
 		w.allCompleted(kept, time.Second)
+		if n := waited.Load(); n > 1 {
+			w.Errorf("%d renewals that do not travel apart have waited for the lock", n)
+		}
 	})
 }

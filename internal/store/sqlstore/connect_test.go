@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -263,5 +265,36 @@ func wantConnectError(t *testing.T, name, dsn string, class row.Class, hint stri
 	}
 	if strings.Contains(err.Error(), "SECRET") {
 		t.Errorf("%s: %v shows the password", name, err)
+	}
+}
+
+// goneConnector makes connections that end as those that a server has closed before.
+type goneConnector struct {
+	driver.Connector
+	end error
+}
+
+func (c goneConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	return goneConn{conn, c.end}, err
+}
+
+type goneConn struct {
+	driver.Conn
+	end error
+}
+
+func (c goneConn) Close() error { return errors.Join(c.Conn.Close(), c.end) }
+
+func TestToDisconnectWhatTheServerHasClosedIsNoError(t *testing.T) {
+	full := errors.New("the disk is full")
+	for end, want := range map[error]error{driver.ErrBadConn: nil, mysql.ErrInvalidConn: nil, full: full} {
+		dsn := "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
+		ending := func(c driver.Connector) driver.Connector { return goneConnector{c, end} }
+		db, _, err := Connect(t.Context(), dsn, ending)
+		must(t, err)
+		if err := Disconnect(db); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("connections end with %v: %v", end, err)
+		}
 	}
 }

@@ -257,7 +257,7 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 	}
 }
 
-// TestWhatTravelsApartTakesConnectionsOfItsOwn takes away those of one side, so that a write of it would have none.
+// TestWhatTravelsApartTakesConnectionsOfItsOwn leaves no connection to one side while the other writes.
 func TestWhatTravelsApartTakesConnectionsOfItsOwn(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, _ := migrated(t, d)

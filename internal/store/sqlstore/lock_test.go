@@ -65,16 +65,6 @@ func TestConnectionThatTheServerClosedIsReplaced(t *testing.T) {
 	})
 }
 
-func TestToDisconnectWhatTheServerHasClosedIsNoError(t *testing.T) {
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		_, pool := open(t, d)
-		closed, _, err := sqlstore.Connect(t.Context(), d.DSN)
-		must(t, err)
-		killOthers(t, pool)
-		must(t, sqlstore.Disconnect(closed))
-	})
-}
-
 func killOthers(t *testing.T, pool *sqlx.DB) {
 	t.Helper()
 	var ids []int64
