@@ -122,7 +122,8 @@ func (l *Listener) mostOf(n int) []*conn {
 	if len(strangers) > l.most/strangersPart || len(callers) == 0 {
 		callers = strangers
 	}
-	over := heaviest(callers, n)
+	over := heaviest(callers, func(*conn) int64 { return 1 })
+	over = over[:min(n, len(over))]
 	for _, c := range over {
 		l.forget(c)
 	}
@@ -137,18 +138,19 @@ func (l *Listener) forget(c *conn) {
 	c.endTurn()
 }
 
-// heaviest returns n connections, the oldest of who has most, as if they were taken one by one.
-func heaviest(all []*conn, n int) []*conn {
+// heaviest returns the connections in the order in which they are closed, as if they were taken one by one: the oldest
+// of who has most by weight.
+func heaviest(all []*conn, weight func(*conn) int64) []*conn {
 	slices.SortFunc(all, func(a, b *conn) int { return b.since.Compare(a.since) })
-	newer, place := map[string]int{}, make(map[*conn]int, len(all))
+	has, upTo := map[string]int64{}, make(map[*conn]int64, len(all))
 	for _, c := range all {
-		place[c] = newer[c.who()]
-		newer[c.who()]++
+		has[c.who()] += weight(c)
+		upTo[c] = has[c.who()]
 	}
 	slices.SortFunc(all, func(a, b *conn) int {
-		return cmp.Or(place[b]-place[a], a.since.Compare(b.since))
+		return cmp.Or(cmp.Compare(upTo[b], upTo[a]), a.since.Compare(b.since))
 	})
-	return all[:min(n, len(all))]
+	return all
 }
 
 func (c *conn) who() string {
@@ -159,7 +161,7 @@ func (c *conn) who() string {
 }
 
 // Read counts what a connection without a caller sends, and waits for its turn to read headers. When these take too
-// much on all connections, it closes the oldest ones that have begun a header, of who has most.
+// much on all connections, it closes the oldest ones that have begun a header, of who has sent most.
 func (c *conn) Read(p []byte) (int, error) {
 	c.of.mu.Lock()
 	c.endTurn()
@@ -249,7 +251,7 @@ func (l *Listener) begun(leave int64) (over []*conn) {
 			begun = append(begun, c)
 		}
 	}
-	for _, c := range heaviest(begun, len(begun)) {
+	for _, c := range heaviest(begun, func(c *conn) int64 { return c.head }) {
 		if l.heads <= leave {
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
@@ -57,5 +58,23 @@ func TestWhoHasSentLeastReadsNext(t *testing.T) {
 	_ = first.Close()
 	if got := []int{<-order, <-order, <-order, <-order}; !slices.Equal(got, []int{short, long, long, long}) {
 		t.Errorf("they read in the order %v", got)
+	}
+}
+
+// An honest client that waits for its turns has begun many short requests.
+func TestWhoHasSentMostIsClosedFirst(t *testing.T) {
+	t.Parallel()
+	var begun []*conn
+	begin := func(from string, connections int, head int64) {
+		for range connections {
+			begun = append(begun, &conn{from: from, head: head, since: time.Now()})
+		}
+	}
+	begin("honest", 40, 300)
+	begin("attacker", 3, 15<<10)
+	first := slices.Clone(begun[40:])
+	order := heaviest(begun, func(c *conn) int64 { return c.head })
+	if got := order[:len(first)]; !slices.Equal(got, first) {
+		t.Errorf("of %s, %s and %s", got[0].from, got[1].from, got[2].from)
 	}
 }
