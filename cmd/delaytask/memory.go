@@ -9,13 +9,13 @@ import (
 
 const (
 	// softMemory is how many bytes a service takes before its garbage is collected sooner.
-	softMemory = 224 << 20
+	softMemory = 208 << 20
 	// memoryEvery is how often keepMemory looks at what is in use.
 	memoryEvery = 500 * time.Millisecond
 )
 
 // keepMemory keeps the memory of a service near softMemory until the context ends. By itself the collector would let
-// garbage grow to the size of all that requests hold. Where more is in use, a quarter of it is left for garbage, so
+// garbage grow to the size of all that requests hold. Where more is in use, a third of it is left for garbage, so
 // that the collector does not take the processors. GOMEMLIMIT holds instead where it is set.
 func keepMemory(ctx context.Context, getenv func(string) string) {
 	if getenv("GOMEMLIMIT") != "" {
@@ -35,7 +35,7 @@ func keepMemory(ctx context.Context, getenv func(string) string) {
 		for _, objects := range taken[2:] {
 			rest -= int64(objects.Value.Uint64())
 		}
-		debug.SetMemoryLimit(max(softMemory, rest+live*5/4))
+		debug.SetMemoryLimit(max(softMemory, rest+live*4/3))
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
