@@ -40,6 +40,10 @@ func (u *unanswered) findSilent(looked time.Time, err error) {
 // newAnswers reports whether a new connection has an answer. It gives up those that are idle in the pool then.
 func (u *unanswered) newAnswers() bool {
 	idle := u.servers.takeIdle() // else the pool would hand out one of these
+	if len(idle) > 0 {
+		discard(idle[0]) // the pool may be full
+		idle = idle[1:]
+	}
 	err := u.askIn(echo)
 	for _, conn := range idle {
 		if err == nil {
