@@ -37,6 +37,9 @@ func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 		db := sqlx.NewDb(sql.OpenDB(recorder), "mysql")
 		t.Cleanup(func() { _ = db.Close() })
 		s := New(db, MySQL)
+		watch := s.lanes[saves].unanswered // on a slow machine it would ask, in words with ids, about a write
+		watch.ask = func(context.Context, func(context.Context, *sql.Conn) error) error { return nil }
+		watch.probe = func(context.Context, time.Time) error { return nil }
 		callEverything(t, s, plain)
 		must(t, s.Close(t.Context()))
 		golden.Check(t, statementsFile, strings.Join(recorder.Statements(), ";\n")+";\n")
