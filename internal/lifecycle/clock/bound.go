@@ -7,21 +7,26 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// bound is a bound of the database's time: value at the moment at, moving on from there.
+// bound is a bound of the database's time: value, and what has passed since, which was counted until the moment at.
 type bound struct {
-	at    moment
-	value row.Time
+	value  row.Time
+	passed time.Duration
+	at     moment
 }
+
+// least and most return what has passed until now.
+func (l bound) least(now moment) time.Duration { least, _ := now.since(l.at); return l.passed + least }
+func (l bound) most(now moment) time.Duration  { _, most := now.since(l.at); return l.passed + most }
 
 // atLeast returns where a lower bound stands at now: it moves too slowly by the drift.
 func (l bound) atLeast(now moment, drift float64) row.Time {
-	passed, _ := now.since(l.at)
+	passed := l.least(now)
 	return l.value + row.Time((passed-slack(passed, drift))/time.Microsecond)
 }
 
 // atMost returns where an upper bound stands at now: it moves too fast by the drift.
 func (l bound) atMost(now moment, drift float64) row.Time {
-	_, passed := now.since(l.at)
+	passed := l.most(now)
 	return l.value.Add(passed + slack(passed, drift))
 }
 
@@ -37,12 +42,12 @@ func (p position) before(q position) bool {
 }
 
 func (l bound) lowerPosition(now moment, drift float64) position {
-	passed, _ := now.since(l.at)
+	passed := l.least(now)
 	return l.after(passed - slack(passed, drift))
 }
 
 func (l bound) upperPosition(now moment, drift float64) position {
-	_, passed := now.since(l.at)
+	passed := l.most(now)
 	return l.after(passed + slack(passed, drift))
 }
 
@@ -50,7 +55,7 @@ func (l bound) after(d time.Duration) position {
 	return position{l.value + row.Time(d/time.Microsecond), d % time.Microsecond}
 }
 
-// until returns how long after l.at a lower bound reaches t.
+// until returns how much must have passed when a lower bound reaches t.
 func (l bound) until(t row.Time, drift float64) time.Duration {
 	ahead := time.Duration(min(max(t-l.value, -farMicros), farMicros)) * time.Microsecond
 	if ahead <= 0 {
@@ -70,6 +75,14 @@ func slack(d time.Duration, drift float64) time.Duration {
 
 // bounds hold one server's clock between them.
 type bounds struct{ lower, upper bound }
+
+// moved returns the same bounds, counted until now. From now on they go by whichever clock counts less, or more, from
+// now on: what one has counted too much so far does not make up for what it counts too little.
+func (b bounds) moved(now moment) bounds {
+	b.lower.passed, b.lower.at = b.lower.least(now), now
+	b.upper.passed, b.upper.at = b.upper.most(now), now
+	return b
+}
 
 // difference returns by how much the two clocks certainly differ, or a negative number when they may agree.
 func (b bounds) difference(other bounds, now moment, drift float64) time.Duration {

@@ -98,9 +98,10 @@ func (c *Clock) Add(r row.Reading, sent, received time.Time) bool {
 	if sent.Before(c.since) {
 		return c.current.Load().anchored
 	}
-	now := c.present()
+	now := c.paired()
 	fresh := c.observe(r, sent, received, now)
 	known, met := c.servers[r.Server]
+	known = known.moved(now)
 	slewed := met && c.shows(known, fresh, now)
 	if !slewed && c.contradicts(r.Server, fresh, now) {
 		c.drop(now.mono, now.mono)
@@ -306,8 +307,7 @@ func (c *Clock) Until(t row.Time) (time.Duration, bool) {
 	now := c.present()
 	wait := time.Duration(math.MinInt64)
 	for _, s := range a.servers {
-		passed, _ := now.since(s.lower.at)
-		wait = max(wait, s.lower.until(t, a.drift)-passed)
+		wait = max(wait, s.lower.until(t, a.drift)-s.lower.least(now))
 	}
 	return wait, true
 }

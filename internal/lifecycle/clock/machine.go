@@ -41,6 +41,23 @@ func (c *Clock) present() moment {
 	return m
 }
 
+// paired is present by two clocks that were read together: bounds that are [bounds.moved] keep what lies between.
+func (c *Clock) paired() moment {
+	best := c.present()
+	for took := c.now().Sub(best.mono); took > together; {
+		next := c.present()
+		again := c.now().Sub(next.mono)
+		if again >= took {
+			break
+		}
+		best, took = next, again
+	}
+	return best
+}
+
+// together is what two clocks take to be read, unless another thread got the processor meanwhile.
+const together = 20 * time.Microsecond
+
 // rawHold is how long a reading of the raw clock serves calls of [Clock.AtMost]: each reading is a system call, and
 // each save asks for the bound.
 const rawHold = 500 * time.Microsecond

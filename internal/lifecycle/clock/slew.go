@@ -17,6 +17,12 @@ type server struct {
 	lastReading time.Time // when its last reading arrived
 }
 
+// moved counts the bounds until now, so that they err by a slew since the last reading and not since the best one.
+func (s server) moved(now moment) server {
+	s.bounds, s.sound = s.bounds.moved(now), s.sound.moved(now)
+	return s
+}
+
 // take narrows the bounds by a reading.
 func (s server) take(fresh bounds, received time.Time, now moment, drift, allowed float64) server {
 	s.bounds = s.narrow(fresh, now, allowed)

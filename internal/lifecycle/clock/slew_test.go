@@ -173,6 +173,36 @@ func TestASlewOfTheDatabaseCostsWhatTheLastReadingDidNotShow(t *testing.T) {
 	})
 }
 
+// TestASlewIsCountedFromTheLastReading slews the process's clock one way and then the other, and the database's as at
+// first. What the process's clock has counted wrongly at first hides the second slew from a slow reading.
+func TestASlewIsCountedFromTheLastReading(t *testing.T) {
+	const leg = 6 * time.Millisecond
+	for bound, first := range map[string]float64{"AtMost": .1, "AtLeast": -.1} {
+		t.Run(bound, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite()
+				s.read(0, 0)
+				s.mono.set(1 + first)
+				s.db.set(1 + first)
+				for range 8 {
+					time.Sleep(100 * time.Millisecond)
+					s.read(leg, leg)
+				}
+				s.mono.set(1 - first)
+				time.Sleep(20 * time.Millisecond)
+				s.read(leg, leg)
+				time.Sleep(400 * time.Millisecond)
+				age := time.Since(s.answered)
+				early, short := s.wrong()
+				if allowed := age/10 + 2*leg; s.ServerSlewed() || early > allowed || short > allowed {
+					t.Errorf("%v after a reading AtLeast is %v past the truth, AtMost %v short of it, want %v at most",
+						age, early, short, allowed)
+				}
+			})
+		})
+	}
+}
+
 func TestAServerThatIsSlewedStaysTheSameClock(t *testing.T) {
 	for _, rate := range []float64{.9, .95, .98, .995, 1.005, 1.02, 1.05, 1.1} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
