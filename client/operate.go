@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/request"
@@ -64,9 +66,17 @@ func (c *Client) Nodes(ctx context.Context) ([]report.Node, error) {
 // Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag, as the
 // library does.
 func (c *Client) Stats(ctx context.Context) ([]report.TagStats, error) {
-	var stats wire.Stats
-	err := c.read(ctx, "/v1/stats", "count tasks", &stats)
-	return stats.To(), err
+	q := url.Values{"limit": {strconv.Itoa(tagsListed)}}
+	for all := []report.TagStats(nil); ; {
+		var page wire.Stats
+		if err := c.read(ctx, "/v1/stats?"+q.Encode(), "count tasks", &page); err != nil {
+			return nil, err
+		}
+		if all = append(all, page.To()...); page.Next == "" {
+			return all, nil
+		}
+		q.Set("after", page.Next)
+	}
 }
 
 // Failures groups the newest failed tasks of the tag, or of all tags when it is "", as the library does.
@@ -93,6 +103,9 @@ func (c *Client) read(ctx context.Context, path, op string, into any) error {
 	}
 	return nil
 }
+
+// tagsListed is how many tags a service lists at once.
+const tagsListed = 10_000
 
 // listAnswer bounds lists of tags and nodes.
 const listAnswer = 16 << 20

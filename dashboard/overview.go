@@ -16,15 +16,16 @@ import (
 type overviewPage struct {
 	overview
 	Findings []finding
-	Unsaid   int // findings that are left out
-	More     int // tags that are left out
 	Late     seriesChart
 	Chart    dueChart // of what falls due
 	Clock    time.Duration
 }
 
-// mostFindings is how many findings the page lists, the most urgent.
-const mostFindings = 100
+// What a page lists at most: the tags that have been overdue for longest, and the most urgent findings.
+const (
+	mostTags     = 500
+	mostFindings = 100
+)
 
 // finding is a finding with its sentences, which each reader gets in another language.
 type finding struct {
@@ -57,8 +58,6 @@ func (v *view) overview() (any, error) {
 		return nil, err
 	}
 	shown := overviewPage{overview: found, Late: lateChart(found.Series)}
-	shown.Tags, shown.More = foremost(found.Tags)
-	shown.Attention, shown.Unsaid = firstOf(found.Attention, mostFindings)
 	if len(found.Due) > 0 {
 		next := report.Forecast{Start: found.DueStart, Step: time.Minute, Steps: len(found.Due)}
 		shown.Chart = newDueChart(&next, report.TagForecast{Overdue: found.Totals.Overdue, Due: found.Due})
@@ -91,7 +90,7 @@ func atMost(d time.Duration) time.Duration {
 
 // readOverview returns what was read for all viewers, as far as the user may see it.
 func (v *view) readOverview() (overview, error) {
-	found, err := v.look().Overview(v.r.Context())
+	found, err := v.look().Overview(v.r.Context(), mostTags, mostFindings)
 	return overview{found}, err
 }
 

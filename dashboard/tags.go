@@ -3,23 +3,17 @@ package dashboard
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/report"
 )
 
-// mostTags is how many tags a page lists, the longest overdue of all.
-const mostTags = 500
-
 // tagsPage is all tags that the user sees.
 type tagsPage struct {
 	overview
-	More int // tags that are left out
-	Did  string
-	Tag  string // that it was done with
+	Did string
+	Tag string // that it was done with
 }
 
 // tags shows all tags, as the overview has read them. Which are paused is read anew, so that a pause shows at once.
@@ -37,13 +31,7 @@ func (v *view) tags() (any, error) {
 			found.Tags[i].Paused = paused[found.Tags[i].Tag].Paused
 		}
 	}
-	shown := tagsPage{overview: found, Did: v.did.Get("did"), Tag: v.did.Get("tag")}
-	shown.Tags, shown.More = foremost(found.Tags)
-	return shown, nil
-}
-
-func foremost(tags []report.TagOverview) (first []report.TagOverview, left int) {
-	return listing.LongestDue(tags, mostTags, func(t *report.TagOverview) time.Time { return t.OldestDue })
+	return tagsPage{overview: found, Did: v.did.Get("did"), Tag: v.did.Get("tag")}, nil
 }
 
 // paused reads which tags are paused.

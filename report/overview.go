@@ -28,6 +28,9 @@ type Overview struct {
 	DueStart time.Time // when the first of these minutes begins
 
 	HourStart time.Time // when the first step of TagOverview.LastHour begins
+
+	// MoreTags and MoreFindings are how many an [OverviewFilter], or a service, has left out.
+	MoreTags, MoreFindings int
 }
 
 // The steps of what [TagOverview] has of the last and of the next hour.
@@ -43,6 +46,9 @@ type OverviewFilter struct {
 	Sees func(tag string) bool
 	// Errors reports whether the viewer may see errors of tasks of the tag. Default: it may for each tag that it sees.
 	Errors func(tag string) bool
+	// MostTags and MostFindings bound what is listed: the tags that have been overdue for longest, and the most urgent
+	// findings. The sums are of all tags. Default: no bound.
+	MostTags, MostFindings int
 }
 
 // OverviewTotals are sums over the tags of an overview.

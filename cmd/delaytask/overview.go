@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/report"
 	"github.com/delaytask/delaytask/scheduler"
@@ -36,7 +34,11 @@ and there also processors that hang.`,
 				return misusedf("--limit %d: want 1 or more", limit)
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *scheduler.Scheduler) error {
-				found, err := a.view().Overview(ctx)
+				tags := limit
+				if a.json {
+					tags = 0
+				}
+				found, err := a.view().Overview(ctx, tags, 0)
 				if err != nil {
 					return err
 				}
@@ -44,14 +46,13 @@ and there also processors that hang.`,
 				if a.json {
 					return a.printJSON(wire.FromOverview(&found))
 				}
-				attention, tags := len(found.Attention), len(found.Tags)
+				attention := len(found.Attention)
 				found.Attention = found.Attention[:min(attention, limit)]
-				found.Tags, _ = listing.LongestDue(found.Tags, limit, oldestDue)
 				if err := a.printOverview(&found); err != nil {
 					return err
 				}
 				a.leaveOut(attention-len(found.Attention), "finding")
-				a.leaveOut(tags-len(found.Tags), "tag")
+				a.leaveOut(found.MoreTags, "tag")
 				return nil
 			})
 		},
@@ -59,8 +60,6 @@ and there also processors that hang.`,
 	tagLimit(cmd, &limit)
 	return a.withJSON(cmd)
 }
-
-func oldestDue(t *report.TagOverview) time.Time { return t.OldestDue }
 
 // isOfThisProcess reports whether the finding is about the command, which runs no task.
 func isOfThisProcess(f report.Finding) bool {

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/operate/access"
@@ -43,6 +44,24 @@ func (v *View) Stats(ctx context.Context) ([]report.TagStats, error) {
 	}
 	stats, err := v.o.Core.Stats(ctx)
 	return only(stats, func(t report.TagStats) bool { return v.observes(t.Tag) }), err
+}
+
+// StatsAfter is Stats of at most so many tags after the one, and the last of these where there are more.
+func (v *View) StatsAfter(ctx context.Context, after string, most int) (
+	page []report.TagStats, next string, err error,
+) {
+	stats, err := v.Stats(ctx)
+	begin, found := slices.BinarySearchFunc(stats, after, func(s report.TagStats, tag string) int {
+		return strings.Compare(s.Tag, tag)
+	})
+	if found {
+		begin++
+	}
+	if page = stats[begin:]; len(page) > most {
+		page = slices.Clone(page[:most])
+		next = page[most-1].Tag
+	}
+	return page, next, err
 }
 
 // Nodes lists the processes. It also returns the token of each, which the executors of its tasks hold.
@@ -96,12 +115,14 @@ func (v *View) SeenForecast(read report.Forecast) report.Forecast {
 }
 
 // Overview says what needs attention, and how all tags stand. It has errors of tags that the caller may also read, and
-// locks and stacks for one that observes all tags.
-func (v *View) Overview(ctx context.Context) (o report.Overview, err error) {
+// locks and stacks for one that observes all tags. It lists so many tags and findings at most; 0: all.
+func (v *View) Overview(ctx context.Context, tags, findings int) (o report.Overview, err error) {
 	if err := v.Allow(access.Observe, ""); err != nil {
 		return o, err
 	}
-	f := report.OverviewFilter{Errors: func(tag string) bool { return v.May(access.Read, tag) }}
+	f := report.OverviewFilter{
+		Errors: func(tag string) bool { return v.May(access.Read, tag) }, MostTags: tags, MostFindings: findings,
+	}
 	if !v.AnyTag(access.Observe) {
 		f.Sees = v.observes
 	}

@@ -66,7 +66,8 @@ type TagStats struct {
 
 // Stats has the statistics of every tag.
 type Stats struct {
-	Tags []TagStats `json:"tags"`
+	Tags []TagStats `json:"tags" doc:"Sorted by tag"`
+	Next string     `json:"next,omitempty" doc:"The parameter after of the next page; absent: no more"`
 }
 
 // Failures are failed tasks, grouped by their errors.
@@ -146,7 +147,7 @@ func (l *TagList) To() []report.TagState {
 
 // FromStats is the statistics of tags in JSON.
 func FromStats(stats []report.TagStats) Stats {
-	return Stats{each(stats, func(s *report.TagStats) TagStats {
+	return Stats{Tags: each(stats, func(s *report.TagStats) TagStats {
 		return TagStats{
 			Tag: s.Tag, Counts: s.Counts, Capped: s.Capped, OldestPending: Time(s.OldestPending), Served: s.Served,
 			Paused: s.Paused, Lateness: FromLateness(s.Lateness),

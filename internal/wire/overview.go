@@ -19,6 +19,9 @@ type Overview struct {
 	Due       []DueTasks             `json:"due" doc:"By minute of the next hour, of all these tags together"`
 	HourStart Time                   `json:"hour_start,omitzero" doc:"When the first step of last_hour begins"`
 	StepMS    int64                  `json:"step_ms" doc:"Of last_hour and of due of a tag"`
+
+	MoreTags     int `json:"more_tags,omitempty" doc:"Tags that limit has left out"`
+	MoreFindings int `json:"more_findings,omitempty" doc:"Findings that limit has left out"`
 }
 
 // MissingPart is a part of an overview that could not be read.
@@ -119,6 +122,7 @@ func FromOverview(o *report.Overview) Overview {
 		},
 		Tags: each(o.Tags, fromTagOverview), Series: FromSeries(&o.Series), DueStart: Time(o.DueStart),
 		Due: each(o.Due, fromDue), HourStart: Time(o.HourStart), StepMS: report.OverviewStep.Milliseconds(),
+		MoreTags: o.MoreTags, MoreFindings: o.MoreFindings,
 	}
 }
 
@@ -136,6 +140,7 @@ func (o *Overview) To() report.Overview {
 		},
 		Tags: each(o.Tags, (*TagOverview).to), Series: o.Series.To(), DueStart: o.DueStart.Std(),
 		Due: each(o.Due, toDue), HourStart: o.HourStart.Std(),
+		MoreTags: o.MoreTags, MoreFindings: o.MoreFindings,
 	}
 }
 

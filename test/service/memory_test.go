@@ -32,13 +32,11 @@ func (s *server) resident() int64 {
 	return kib << 10
 }
 
-// flood sends the same bytes over many connections, as fast as the server takes them, and reads no answer. It returns
-// what ends it.
-func (s *server) flood(connections int, head string, body []byte) (end func()) {
+// flood sends the same bytes over many connections, as fast as the server takes them, and reads no answer.
+func (s *server) flood(number int, head string, body []byte) (open connections) {
 	s.TB.Helper()
-	var open []net.Conn
 	var sends sync.WaitGroup
-	for range connections {
+	for range number {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		servertest.OK(s.TB, err)
 		open = append(open, conn)
@@ -46,10 +44,22 @@ func (s *server) flood(connections int, head string, body []byte) (end func()) {
 		sends.Go(func() { _, _ = (&net.Buffers{[]byte(head), body}).WriteTo(conn) })
 	}
 	sends.Wait()
-	return func() {
-		for _, conn := range open {
-			_ = conn.Close()
-		}
+	return open
+}
+
+type connections []net.Conn
+
+// await waits until the server has begun to answer each, or has given up.
+func (c connections) await() {
+	for _, conn := range c {
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_, _ = conn.Read(make([]byte, 1))
+	}
+}
+
+func (c connections) end() {
+	for _, conn := range c {
+		_ = conn.Close()
 	}
 }
 
@@ -71,6 +81,17 @@ func namesOf(size int) []byte {
 	return append(all.Bytes(), `"z":""`...)
 }
 
+// manyTags saves a task of each of so many thousand tags.
+func (s *server) manyTags(thousands int, token []string) {
+	for n := range thousands {
+		var tasks []string
+		for i := range 1000 {
+			tasks = append(tasks, fmt.Sprintf(`{"tag":"customer.%02d.%03d","delay":"1h"}`, n, i))
+		}
+		s.Want(200, "", "POST", "/v1/tasks/batch", "["+strings.Join(tasks, ",")+"]", token...)
+	}
+}
+
 func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 600 MiB")
@@ -78,7 +99,7 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 	db := dbtest.New(t, dbtest.SQLite)
 	s := serve(t, db, "DELAYTASK_SERVER_AUTH=token")
 	weak, reader := token(t, db, "weak", "weak.*", "save,work"), token(t, db, "reader", "weak.*", "read")
-	other := token(t, db, "other", "*", "save,work")
+	other, viewer := token(t, db, "other", "*", "save,work"), token(t, db, "viewer", "*", "observe,read")
 	s.becomes(200, "GET", "/v1/tasks?tag=weak.a", reader...)
 	s.becomes(204, "POST", "/v1/tags/other/pop", other...)
 	post := func(path string, length int, header ...string) string {
@@ -89,11 +110,14 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 		return text + "\r\n"
 	}
 	json := append([]string{"Content-Type", "application/json"}, weak...)
-	f := func(name string, connections int, head string, body []byte) {
+	f := func(name string, number int, head string, body []byte) {
 		t.Helper()
 		began := time.Now()
-		end := s.flood(connections, head, body)
-		defer end()
+		open := s.flood(number, head, body)
+		defer open.end()
+		if strings.HasPrefix(head, "GET /v1/") {
+			open.await()
+		}
 		sent := time.Since(began)
 		s.Want(200, "", "GET", "/readyz", "")
 		ready := time.Since(began) - sent
@@ -133,5 +157,10 @@ func TestCallersWithFewRightsDoNotFillTheMemory(t *testing.T) {
 			`{"tag":"weak.pop","body":"`+strings.Repeat("b", 1<<20-10)+`"},`, 16), ",")+`]`, weak...)
 	}
 	f("pops of all", 4, post("/v1/tags/weak.pop/pop?max=1000&wait=50s", 0, weak...), nil)
+	s.manyTags(20, other)
+	for _, path := range []string{"overview?limit=10000", "forecast?span=30d"} {
+		f(path+" that is not read", 60, "GET /v1/"+path+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+
+			viewer[1]+"\r\n\r\n", nil)
+	}
 	f("pops that are not read", 40, post("/v1/tags/weak.pop/pop?max=16&wait=50s", 0, weak...), nil)
 }

@@ -336,6 +336,11 @@ func TestAViewerSeesItsTagsOnly(t *testing.T) {
 		}; !slices.Equal(got, want) || mine.Attention[1].Error != "boom" {
 			t.Errorf("mine: %+v", mine.Attention)
 		}
+		few := s.see(report.OverviewFilter{MostTags: 1, MostFindings: 2})
+		if len(few.Tags) != 1 || few.MoreTags != 1 || few.Totals.Executing.Tasks != 2 ||
+			len(few.Attention) != 2 || few.MoreFindings < 2 || few.Attention[0].Code != report.FindingRowsLocked {
+			t.Errorf("few: %+v", few)
+		}
 		blind := s.see(report.OverviewFilter{Errors: func(string) bool { return false }})
 		for _, f := range blind.Attention {
 			if f.Error != "" || strings.Contains(f.Text, "boom") {

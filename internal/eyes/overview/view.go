@@ -37,6 +37,13 @@ func (r Reading) Overview(f report.OverviewFilter) report.Overview {
 		o.Totals.Overdue = o.Totals.Overdue.Plus(t.Overdue)
 		o.Tags = append(o.Tags, *t)
 	}
+	if most := f.MostTags; most > 0 {
+		oldest := func(t *report.TagOverview) time.Time { return t.OldestDue }
+		o.Tags, o.MoreTags = listing.LongestDue(o.Tags, most, oldest)
+	}
+	if most := f.MostFindings; most > 0 && most < len(o.Attention) {
+		o.Attention, o.MoreFindings = slices.Clone(o.Attention[:most]), len(o.Attention)-most
+	}
 	return o
 }
 

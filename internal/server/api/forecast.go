@@ -18,10 +18,10 @@ type forecastInput struct {
 }
 
 func (a *API) forecastOperation() {
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/forecast", "forecast",
+	huma.Register(a.spec, a.perTag(a.operation(http.MethodGet, "/v1/forecast", "forecast",
 		"Tell how many tasks are overdue and how many fall due",
 		"By tag, ticks of schedules included. It takes the database for 0.2 s at most: small tags are counted, and of "+
-			"large ones the number is about right, or at least so much.", groupOperate), a.forecast)
+			"large ones the number is about right, or at least so much.", groupOperate)), a.forecast)
 }
 
 func (a *API) forecast(ctx context.Context, in *forecastInput) (*output[wire.Forecast], error) {
@@ -34,6 +34,8 @@ func (a *API) forecast(ctx context.Context, in *forecastInput) (*output[wire.For
 		}
 		filter.Span = span.Std()
 	}
-	found, err := a.view(ctx, RawInput{}).Forecast(ctx, filter)
-	return outputOf(a, wire.FromForecast(&found), err)
+	return inRoom(ctx, a, tagsRoom, func() (wire.Forecast, error) {
+		found, err := a.view(ctx, RawInput{}).Forecast(ctx, filter)
+		return wire.FromForecast(&found), err
+	})
 }

@@ -31,8 +31,9 @@ const (
 )
 
 func (a *API) tagOperations() {
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags", "listTags", "List the tags that are served or paused",
-		"It counts nothing and is cheap; /v1/stats counts.", groupOperate), a.tags)
+	huma.Register(a.spec, a.perTag(a.operation(http.MethodGet, "/v1/tags", "listTags",
+		"List the tags that are served or paused", "It counts nothing and is cheap; /v1/stats counts.", groupOperate)),
+		a.tags)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness",
 		"Tell how late a tag's tasks started",
 		"Percentiles over the first starts of tasks that completed within the window.", groupOperate), a.lateness)
@@ -102,8 +103,10 @@ func (a *API) wake(ctx context.Context, in *wakeInput) (*struct{}, error) {
 }
 
 func (a *API) tags(ctx context.Context, _ *struct{}) (*output[wire.TagList], error) {
-	tags, err := a.view(ctx, RawInput{}).Tags(ctx)
-	return outputOf(a, wire.FromTags(tags), err)
+	return inRoom(ctx, a, tagsRoom, func() (wire.TagList, error) {
+		tags, err := a.view(ctx, RawInput{}).Tags(ctx)
+		return wire.FromTags(tags), err
+	})
 }
 
 func (a *API) lateness(ctx context.Context, in *windowInput) (*output[wire.TagLateness], error) {
@@ -120,22 +123,37 @@ func (a *API) lateness(ctx context.Context, in *windowInput) (*output[wire.TagLa
 }
 
 func (a *API) clusterOperations() {
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes",
+	huma.Register(a.spec, a.perTag(a.operation(http.MethodGet, "/v1/nodes", "listNodes",
 		"List the processes that share the database", "With the tags that each serves, and its share of their tasks.",
-		groupOperate), a.nodes)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats",
+		groupOperate)), a.nodes)
+	huma.Register(a.spec, a.perTag(a.operation(http.MethodGet, "/v1/stats", "stats",
 		"Count tasks and show how punctual they are, per tag",
-		"It counts up to 10,000 tasks of a tag and status, and about 30,000 in all, "+
+		"Page by page, by tag. Each page counts up to 10,000 tasks of a tag and status, and about 30,000 in all, "+
 			"but 100 of each. For monitoring there is /metrics.",
-		groupOperate), a.stats)
+		groupOperate)), a.stats)
 }
 
 func (a *API) nodes(ctx context.Context, _ *struct{}) (*output[wire.NodeList], error) {
-	nodes, _, err := a.view(ctx, RawInput{}).Nodes(ctx)
-	return outputOf(a, wire.FromNodes(nodes), err)
+	return inRoom(ctx, a, tagsRoom, func() (wire.NodeList, error) {
+		nodes, _, err := a.view(ctx, RawInput{}).Nodes(ctx)
+		return wire.FromNodes(nodes), err
+	})
 }
 
-func (a *API) stats(ctx context.Context, _ *struct{}) (*output[wire.Stats], error) {
-	stats, err := a.view(ctx, RawInput{}).Stats(ctx)
-	return outputOf(a, wire.FromStats(stats), err)
+type statsInput struct {
+	TagLimit
+	After string `query:"after" doc:"next of the page before"`
+}
+
+func (a *API) stats(ctx context.Context, in *statsInput) (*output[wire.Stats], error) {
+	most, err := in.most()
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return inRoom(ctx, a, int64(most)*tagRoom, func() (wire.Stats, error) {
+		stats, next, err := a.view(ctx, RawInput{}).StatsAfter(ctx, in.After, most)
+		page := wire.FromStats(stats)
+		page.Next = next
+		return page, err
+	})
 }
