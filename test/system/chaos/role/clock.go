@@ -45,6 +45,10 @@ type listener struct {
 	shown  bool          // that it is slewed
 }
 
+// ownSlew is by how much a process allows for a slew of its own clock during a request, which it cannot tell from one of
+// the database's.
+const ownSlew = 0.12
+
 // evenly is the share by which the database's clock may run fast or slow without any doubt.
 const evenly = 0.001
 
@@ -76,10 +80,10 @@ func (l *listener) observe(reading row.Reading, sent time.Time, err error) {
 	}
 	received, at := time.Now(), reading.Time.Std()
 	if l.sent.IsZero() {
-		l.first, l.least, l.most = received, at.Sub(received), at.Sub(sent)
+		l.first, l.least, l.most = received, at.Sub(received), at.Sub(sent)+part(ownSlew, received.Sub(sent))
 	}
 	l.before, l.sent, l.took = l.sinceAnswer(), sent, received.Sub(sent)
-	l.least, l.most = max(l.least, at.Sub(received)), min(l.most, at.Sub(sent))
+	l.least, l.most = max(l.least, at.Sub(received)), min(l.most, at.Sub(sent)+part(ownSlew, l.took))
 	l.shown = l.shown || l.least-l.most > part(evenly, received.Sub(l.first))
 }
 
