@@ -62,7 +62,7 @@ func TestSharesDivideEvenly(t *testing.T) {
 	t.Parallel()
 	const count = 1500
 	ids := map[string][]int64{}
-	for _, step := range []int{1, 3, 7} {
+	for _, step := range []int{1, 3, 7, 64, 1000} {
 		for _, perSecond := range []int{10, 1000, 0} {
 			ids[fmt.Sprintf("%d per second (0: in bulk), step %d", perSecond, step)] = idsAt(perSecond, step, count)
 		}
@@ -103,12 +103,34 @@ func shareOf(t *testing.T, total int, due row.Time) func(int64) int {
 	}
 }
 
-func TestMixNeverChanges(t *testing.T) {
+func TestTakersNeverChange(t *testing.T) {
 	t.Parallel()
-	// The first outputs of SplitMix64 for the seeds 0 and 1234567, as published with the generator.
-	for seed, want := range map[int64]uint64{0: 0xe220a8397b1dcdaf, 1234567: 6457827717110365317} {
-		if got := ids.Mix(seed); got != want {
-			t.Errorf("Mix(%d) = %#x, want %#x: nodes of two versions would disagree", seed, got, want)
+	for id, want := range map[int64][]int{1: {0, 4, 8}, 794354227819772011: {20, 25, 0}} {
+		got := make([]int, len(want))
+		for turn := range want {
+			got[turn] = ids.Taker(id, 30, turn)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of 30 nodes %v take task %d, want %v: nodes of two versions would disagree", got, id, want)
+		}
+	}
+}
+
+// The successors of a node are all others alike, so that nobody gets the work of a node that has died.
+func TestSuccessorsAreAllOthers(t *testing.T) {
+	t.Parallel()
+	for total := 3; total <= 40; total++ {
+		successors := make([]float64, total)
+		for _, id := range idsAt(1000, 1, 300*total*total) {
+			if ids.Taker(id, total, 0) == 1 {
+				successors[ids.Taker(id, total, 1)]++
+			}
+		}
+		for at, n := range successors {
+			if at == 1 && n > 0 || at != 1 && (n < 150 || n > 600) {
+				t.Errorf("of %d nodes %v take the tasks of the second", total, successors)
+				break
+			}
 		}
 	}
 }

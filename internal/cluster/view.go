@@ -125,8 +125,8 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 // Owner is the node that arms a row.
 type Owner struct {
 	Number int
-	// Share and Of say which rows of the tag are the node's: those whose [ids.Mix] modulo Of is Share. Of is 0 for a
-	// row that is its own because its process has saved it.
+	// Share and Of say which rows of the tag are the node's: those that [ids.Taker] gives to the position Share of Of.
+	// Of is 0 for a row that is its own because its process has saved it.
 	Share, Of int
 }
 
@@ -147,6 +147,9 @@ func (v *View) Owner(id int64, due row.Time, tag string) (Owner, bool) {
 	return Owner{Number: s.numbers[share], Share: share, Of: len(s.numbers)}, true
 }
 
+// Serves reports whether this node takes new tasks of the tag.
+func (v *View) Serves(tag string) bool { s, served := v.tags[tag]; return served && s.self >= 0 }
+
 // SaverServes reports whether the node that saved the row serves its tag. Only a leased number tells.
 func (v *View) SaverServes(id int64, tag string) bool {
 	_, number, _ := ids.Split(id)
@@ -165,4 +168,41 @@ func (v *View) Assigned(id int64, tag string) bool {
 
 func (s servers) assigned(id int64) bool { return s.share(id) == s.self }
 
-func (s servers) share(id int64) int { return int(ids.Mix(id) % uint64(len(s.numbers))) }
+func (s servers) share(id int64) int { return ids.Taker(id, len(s.numbers), 0) }
+
+// Turns is how many nodes take a row that its owner does not begin in time, the owner among them. What they leave, too,
+// is found by the scan.
+const Turns = 4
+
+// Turn returns in which turn this node takes a row that is overdue: 0 for its owner, who should have begun it, and
+// Turns or more where it leaves the row to others.
+func (v *View) Turn(id int64, due row.Time, tag string) int {
+	owner, found := v.Owner(id, due, tag)
+	s := v.tags[tag]
+	if !found || s.self < 0 {
+		return Turns
+	}
+	self, turn := s.numbers[s.self], 0
+	if owner.Number == self {
+		return 0
+	}
+	for of := range min(Turns, len(s.numbers)) {
+		switch taker := s.numbers[ids.Taker(id, len(s.numbers), of)]; taker {
+		case owner.Number:
+		case self:
+			return turn + 1
+		default:
+			turn++
+		}
+	}
+	return Turns
+}
+
+// Part returns which rows of the tag this node takes within so many turns, by their ids alone. It returns false for all.
+func (v *View) Part(tag string, turns int) (row.Share, bool) {
+	s := v.tags[tag]
+	if s.self < 0 || len(s.numbers) <= turns {
+		return row.Share{}, false
+	}
+	return row.Share{Of: len(s.numbers), At: s.self, Turns: turns}, true
+}

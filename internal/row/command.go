@@ -1,9 +1,11 @@
 package row
 
 import (
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/ids"
 )
 
 // Claim asks for pending rows, each at the version that it was seen at, in one guarded UPDATE. It changes
@@ -86,10 +88,34 @@ type Change struct {
 // Window asks for pending rows by due time, in the order (due, id).
 type Window struct {
 	Tags    []string // only these; none means no rows
+	Shares  []Share  // only rows of one of them; none means all
 	From    Time     // inclusive; zero means from the beginning, rows without a due time included
 	AfterID int64    // of the rows due exactly at From only those with a larger id; 0 for all
 	To      Time     // exclusive
 	Limit   int
+}
+
+// Share is some of a tag's rows, as a node divides them with others: those that it takes in one of the first turns, by
+// [ids.Taker].
+type Share struct {
+	Of    int // nodes that serve the tag
+	At    int // position of this one among them
+	Turns int // 1: only those that it owns
+}
+
+// Has reports whether the row is of the share.
+func (s Share) Has(id int64) bool {
+	for turn := range s.Turns {
+		if ids.Taker(id, s.Of, turn) == s.At {
+			return true
+		}
+	}
+	return false
+}
+
+// Has reports whether the window has the row, by its shares alone.
+func (w *Window) Has(id int64) bool {
+	return len(w.Shares) == 0 || slices.ContainsFunc(w.Shares, func(s Share) bool { return s.Has(id) })
 }
 
 // Size is about how much memory the row takes.

@@ -287,7 +287,16 @@ func (a *Arm) ReadWindow(ctx context.Context, tags []string) error {
 	if !anchored {
 		return nil
 	}
-	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(a.cfg.Window), Limit: windowRows}
+	all := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(a.cfg.Window), Limit: windowRows}
+	for _, w := range a.Parts(all, 1) {
+		if err := a.readPart(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Arm) readPart(ctx context.Context, w row.Window) error {
 	for {
 		page, err := a.Due(ctx, w)
 		if err != nil {

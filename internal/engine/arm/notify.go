@@ -179,5 +179,5 @@ func (c *Count) owner(d row.Due) (cluster.Owner, bool) {
 	if len(others) == 0 {
 		return owner, false
 	}
-	return cluster.Owner{Number: others[ids.Mix(d.ID)%uint64(len(others))], Of: 1}, true
+	return cluster.Owner{Number: others[ids.Taker(d.ID, len(others), 0)], Of: 1}, true
 }

@@ -2,10 +2,10 @@ package find
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -16,11 +16,15 @@ const (
 	pollOthers = 200 * time.Millisecond // younger rows are left to their own node
 	pollBusy   = 100 * time.Millisecond
 	pollIdle   = 400 * time.Millisecond
+	// slowClaims is how many usual claims a row is left to the node before, where that is longer.
+	slowClaims = 8
 )
 
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
-// share at once, and rows of other shares pollOthers after their due time: their node may have died, or they were saved
-// too late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
+// share at once. A row of another share has an order of successors: its node may have died, or the row was saved too
+// late for its look-ahead. The first takes it pollOthers after its due time, each next one after twice the time, and
+// all later where claims are slow. So one node takes it, and a database that is slow gets no more to do. Rows that are
+// overdue for more than a second are left to the scan.
 type overduePoll struct {
 	*deps
 	quick *quickPoll
@@ -59,33 +63,43 @@ func (p *overduePoll) RunOnce(ctx context.Context) error {
 	}
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-pollFrom), Limit: pollRows}
-	page, err := p.Due(ctx, w)
-	if err != nil {
-		return err
+	all := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-pollFrom), Limit: pollRows}
+	var found []row.Due
+	seen := all.To
+	for _, w := range p.arm.Parts(all, cluster.Turns-1) { // behind the process that has saved a row, its owner
+		page, err := p.Due(ctx, w)
+		if err != nil {
+			return err
+		}
+		if len(page) == w.Limit {
+			seen = min(seen, page[len(page)-1].Due)
+		}
+		found = append(found, page...)
 	}
-	p.looked(w, page)
-	if len(page) == 0 {
+	p.looked(all.From, seen)
+	if len(found) == 0 {
 		return nil
 	}
 	p.busy = time.Now()
-	ours := now.Add(-pollOthers)
-	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > ours && !p.arm.Mine(d.ID, d.Due, d.Tag) })
-	// Several nodes find these rows. In a random order each of them wins some.
-	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
-	p.runqueue.AddDue(page, false, now)
-	p.quick.note(page)
+	found = slices.DeleteFunc(found, func(d row.Due) bool { return now.Sub(d.Due) < p.leaves(p.arm.Turn(d)) })
+	p.runqueue.AddDue(found, false, now)
+	p.quick.note(found)
 	return nil
+}
+
+// leaves is how long an overdue row is left to the nodes that take it in an earlier turn.
+func (p *overduePoll) leaves(turn int) time.Duration {
+	if turn == 0 {
+		return 0
+	}
+	return max(pollOthers, slowClaims*p.arm.Ahead.Usual()) << (turn - 1)
 }
 
 // looked wakes the scan when rows may have grown too old for the poll unseen: at the start, after an outage or a long
 // wait for the database, and while pages are full. They would wait for the next scan otherwise.
-func (p *overduePoll) looked(w row.Window, page []row.Due) {
-	if p.seen < w.From {
+func (p *overduePoll) looked(from, until row.Time) {
+	if p.seen < from {
 		p.runqueue.ScanWake.Set()
 	}
-	p.seen = w.To
-	if len(page) == w.Limit {
-		p.seen = page[len(page)-1].Due
-	}
+	p.seen = until
 }

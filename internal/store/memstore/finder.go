@@ -17,7 +17,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 		var found []row.Place
 		for _, tag := range row.Distinct(w.Tags) {
 			q := s.tasks.queue(row.Pending, tag)
-			found = append(found, q.between(row.Place{Due: w.From, ID: w.AfterID}, w.To, w.Limit)...)
+			found = append(found, q.of(w)...)
 		}
 		for _, e := range firstOf(found, w.Limit) {
 			r := s.tasks.rows[e.ID]

@@ -83,14 +83,25 @@ func (x *index) after(e row.Place) iter.Seq[row.Place] {
 	}
 }
 
+// of returns the entries of a window.
+func (x *index) of(w row.Window) []row.Place {
+	return x.where(row.Place{Due: w.From, ID: w.AfterID}, w.To, w.Limit, w.Has)
+}
+
 // between returns up to limit entries after the given one that are due before the bound.
 func (x *index) between(after row.Place, bound row.Time, limit int) []row.Place {
+	return x.where(after, bound, limit, func(int64) bool { return true })
+}
+
+func (x *index) where(after row.Place, bound row.Time, limit int, has func(id int64) bool) []row.Place {
 	var found []row.Place
 	for e := range x.after(after) {
 		if len(found) >= limit || e.Due >= bound {
 			break
 		}
-		found = append(found, e)
+		if has(e.ID) {
+			found = append(found, e)
+		}
 	}
 	return found
 }

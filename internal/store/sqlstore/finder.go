@@ -5,10 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -46,15 +48,15 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 
 func (d dialect) due(w row.Window) clause {
 	if len(w.Tags) > maxBranches {
-		return d.dueBranch("tag IN ("+marks(len(w.Tags), "?")+")", anys(w.Tags), byDueTime, w.Limit, within(w)...)
+		return d.dueBranch("tag IN ("+marks(len(w.Tags), "?")+")", anys(w.Tags), byDueTime, w.Limit, d.ofShares(w, within(w)...)...)
 	}
 	var branches []clause
 	for _, tag := range w.Tags {
 		if w.From.IsZero() {
-			branches = append(branches, d.dueBranch("tag = ?", []any{tag}, "id", w.Limit,
-				clause{"due_time IS NULL AND id > ?", []any{w.AfterID}}))
+			lacking := clause{"due_time IS NULL AND id > ?", []any{w.AfterID}}
+			branches = append(branches, d.dueBranch("tag = ?", []any{tag}, "id", w.Limit, d.ofShares(w, lacking)...))
 		}
-		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, within(w)...))
+		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, d.ofShares(w, within(w)...)...))
 	}
 	return unionAll(branches)
 }
@@ -70,6 +72,36 @@ func within(w row.Window) []clause {
 		limits = append(limits, clause{"(due_time > ? OR id > ?)", []any{w.From, w.AfterID}})
 	}
 	return limits
+}
+
+// ofShares adds the condition that a row is of a share of the window. The index by due time ends with the id, so the
+// server checks it there.
+func (d dialect) ofShares(w row.Window, limits ...clause) []clause {
+	if len(w.Shares) == 0 {
+		return limits
+	}
+	var shares []clause
+	for _, s := range w.Shares {
+		shares = append(shares, d.ofShare(s))
+	}
+	of := joined(shares, " OR ")
+	return append(limits, clause{"(" + of.sql + ")", of.args})
+}
+
+// ofShare computes [ids.Taker].
+func (d dialect) ofShare(s row.Share) clause {
+	sum := d.checksum + "(id)"
+	owner := fmt.Sprintf("((%s * %d >> 16 & %d) * ? >> 32)", sum, ids.SpreadBy, uint32(math.MaxUint32))
+	if s.Turns == 1 || s.Of < 2 {
+		return clause{owner + " = ?", []any{s.Of, s.At}}
+	}
+	turns := []string{"0"}
+	args := []any{s.At, s.Of, s.Of, s.Of}
+	for turn := 1; turn < s.Turns; turn++ {
+		turns = append(turns, fmt.Sprintf("%d * (1 + %s %% ?) %% ?", turn, sum))
+		args = append(args, s.Of-1, s.Of)
+	}
+	return clause{"(? + ? - " + owner + ") % ? IN (" + strings.Join(turns, ", ") + ")", args}
 }
 
 // byDueTime names the column with its table, because an alias of its text hides it.

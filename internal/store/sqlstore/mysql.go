@@ -29,6 +29,8 @@ var mysqlDialect = dialect{
 
 	exactTag: " AND tag NOT LIKE '% '",
 
+	checksum: "CRC32",
+
 	byID:  " FORCE INDEX (PRIMARY)",
 	byDue: " FORCE INDEX (delay_task_message_due)",
 	byKey: " FORCE INDEX (delay_task_message_active_key)",

@@ -30,6 +30,8 @@ var sqliteDialect = dialect{
 	hasPlace: " AND (due_time IS NULL OR strftime('%Y-%m-%d %H:%M:%S', due_time) = substr(due_time, 1, 19)" +
 		" AND substr(due_time, 20) NOT GLOB '*[^.0-9]*')",
 
+	checksum: "delaytask_crc32",
+
 	byID:  " NOT INDEXED",
 	byDue: " INDEXED BY delay_task_message_due",
 	by:    " INDEXED BY %s",

@@ -74,7 +74,7 @@ var own = map[string][]string{
 	"internal/request":         {"."},
 	"processor":                {".", "internal/request", "report"},
 	"internal/ids":             {},
-	"internal/row":             {".", "report"},
+	"internal/row":             {".", "report", "internal/ids"},
 	"internal/operate/redact":  {},
 	"internal/eyes/sentence":   {},
 	"internal/testkit/dbtest":  {},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -37,6 +38,41 @@ var dueTests = []test{
 		w := everything("a", "A", "b", "a.b")
 		w.Limit = 3
 		t.sees(w, 4, 3, 2)
+	}},
+	{"Each share has the rows that its node takes in one of the turns", func(t *tester) {
+		var rows []row.Row
+		for i, id := range []int64{1, 2, 3, 500, 501, 1 << 22, 1<<40 + 7, 794354227819772011, ids.Last} {
+			for step := range int64(12) {
+				if r := t.dueAt(id-min(id-1, step*4096), time.Duration(i)); !slices.Contains(idsOf(rows), r.ID) {
+					rows = append(rows, r)
+				}
+			}
+		}
+		t.insert(rows...)
+		for _, of := range []int{1, 2, 3, 4, 30, 512} {
+			for turns := 1; turns <= 4; turns++ {
+				seen := map[int64]int{}
+				for at := range of {
+					w := everything("order.close")
+					w.Shares = []row.Share{{Of: of, At: at, Turns: turns}}
+					for _, d := range t.due(w) {
+						if seen[d.ID]++; !w.Has(d.ID) {
+							t.Errorf("%+v has task %d", w.Shares, d.ID)
+						}
+					}
+				}
+				for _, r := range rows {
+					if n := seen[r.ID]; n < 1 || n > turns || turns == 1 && n != 1 {
+						t.Errorf("task %d is of %d shares of %d nodes in %d turns", r.ID, n, of, turns)
+					}
+				}
+			}
+		}
+		w := everything("order.close")
+		w.Shares, w.Limit = []row.Share{{Of: 2, At: 0, Turns: 1}, {Of: 2, At: 1, Turns: 1}}, len(rows)
+		if n := len(t.due(w)); n != len(rows) {
+			t.Errorf("two halves have %d of %d tasks", n, len(rows))
+		}
 	}},
 	{"Paging reads every row once, also where many are due at one time or at none", func(t *tester) {
 		t.pages("timed", func(i int64) row.Time { return t.start.Add(time.Duration(i/40) * time.Second) })

@@ -27,8 +27,14 @@ func (m *machine) due() {
 	if rapid.Bool().Draw(m.T, "has a lower end") {
 		w.From = m.someTime("from")
 	}
+	for range rapid.IntRange(0, 2).Draw(m.T, "shares") {
+		of := rapid.IntRange(1, 5).Draw(m.T, "of")
+		w.Shares = append(w.Shares, row.Share{
+			Of: of, At: rapid.IntRange(0, of-1).Draw(m.T, "at"), Turns: rapid.IntRange(1, 3).Draw(m.T, "turns"),
+		})
+	}
 	want := m.matching(func(r row.Row) bool {
-		return r.Status == row.Pending && slices.Contains(w.Tags, r.Tag) &&
+		return r.Status == row.Pending && slices.Contains(w.Tags, r.Tag) && w.Has(r.ID) &&
 			(r.Due > w.From || r.Due == w.From && r.ID > w.AfterID) && (r.Due.IsZero() || r.Due < w.To)
 	})
 	slices.SortFunc(want, func(a, b row.Row) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) })

@@ -4,6 +4,8 @@ package sqlitedriver
 
 import (
 	"database/sql/driver"
+	"hash/crc32"
+	"strconv"
 	"time"
 
 	"modernc.org/sqlite"
@@ -14,6 +16,7 @@ import (
 func init() {
 	sqlite.MustRegisterScalarFunction("delaytask_now", 0, now)
 	sqlite.MustRegisterDeterministicScalarFunction("delaytask_add", 2, add)
+	sqlite.MustRegisterDeterministicScalarFunction("delaytask_crc32", 1, checksum)
 }
 
 // NewConnector makes connections to the file of the URI.
@@ -32,4 +35,9 @@ func add(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	}
 	millis, _ := args[1].(int64)
 	return (t + row.Time(millis*1000)).String(), nil
+}
+
+func checksum(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	number, _ := args[0].(int64)
+	return int64(crc32.ChecksumIEEE(strconv.AppendInt(nil, number, 10))), nil
 }

@@ -1,0 +1,76 @@
+package arm
+
+import (
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// mostParts bounds the reads that take the place of one. Beyond it, one reads the rows of all nodes.
+const mostParts = 4
+
+// Turn returns in which turn this process takes an overdue row: 0 for its own, [cluster.Turns] where it leaves the row
+// to others. A process that only pops a tag comes behind the owner, and so does one that does not know the others yet.
+func (a *Arm) Turn(d row.Due) int {
+	s := a.shares.Load()
+	switch {
+	case !a.Tags.Open(d.Tag):
+		return cluster.Turns
+	case s == nil:
+		return 1
+	case !s.view.Served(d.Tag):
+		return 0
+	case !s.view.Serves(d.Tag):
+		return 1
+	}
+	turn := s.view.Turn(d.ID, d.Due, d.Tag)
+	if s.before != nil {
+		turn = min(turn, s.before.Turn(d.ID, d.Due, d.Tag))
+	}
+	return turn
+}
+
+// Parts divides a window by the tags of which this process takes the same part of the rows within so many turns. Tags
+// that the same nodes serve are one part, so there is one as a rule.
+func (a *Arm) Parts(w row.Window, turns int) []row.Window {
+	s := a.shares.Load()
+	if s == nil {
+		return []row.Window{w}
+	}
+	type part struct{ now, before row.Share } // the zero value: all rows
+	of := func(tag string) (p part) {
+		now, some := s.view.Part(tag, turns)
+		if !some {
+			return p
+		}
+		if s.before == nil {
+			return part{now: now}
+		}
+		if before, some := s.before.Part(tag, turns); some {
+			return part{now, before}
+		}
+		return p
+	}
+	var parts []row.Window
+	places := map[part]int{}
+	for _, tag := range w.Tags {
+		p := of(tag)
+		at, known := places[p]
+		if !known {
+			at = len(parts)
+			places[p] = at
+			next := w
+			next.Tags = nil
+			for _, share := range []row.Share{p.now, p.before} {
+				if share.Of > 0 {
+					next.Shares = append(next.Shares, share)
+				}
+			}
+			parts = append(parts, next)
+		}
+		parts[at].Tags = append(parts[at].Tags, tag)
+	}
+	if len(parts) > mostParts {
+		return []row.Window{w}
+	}
+	return parts
+}
