@@ -61,7 +61,7 @@ func TestWhatIsBurnedAndLostIsCounted(t *testing.T) {
 	o := tiny(dbtest.New(t, dbtest.SQLite))
 	report, err := bench.Run(t.Context(), []bench.Measurement{{
 		Figures: nodesRolling.Figures, Measure: func(_ context.Context, r *bench.Runner) error {
-			addRolling(r, tasks, saved, began, began, fleetOf())
+			addSteady(r, "nodes.rolling", tasks, saved, began, began, fleetOf())
 			return nil
 		},
 	}}, o.Options)

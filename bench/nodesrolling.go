@@ -48,7 +48,7 @@ func rolling(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fle
 	err := d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		saving, end := context.WithCancel(ctx)
 		saver := make(chan error, 1)
-		go func() { saver <- saveSteadily(saving, r, s, &saved) }()
+		go func() { saver <- saveSteadily(saving, r, s, rollingRate, &saved) }()
 		err := lateness.Pass(ctx, rollingDelay+rollingSpread+r.Lasting(rollingRest))
 		if err == nil {
 			from = time.Now()
@@ -66,29 +66,33 @@ func rolling(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fle
 	}
 	tasks, err := d.TasksOf(ctx, bench.LateTag)
 	if err == nil {
-		addRolling(r, tasks, int(saved.Load()), from, until, nodes)
+		addSteady(r, "nodes.rolling", tasks, int(saved.Load()), from, until, nodes)
 	}
 	return err
 }
 
-// addRolling judges the lateness of tasks that were due between two moments, and the rest of the figures of all.
-func addRolling(r *bench.Runner, tasks []delaytask.TaskRow, saved int, from, until time.Time, nodes *fleet) {
+// addSteady judges the lateness of tasks that were due between two moments, and the rest of the figures of all.
+func addSteady(
+	r *bench.Runner, key string, tasks []delaytask.TaskRow, saved int, from, until time.Time, nodes *fleet,
+) {
 	starts := nodes.starts(saved)
 	j := starts.Judge(tasks)
 	j.Lost += saved - len(tasks)
 	j.Starts = starts.Judge(dueBetween(tasks, from, until)).Starts
-	r.AddJudgement("nodes.rolling", j)
+	r.AddJudgement(key, j)
 	burned := 0
 	for i := range tasks {
 		burned += max(0, tasks[i].Attempt-1) + tasks[i].CrashCount
 	}
-	r.Add("nodes.rolling.attempts_burned", float64(burned))
-	r.Add("nodes.rolling.wasted_pct", nodes.wasted())
+	r.Add(key+".attempts_burned", float64(burned))
+	r.Add(key+".wasted_pct", nodes.wasted())
 }
 
-// saveSteadily saves tasks until ctx ends. It finishes a save that has begun.
-func saveSteadily(ctx context.Context, r *bench.Runner, s *scheduler.Scheduler, saved *atomic.Int64) error {
-	chunks := max(2, r.Count(rollingRate)/rollingChunk) // a second
+// saveSteadily saves tasks at a rate a second until ctx ends. It finishes a save that has begun.
+func saveSteadily(
+	ctx context.Context, r *bench.Runner, s *scheduler.Scheduler, rate int, saved *atomic.Int64,
+) error {
+	chunks := max(2, r.Count(rate)/rollingChunk) // a second
 	err := pace(ctx, chunks, int(rollingLimit.Seconds())*chunks, func(context.Context) error {
 		items := make([]delaytask.Item, rollingChunk)
 		for i := range items {

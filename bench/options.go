@@ -17,6 +17,7 @@ type options struct {
 	bench.Options
 	json, full, keep, cold bool
 	rows, viewers, rate    int
+	nodes, load            int
 	database, profile      string
 
 	filled *bench.Database // with the table that people read; nil before a measurement wants it
@@ -42,6 +43,8 @@ func parse(args []string) (*options, error) {
 	flags.BoolVar(&o.cold, "cold", false, "ui: read each list, task and page of -database once")
 	flags.IntVar(&o.viewers, "viewers", 100, "ui: dashboards that are open")
 	flags.IntVar(&o.rate, "rate", 1000, "ui: tasks a second that run meanwhile")
+	flags.IntVar(&o.nodes, "nodes", 30, "nodes.crowd: processes")
+	flags.IntVar(&o.load, "load", 200, "nodes.crowd: tasks a second, all processes together")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr, "go -C bench run . [http|nodes|rollup|schedules|ui] [flags]")
 		flags.PrintDefaults()
@@ -73,8 +76,8 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("want one group of measurements, and then flags: %q", rest)
-	case o.rows < 1 || o.viewers < 1 || o.rate < 1 || o.Repeats < 0 || o.Scale <= 0:
-		return errors.New("rows, viewers, rate, repeats and scale must be more than 0")
+	case o.rows < 1 || o.viewers < 1 || o.rate < 1 || o.nodes < 1 || o.load < 1 || o.Repeats < 0 || o.Scale <= 0:
+		return errors.New("rows, viewers, rate, nodes, load, repeats and scale must be more than 0")
 	case o.Quick && o.full:
 		return errors.New("a run is quick or full, not both")
 	case o.keep && o.database != "":

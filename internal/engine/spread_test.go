@@ -22,9 +22,14 @@ type counted struct {
 // spread starts nodes with a store each.
 func (w *world) spread(nodes int, f processor.Func) []*counted {
 	w.Helper()
+	return w.spreadFar(nodes, 3*time.Millisecond, f)
+}
+
+func (w *world) spreadFar(nodes int, away time.Duration, f processor.Func) []*counted {
+	w.Helper()
 	stores := make([]*counted, nodes)
 	for i := range stores {
-		s, far := &counted{}, distant(w.store, 3*time.Millisecond)
+		s, far := &counted{}, distant(w.store, away)
 		s.claimHook = claimHook{far, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
 			claimed, err := far.Claim(ctx, c)
 			s.asked.Add(int64(len(c.Rows)))
@@ -123,6 +128,37 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 		time.Sleep(runqueue.Overdue / 2)
 		if done := w.done("a"); done < tasks {
 			w.Errorf("%d of %d tasks are done", done, tasks)
+		}
+	})
+}
+
+// TestSuccessorsTakeWhatANodeDoesNotBegin: one node lives and gets no answers to its claims. One other takes each of its
+// tasks, and not all of them at once.
+func TestSuccessorsTakeWhatANodeDoesNotBegin(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const nodes, tasks, away = 10, 1000, 25 * time.Millisecond
+		stuck := &claimHook{distant(w.store, away), func(ctx context.Context, _ row.Claim) (row.Claimed, error) {
+			<-ctx.Done()
+			return row.Claimed{}, ctx.Err()
+		}}
+		w.engine(stuck, serving{"a": nothing})
+		stores := w.spreadFar(nodes-1, away, nothing)
+		time.Sleep(7 * time.Second)
+		begin := row.At(time.Now().Add(3 * time.Second))
+		for i := range int64(tasks) {
+			w.plain(1000+i, "a", begin.Add(time.Duration(i)*time.Millisecond))
+		}
+		time.Sleep(3*time.Second + tasks*time.Millisecond + 700*time.Millisecond)
+		if done := w.done("a"); done < tasks {
+			w.Errorf("%d of %d tasks are done", done, tasks)
+		}
+		var asked, won int64
+		for _, s := range stores {
+			asked += s.asked.Load()
+			won += s.won.Load()
+		}
+		if won != tasks || asked > tasks+tasks/100 {
+			w.Errorf("%d claims were asked for and %d won, for %d tasks", asked, won, tasks)
 		}
 	})
 }
