@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -82,6 +83,8 @@ func (p *overduePoll) RunOnce(ctx context.Context) error {
 	}
 	p.busy = time.Now()
 	found = slices.DeleteFunc(found, func(d row.Due) bool { return now.Sub(d.Due) < p.leaves(p.arm.Turn(d)) })
+	// Nodes that do not know each other yet find the same rows. In a random order each of them wins some.
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	p.runqueue.AddDue(found, false, now)
 	p.quick.note(found)
 	return nil
