@@ -31,6 +31,7 @@ type Compensate struct {
 	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack
 	Tags  func() []string                                 // served here and not paused
 	Mine  func(id int64, tag string) bool                 // of this node's share; it leaves other rows at first
+	Share func(tag string) (s row.Share, some bool)       // the same for a read; not some: all rows
 	Now   func() (now row.Time, ok bool)                  // the database's clock; not ok holds the pass back
 	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error
 	// ends the tag's turn.
@@ -181,8 +182,21 @@ func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again
 	return again && err == nil, err
 }
 
-// drainTurn reads on through the window, so that no row is read twice, and reports whether there may be more to read.
+// drainTurn reads the rows of this node's share, and those of others when it has come to the end of its own, or when a
+// while has passed. It reports whether there may be more to read.
 func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *shareFilter) (more bool, err error) {
+	if share, some := c.Share(w.Tags[0]); some && !s.helps {
+		own := w
+		own.Shares = []row.Share{share}
+		if more, err = c.readOn(ctx, own, s); err != nil || !s.looks() {
+			return more, err
+		}
+	}
+	return c.readOn(ctx, w, s)
+}
+
+// readOn reads on through the window, so that no row is read twice.
+func (c *Compensate) readOn(ctx context.Context, w row.Window, s *shareFilter) (more bool, err error) {
 	for range pagesPerTurn {
 		if !slices.Contains(c.Tags(), w.Tags[0]) {
 			s.forget()
@@ -267,6 +281,19 @@ type shareFilter struct {
 	own    int            // rows in this turn
 	others int            // rows that were left to others
 	leave  map[int64]left // the first of those
+
+	alone  bool      // this turn has read no rows of others
+	looked time.Time // when a turn last did
+}
+
+// looks reports whether the turn reads the rows of others, too.
+func (s *shareFilter) looks() bool {
+	now := time.Now()
+	s.alone = s.own > 0 && now.Sub(s.looked) < overdue
+	if !s.alone {
+		s.looked = now
+	}
+	return !s.alone
 }
 
 // left is a row that is left to others.
@@ -309,8 +336,14 @@ func (s *shareFilter) filter(rows []row.Due, mine func(id int64, tag string) boo
 // the next one comes soon: more of its own may be overdue by then. In the middle of the rows it comes at once.
 func (s *shareFilter) next(more bool) (again bool, wait time.Duration) {
 	last := *s
-	*s = shareFilter{}
+	*s = shareFilter{looked: last.looked}
 	switch {
+	case last.alone:
+		s.left = last.left
+		if more {
+			return true, 0
+		}
+		return true, soon
 	case last.others > 0 && last.own == 0:
 		s.helps, s.left = true, last.leave
 		return true, overdue

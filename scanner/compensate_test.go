@@ -141,8 +141,9 @@ func (b *backlog) served() []string {
 func (b *backlog) scan() *Compensate {
 	return &Compensate{
 		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Log: slog.New(slog.DiscardHandler),
-		Now:  func() (row.Time, bool) { return row.At(time.Now()), true },
-		Mine: func(int64, string) bool { return true },
+		Now:   func() (row.Time, bool) { return row.At(time.Now()), true },
+		Mine:  func(int64, string) bool { return true },
+		Share: func(string) (row.Share, bool) { return row.Share{}, false },
 	}
 }
 

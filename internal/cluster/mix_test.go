@@ -116,7 +116,7 @@ func TestTakersNeverChange(t *testing.T) {
 	}
 }
 
-// The successors of a node are all others alike, so that nobody gets the work of a node that has died.
+// The successors of a node are all others alike, so that no node alone gets the work of a node that has died.
 func TestSuccessorsAreAllOthers(t *testing.T) {
 	t.Parallel()
 	for total := 3; total <= 40; total++ {

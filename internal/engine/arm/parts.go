@@ -29,6 +29,14 @@ func (a *Arm) Turn(d row.Due) int {
 	return turn
 }
 
+// Share returns which overdue rows of the tag are this node's, by [Arm.Shared]. It returns false for all.
+func (a *Arm) Share(tag string) (row.Share, bool) {
+	if a.Unassigned() {
+		return row.Share{}, false
+	}
+	return a.shares.Load().view.Part(tag, 1)
+}
+
 // Parts divides a window by the tags of which this process takes the same part of the rows within so many turns. Tags
 // that the same nodes serve are one part, so there is one as a rule.
 func (a *Arm) Parts(w row.Window, turns int) []row.Window {

@@ -60,7 +60,8 @@ func newPasses(c *deps) *passes {
 	}
 	p.leased = &leaseTags{store: p.stores[passRescue], arm: c.arm, atOnce: c.cfg.AtOnce}
 	p.backlog = &scanner.Compensate{
-		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Mine: c.arm.Shared, Now: c.Bounds.AtLeast,
+		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Mine: c.arm.Shared,
+		Share: c.arm.Share, Now: c.Bounds.AtLeast,
 		Offer: p.Offer, Page: scanPage, Log: c.Log,
 	}
 	p.rescue = &scanner.Rescue{
