@@ -1,6 +1,8 @@
 // Package arm decides which rows and tags are this node's, and moves timers that fire into the ready queues.
 //
 //	arm.go      shares, timers, the window of the look-ahead, and how far ahead tasks are claimed
+//	parts.go    which rows this node reads
+//	takeover.go when it takes what others do not begin
 //	tags.go     which tags may run here: registered or popped, and not paused
 //	census.go   which nodes live
 //	commits.go  rows that were saved in a caller's transaction
@@ -30,6 +32,7 @@ type Arm struct {
 	Commits  *Commits
 	Ahead    Ahead
 	shares   atomic.Pointer[shares] // nil until the first look at the nodes
+	retreat  retreat
 }
 
 // deps is what the parts of this package work with.

@@ -13,19 +13,14 @@ import (
 )
 
 const (
-	pollFrom   = 100 * time.Millisecond // younger rows are being claimed
-	pollOthers = 200 * time.Millisecond // younger rows are left to their own node
-	pollBusy   = 100 * time.Millisecond
-	pollIdle   = 400 * time.Millisecond
-	// slowClaims is how many usual claims a row is left to the node before, where that is longer.
-	slowClaims = 8
+	pollFrom = 100 * time.Millisecond // younger rows are being claimed
+	pollBusy = 100 * time.Millisecond
+	pollIdle = 400 * time.Millisecond
 )
 
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
-// share at once. A row of another share has an order of successors: its node may have died, or the row was saved too
-// late for its look-ahead. The first takes it pollOthers after its due time, each next one after twice the time, and
-// all later where claims are slow. So one node takes it, and a database that is slow gets no more to do. Rows that are
-// overdue for more than a second are left to the scan.
+// share at once, and of other shares what these leave for longer than [arm.Arm.Leaves]: their node may have died, or the
+// row was saved too late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
 type overduePoll struct {
 	*deps
 	quick *quickPoll
@@ -82,20 +77,12 @@ func (p *overduePoll) RunOnce(ctx context.Context) error {
 		return nil
 	}
 	p.busy = time.Now()
-	found = slices.DeleteFunc(found, func(d row.Due) bool { return now.Sub(d.Due) < p.leaves(p.arm.Turn(d)) })
+	found = slices.DeleteFunc(found, func(d row.Due) bool { return now.Sub(d.Due) < p.arm.Leaves(d) })
 	// Nodes that do not know each other yet find the same rows. In a random order each of them wins some.
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	p.runqueue.AddDue(found, false, now)
 	p.quick.note(found)
 	return nil
-}
-
-// leaves is how long an overdue row is left to the nodes that take it in an earlier turn.
-func (p *overduePoll) leaves(turn int) time.Duration {
-	if turn == 0 {
-		return 0
-	}
-	return max(pollOthers, slowClaims*p.arm.Ahead.Usual()) << (turn - 1)
 }
 
 // looked wakes the scan when rows may have grown too old for the poll unseen: at the start, after an outage or a long

@@ -107,7 +107,7 @@ func (q *quickPoll) read(ctx context.Context, tags []string, ahead time.Duration
 	defer cancel()
 	began := time.Now()
 	page, err := q.Due(ctx, row.Window{
-		Tags: tags, From: now.Add(-pollOthers), To: now.Add(ahead), Limit: pollRows,
+		Tags: tags, From: now.Add(-arm.LeftToOwner), To: now.Add(ahead), Limit: pollRows,
 	})
 	if err != nil {
 		return 0, err

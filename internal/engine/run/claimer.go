@@ -224,6 +224,7 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 	}
 	lost := len(items) - len(won) - len(claimed.Broken)
 	c.Metrics.Claimed(len(won), lost)
+	c.arm.Claimed(len(items), lost)
 	if lost*contentionShare > len(items) {
 		c.runqueue.Contention.Set()
 	}
