@@ -170,6 +170,10 @@ type Nodes interface {
 	// SetTag stores the state of a tag.
 	SetTag(ctx context.Context, t row.TagState) error
 
+	// Membership returns a number that differs when the nodes have changed: which ones there are, what they say of
+	// themselves, or whose heartbeat is at most as old as fresh, by the clock of the reading.
+	Membership(ctx context.Context, fresh time.Duration) (int64, row.Reading, error)
+
 	// Nodes returns all nodes, ordered by number, and a reading of the clock to judge their heartbeats by.
 	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
 

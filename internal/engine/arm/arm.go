@@ -93,7 +93,7 @@ func (a *Arm) Look(view *cluster.View) {
 	switch s := a.shares.Load(); {
 	case s == nil:
 		next.first = true
-	case !s.view.Same(view):
+	case s.view != view && !s.view.Same(view):
 		next.before, next.until = s.view, now.Add(a.ShortTerm())
 	case now.Before(s.until):
 		next.before, next.until = s.before, s.until

@@ -30,23 +30,68 @@ type Count struct {
 	pops   map[string][]int // the nodes where a tag was popped lately, this one left out
 	Time   row.Time         // on the database's clock
 	read   time.Time
+
+	nodes []row.Node      // all, as they were read
+	then  row.Time        // when that was
+	sum   int64           // their membership then
+	ended map[string]bool // by token: nodes of this host whose processes had ended
 }
 
-// Read reads which nodes live, how they share the tags, and the database's clock.
+// Read reads which nodes live, how they share the tags, and the database's clock. What the nodes say of themselves is
+// read only when some of it has changed, because each node asks every second.
 func (c *Census) Read(ctx context.Context) (*Count, error) {
-	began := time.Now()
-	nodes, reading, err := c.Store.Nodes(ctx)
+	began, alive := time.Now(), 2*c.cfg.Heartbeat
+	sum, reading, err := c.Store.Membership(ctx, alive)
 	if err != nil {
 		return nil, err
 	}
+	last := c.last.Load()
+	if last == nil || last.sum != sum {
+		nodes, reading, err := c.Store.Nodes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c.count(nodes, sum, reading.Time, began), nil
+	}
+	next := *last
+	next.Time, next.read = reading.Time, began
+	for _, n := range last.nodes {
+		if c.gone(n) != last.ended[n.Token] {
+			return c.count(last.beaten(reading.Time, alive), sum, reading.Time, began), nil
+		}
+	}
+	next.Living = maps.Clone(last.Living)
+	for number, n := range next.Living {
+		n.Heartbeat = reading.Time
+		next.Living[number] = n
+	}
+	c.last.Store(&next)
+	return &next, nil
+}
+
+// beaten returns the nodes with fresh heartbeats where these were fresh: the same ones are now.
+func (n *Count) beaten(now row.Time, alive time.Duration) []row.Node {
+	nodes := slices.Clone(n.nodes)
+	for i := range nodes {
+		if n.then.Sub(nodes[i].Heartbeat).Abs() <= alive {
+			nodes[i].Heartbeat = now
+		}
+	}
+	return nodes
+}
+
+func (c *Census) count(nodes []row.Node, sum int64, now row.Time, began time.Time) *Count {
 	alive := 2 * c.cfg.Heartbeat
 	rule := cluster.Rule{Alive: alive, Near: c.ShortTerm(), Gone: c.gone}
 	n := &Count{
-		View:   cluster.NewView(c.Token, nodes, reading.Time, rule),
-		Living: map[int]row.Node{}, pops: map[string][]int{}, Time: reading.Time, read: began,
+		View:   cluster.NewView(c.Token, nodes, now, rule),
+		Living: map[int]row.Node{}, pops: map[string][]int{}, Time: now, read: began,
+		nodes: nodes, then: now, sum: sum, ended: map[string]bool{},
 	}
 	for _, node := range nodes {
-		if reading.Time.Sub(node.Heartbeat) <= alive && !c.gone(node) {
+		if c.gone(node) {
+			n.ended[node.Token] = true
+		} else if now.Sub(node.Heartbeat) <= alive {
 			n.Living[node.Number] = node
 			if node.Token == c.Token {
 				n.Self, n.number = true, node.Number
@@ -61,7 +106,7 @@ func (c *Census) Read(ctx context.Context) (*Count, error) {
 	}
 	c.Metrics.SetNodes(len(n.Living))
 	c.last.Store(n)
-	return n, nil
+	return n
 }
 
 // recent returns what was read within one and a half look-aheads, or reads it.

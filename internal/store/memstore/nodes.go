@@ -3,6 +3,8 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"time"
@@ -22,6 +24,19 @@ func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, e
 // SetTag implements [store.Nodes].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	return s.do(ctx, "store a tag", func() { s.tags[t.Tag] = t })
+}
+
+// Membership implements [store.Nodes].
+func (s *Store) Membership(ctx context.Context, fresh time.Duration) (sum int64, reading row.Reading, err error) {
+	err = s.do(ctx, "read whether the nodes have changed", func() {
+		reading = s.reading()
+		for _, n := range s.nodes {
+			age := reading.Time.Sub(n.Heartbeat).Abs()
+			n.Heartbeat = 0
+			sum += int64(crc32.ChecksumIEEE(fmt.Appendf(nil, "%+v %t", n, age <= fresh)))
+		}
+	})
+	return sum, reading, err
 }
 
 // Nodes implements [store.Nodes].

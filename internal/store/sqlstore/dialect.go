@@ -75,7 +75,7 @@ type dialect struct {
 	exactTag string // condition: rules out tags that are equal only because spaces at the end do not count
 	hasPlace string // condition: rules out rows written by hand whose due time has no place in the order of moments
 
-	checksum string // function: CRC-32 of the digits of a number
+	checksum string // function: CRC-32 of a text, or of the digits of a number
 
 	byID  string // hint: enter by primary key
 	byDue string // hint: enter by the index (tag, status, due_time)

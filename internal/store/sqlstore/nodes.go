@@ -44,6 +44,33 @@ func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading,
 	return all, reading, classify("read nodes", err)
 }
 
+// memberships is read of all nodes together.
+var memberships = newTable(nodeTable,
+	integer("membership", 0, math.MaxInt64, func(n *int64) *int64 { return n }))
+
+// Membership implements [store.Nodes]. The sum is of checksums, so that what the server sends does not grow with the
+// nodes. It takes every column, also what was written by hand.
+func (s *Store) Membership(ctx context.Context, fresh time.Duration) (int64, row.Reading, error) {
+	d := s.dialect
+	columns := []string{"number"}
+	for _, name := range nodeNames {
+		if name != "heartbeat" {
+			columns = append(columns, "COALESCE("+name+", '')")
+		}
+	}
+	columns = append(columns, "heartbeat BETWEEN "+d.inMillis("?")+" AND "+d.inMillis("?"))
+	query := clause{
+		"SELECT " + d.reading() + ", COALESCE(SUM(" + d.checksum + "(CONCAT_WS('|', " + strings.Join(columns, ", ") +
+			"))), 0) + COUNT(*) AS membership FROM " + nodeTable,
+		[]any{-fresh.Milliseconds(), fresh.Milliseconds()},
+	}
+	sum, reading, err := readAll(ctx, s.db, query, memberships)
+	if err != nil || len(sum) == 0 {
+		return 0, reading, classify("read whether the nodes have changed", err)
+	}
+	return sum[0], reading, nil
+}
+
 // nodeNames has all columns of a node but its number.
 var nodeNames = namesOf(nodes.columns)[1:]
 

@@ -197,6 +197,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		}},
 		{"SetTag", func() error { return s.SetTag(ctx, row.TagState{Tag: "a", Paused: true}) }},
 		{"Tags", func() error { return two(s.Tags(ctx)) }},
+		{"Membership", func() error { return two(s.Membership(ctx, 2*time.Second)) }},
 		{"Decide", func() error { return one(s.Decide(ctx, decisions)) }},
 		{"LookAt", func() error { return two(s.LookAt(ctx, now, 0, 0, 5)) }},
 		{"LookAt", func() error { return two(s.LookAt(ctx, now, now, 1, 5)) }},

@@ -197,6 +197,18 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	return s.do(ctx, "SetTag", func(ctx context.Context) error { return s.inner.SetTag(ctx, t) })
 }
 
+func (s *Store) Membership(ctx context.Context, fresh time.Duration) (int64, row.Reading, error) {
+	type answer struct {
+		sum     int64
+		reading row.Reading
+	}
+	got, err := call(ctx, s, "Membership", func(ctx context.Context) (answer, error) {
+		sum, reading, err := s.inner.Membership(ctx, fresh)
+		return answer{sum, reading}, err
+	})
+	return got.sum, got.reading, err
+}
+
 func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	type answer struct {
 		nodes   []row.Node

@@ -67,6 +67,45 @@ var nodesTests = []test{
 		}
 		t.fresh(n, early)
 	}},
+	{"The membership differs when a node comes, goes, says something else or falls silent, and not by a heartbeat",
+		func(t *tester) {
+			seen := map[int64]string{}
+			is := func(news bool, after string, fresh time.Duration) {
+				t.Helper()
+				sum, reading, err := t.store.Membership(t.Context(), fresh)
+				t.must(err)
+				if before, known := seen[sum]; known == news {
+					t.Fatalf("after %s the membership is %d, known %t, as after %q", after, sum, known, before)
+				}
+				seen[sum] = after
+				t.within("the reading", reading.Time, t.start, t.now())
+			}
+			first, second := node(1, "first"), node(2, "second")
+			is(true, "nothing", time.Hour)
+			t.joins(first, time.Hour, true)
+			is(true, "a join", time.Hour)
+			t.joins(second, time.Hour, true)
+			is(true, "another one", time.Hour)
+			t.waitUntilAfter(t.nodes()[1].Heartbeat)
+			t.beats(first, true)
+			is(false, "a heartbeat", time.Hour)
+			for what, change := range map[string]func(*row.Node){
+				"name": func(n *row.Node) { n.Name = "other" }, "tags": func(n *row.Node) { n.Tags = n.Tags[:2] },
+				"leaving": func(n *row.Node) { n.Leaving = true }, "address": func(n *row.Node) { n.Address = "" },
+				"declares": func(n *row.Node) { n.Declares = row.Declares{Token: "second", Owner: "o"} },
+			} {
+				n := second
+				change(&n)
+				t.beats(n, true)
+				is(true, what, time.Hour)
+			}
+			t.beats(second, true)
+			is(false, "what it was", time.Hour)
+			t.waitUntilAfter(t.nodes()[1].Heartbeat.Add(5 * time.Millisecond))
+			is(true, "silence", 5*time.Millisecond)
+			t.must(t.store.Leave(t.Context(), []string{"second"}))
+			is(false, "it has left", time.Hour)
+		}},
 	{"Nodes that leave are gone, the others stay", func(t *tester) {
 		for i, token := range []string{"a", "b", "A"} {
 			t.joins(node(i, token), time.Hour, true)

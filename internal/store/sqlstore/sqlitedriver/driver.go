@@ -38,6 +38,14 @@ func add(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 }
 
 func checksum(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-	number, _ := args[0].(int64)
-	return int64(crc32.ChecksumIEEE(strconv.AppendInt(nil, number, 10))), nil
+	var text []byte
+	switch of := args[0].(type) {
+	case int64:
+		text = strconv.AppendInt(nil, of, 10)
+	case string:
+		text = []byte(of)
+	case []byte:
+		text = of
+	}
+	return int64(crc32.ChecksumIEEE(text)), nil
 }
