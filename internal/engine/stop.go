@@ -103,7 +103,7 @@ func (e *Engine) handSharesOver(grace context.Context) {
 	until := e.events.Now().Add(e.arm.ShortTerm())
 	// The shares stay as they were, with this node in them. A last look-ahead reads to the end of what the others may
 	// not know of.
-	if err := e.arm.ReadWindow(ctx, e.arm.Tags.List()); err != nil && ctx.Err() == nil {
+	if _, err := e.arm.ReadWindow(ctx, e.arm.Tags.List()); err != nil && ctx.Err() == nil {
 		e.events.Failed("looking ahead", err)
 	}
 	for e.runqueue.Claimable(until) && lifecycle.Sleep(ctx, leaveTick) {

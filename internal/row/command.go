@@ -92,6 +92,7 @@ type Window struct {
 	From    Time     // inclusive; zero means from the beginning, rows without a due time included
 	AfterID int64    // of the rows due exactly at From only those with a larger id; 0 for all
 	To      Time     // exclusive
+	Lacking bool     // rows without a due time, too, although the window has a beginning
 	Limit   int
 }
 

@@ -284,37 +284,46 @@ func (l *Ahead) Usual() time.Duration { return time.Duration(l.roundTrip.Load())
 // windowRows is how many rows of the window one read returns.
 const windowRows = 2000
 
-// ReadWindow arms what falls due from a second ago to the end of the window.
-func (a *Arm) ReadWindow(ctx context.Context, tags []string) error {
+// ReadWindow arms what falls due from a second ago to the end of the window. It returns the rows of this node's part
+// that have no due time, which only an operator's SQL leaves behind.
+func (a *Arm) ReadWindow(ctx context.Context, tags []string) (lacking []row.Ref, err error) {
 	now, anchored := a.Bounds.AtLeast()
 	if !anchored {
-		return nil
+		return nil, nil
 	}
-	all := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(a.cfg.Window), Limit: windowRows}
+	all := row.Window{
+		Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(a.cfg.Window), Lacking: true, Limit: windowRows,
+	}
 	for _, w := range a.Parts(all, 1) {
-		if err := a.readPart(ctx, w); err != nil {
-			return err
+		refs, err := a.readPart(ctx, w)
+		lacking = append(lacking, refs...)
+		if err != nil {
+			return lacking, err
 		}
 	}
-	return nil
+	return lacking, nil
 }
 
-func (a *Arm) readPart(ctx context.Context, w row.Window) error {
+func (a *Arm) readPart(ctx context.Context, w row.Window) (lacking []row.Ref, err error) {
 	for {
 		page, err := a.Due(ctx, w)
 		if err != nil {
-			return err
+			return lacking, err
 		}
 		for _, d := range page {
-			if a.Mine(d.ID, d.Due, d.Tag) {
+			if d.Due.IsZero() {
+				lacking = append(lacking, row.Ref{ID: d.ID, Version: d.Version})
+			} else if a.Mine(d.ID, d.Due, d.Tag) {
 				a.runqueue.Arm(d, false)
 			}
 		}
 		if len(page) < w.Limit {
-			return nil
+			return lacking, nil
 		}
-		last := page[len(page)-1]
-		w.From, w.AfterID = last.Due, last.ID
+		w.Lacking = false
+		if last := page[len(page)-1]; !last.Due.IsZero() {
+			w.From, w.AfterID = last.Due, last.ID
+		}
 	}
 }
 

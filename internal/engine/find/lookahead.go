@@ -83,14 +83,19 @@ func (l *lookahead) RunOnce(ctx context.Context) error {
 	if len(tags) == 0 {
 		return nil
 	}
-	if l.adopting.CompareAndSwap(false, true) {
+	lacking, err := l.arm.ReadWindow(ctx, tags)
+	if len(lacking) > 0 && l.adopting.CompareAndSwap(false, true) {
 		// The rest must not wait for it, which may wait for the lock of another transaction.
 		l.Go(func() {
 			defer l.adopting.Store(false)
-			l.adoptFound(tags)
+			ctx, cancel := l.Call()
+			defer cancel()
+			if err := l.Adopt(ctx, lacking); err != nil {
+				l.Failed("giving rows a due time", err)
+			}
 		})
 	}
-	return l.arm.ReadWindow(ctx, tags)
+	return err
 }
 
 func (l *lookahead) readNodes(ctx context.Context) error {
@@ -105,29 +110,6 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 		l.markLost(count)
 	}
 	return nil
-}
-
-// adoptRows is how many rows without a due time are looked for at once.
-const adoptRows = 2000
-
-// adoptFound adopts the rows without a due time, which only an operator's SQL leaves behind.
-func (l *lookahead) adoptFound(tags []string) {
-	ctx, cancel := l.Call()
-	defer cancel()
-	found, err := l.Store.Due(ctx, row.Window{Tags: tags, To: row.MinTime, Limit: adoptRows})
-	if err != nil {
-		l.Failed("looking for rows without a due time", err)
-		return
-	}
-	var refs []row.Ref
-	for _, d := range found {
-		if d.Due.IsZero() {
-			refs = append(refs, row.Ref{ID: d.ID, Version: d.Version})
-		}
-	}
-	if err := l.Adopt(ctx, refs); err != nil {
-		l.Failed("giving rows a due time", err)
-	}
 }
 
 // silences notices nodes that fall silent without having left.

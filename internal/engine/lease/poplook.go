@@ -70,7 +70,7 @@ func (p *pops) lookFor(asked []*look) {
 		close(l.done)
 	}
 	if err == nil && len(fresh) > 0 {
-		if err := p.arm.ReadWindow(ctx, row.Distinct(fresh)); err != nil {
+		if _, err := p.arm.ReadWindow(ctx, row.Distinct(fresh)); err != nil {
 			p.Failed("looking ahead for a pop", err)
 		}
 	}

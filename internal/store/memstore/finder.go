@@ -17,6 +17,9 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 		var found []row.Place
 		for _, tag := range row.Distinct(w.Tags) {
 			q := s.tasks.queue(row.Pending, tag)
+			if w.Lacking && !w.From.IsZero() {
+				found = append(found, q.where(row.Place{}, row.MinTime, w.Limit, w.Has)...)
+			}
 			found = append(found, q.of(w)...)
 		}
 		for _, e := range firstOf(found, w.Limit) {

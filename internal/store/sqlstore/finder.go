@@ -47,10 +47,16 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 }
 
 func (d dialect) due(w row.Window) clause {
-	if len(w.Tags) > maxBranches {
-		return d.dueBranch("tag IN ("+marks(len(w.Tags), "?")+")", anys(w.Tags), byDueTime, w.Limit, d.ofShares(w, within(w)...)...)
-	}
 	var branches []clause
+	in := clause{"tag IN (" + marks(len(w.Tags), "?") + ")", anys(w.Tags)}
+	if w.Lacking && !w.From.IsZero() {
+		branches = append(branches, d.dueBranch(in.sql, in.args, "id", w.Limit,
+			d.ofShares(w, clause{sql: "due_time IS NULL"})...))
+	}
+	if len(w.Tags) > maxBranches {
+		branches = append(branches, d.dueBranch(in.sql, in.args, byDueTime, w.Limit, d.ofShares(w, within(w)...)...))
+		return unionAll(branches)
+	}
 	for _, tag := range w.Tags {
 		if w.From.IsZero() {
 			lacking := clause{"due_time IS NULL AND id > ?", []any{w.AfterID}}

@@ -33,9 +33,14 @@ func (m *machine) due() {
 			Of: of, At: rapid.IntRange(0, of-1).Draw(m.T, "at"), Turns: rapid.IntRange(1, 3).Draw(m.T, "turns"),
 		})
 	}
+	w.Lacking = rapid.Bool().Draw(m.T, "lacking")
 	want := m.matching(func(r row.Row) bool {
-		return r.Status == row.Pending && slices.Contains(w.Tags, r.Tag) && w.Has(r.ID) &&
-			(r.Due > w.From || r.Due == w.From && r.ID > w.AfterID) && (r.Due.IsZero() || r.Due < w.To)
+		after := r.Due > w.From || r.Due == w.From && r.ID > w.AfterID
+		if r.Due.IsZero() && !w.From.IsZero() {
+			after = w.Lacking
+		}
+		return r.Status == row.Pending && slices.Contains(w.Tags, r.Tag) && w.Has(r.ID) && after &&
+			(r.Due.IsZero() || r.Due < w.To)
 	})
 	slices.SortFunc(want, func(a, b row.Row) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) })
 	want = want[:min(w.Limit, len(want))]
