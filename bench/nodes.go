@@ -50,6 +50,7 @@ var nodesPunctual = bench.Measurement{
 
 const (
 	aboutSpread = "by which a process is off its even share of the tasks, at the worst"
+	aboutBurned = "attempts beyond the first of a task, and leases that a process lost"
 	aboutWasted = "of the rows that the processes tried to claim they did not win"
 )
 

@@ -34,7 +34,7 @@ func (o *options) nodesCrowd() bench.Measurement {
 			bench.Figure{key + ".load_per_s", "statements a second under the load"},
 			bench.Figure{key + ".load_reads_per_task", "rows and entries of indexes that the server reads for a task"},
 			bench.Figure{key + ".load_connections", "of each process under the load"},
-			bench.Figure{key + ".attempts_burned", "attempts beyond the first of a task, and leases that a process lost"},
+			bench.Figure{key + ".attempts_burned", aboutBurned},
 			bench.Figure{key + ".wasted_pct", aboutWasted}),
 		Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
 			if strings.HasPrefix(d.DSN, "sqlite:") {

@@ -29,8 +29,7 @@ var nodesRolling = bench.Measurement{
 	Figures: append(lateFigures("nodes.rolling",
 		fmt.Sprintf("start behind the due time at %d a second while %d processes are restarted in turn", rollingRate,
 			fleetSize)),
-		bench.Figure{"nodes.rolling.attempts_burned",
-			"attempts beyond the first of a task, and leases that a process lost"},
+		bench.Figure{"nodes.rolling.attempts_burned", aboutBurned},
 		bench.Figure{"nodes.rolling.wasted_pct", aboutWasted}),
 	Measure: onSameClock(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
 		return withFleet(ctx, d, bench.LateTag, fleetSize, func(ctx context.Context, nodes *fleet) error {

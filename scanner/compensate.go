@@ -182,8 +182,8 @@ func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again
 	return again && err == nil, err
 }
 
-// drainTurn reads the rows of this node's share, and those of others when it has come to the end of its own, or when a
-// while has passed. It reports whether there may be more to read.
+// drainTurn reads the rows of this node's share, and all rows when it has come to the end of these, or when a while has
+// passed. It reports whether there may be more to read.
 func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *shareFilter) (more bool, err error) {
 	if share, some := c.Share(w.Tags[0]); some && !s.helps {
 		own := w

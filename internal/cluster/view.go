@@ -198,7 +198,7 @@ func (v *View) Turn(id int64, due row.Time, tag string) int {
 	return Turns
 }
 
-// Part returns which rows of the tag this node takes within so many turns, by their ids alone. It returns false for all.
+// Part returns which rows of the tag this node takes within so many turns, by their ids alone, and false for all rows.
 func (v *View) Part(tag string, turns int) (row.Share, bool) {
 	s := v.tags[tag]
 	if s.self < 0 || len(s.numbers) <= turns {

@@ -132,15 +132,16 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 	})
 }
 
-// TestSuccessorsTakeWhatANodeDoesNotBegin: one node lives and gets no answers to its claims. One other takes each of its
-// tasks, and not all of them at once.
+// TestSuccessorsTakeWhatANodeDoesNotBegin has a node that lives and gets no answers to its claims. One other takes each
+// of its tasks, and not all of them at once.
 func TestSuccessorsTakeWhatANodeDoesNotBegin(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const nodes, tasks, away = 10, 1000, 25 * time.Millisecond
-		stuck := &claimHook{distant(w.store, away), func(ctx context.Context, _ row.Claim) (row.Claimed, error) {
+		unanswered := func(ctx context.Context, _ row.Claim) (row.Claimed, error) {
 			<-ctx.Done()
 			return row.Claimed{}, ctx.Err()
-		}}
+		}
+		stuck := &claimHook{distant(w.store, away), unanswered}
 		w.engine(stuck, serving{"a": nothing})
 		stores := w.spreadFar(nodes-1, away, nothing)
 		time.Sleep(7 * time.Second)

@@ -10,8 +10,8 @@ import (
 const SpreadBy = 1640531527
 
 // Taker returns the position, of so many, of the node that takes the row in a turn. The node of turn 0 owns the row.
-// The later ones take it when those before did not begin it in time. Each position owns as many rows, and the successors
-// of one are all others.
+// Later ones take it when earlier ones did not begin it in time. All positions own about as many rows, and have all
+// others as their successors.
 //
 // Databases compute the same for a condition on the id (see package sqlstore). All nodes must agree on it, so it never
 // changes.

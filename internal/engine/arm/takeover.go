@@ -20,8 +20,8 @@ const (
 )
 
 // Leaves is how long this process leaves an overdue row to others. A row has an order of successors. The first takes it
-// after LeftToOwner, each next one after twice the time. So one node takes it, not all. A slow database gets less to do,
-// not more: the times grow with the time that claims take, and double, as TCP does, when claims come back in vain.
+// after LeftToOwner, each next one after twice the time. So one node takes it, not all. A slow database gets less to
+// do: the times grow with the time that claims take, and double, as TCP does, when claims come back in vain.
 func (a *Arm) Leaves(d row.Due) time.Duration {
 	turn := a.Turn(d)
 	if turn == 0 {

@@ -19,8 +19,8 @@ const (
 )
 
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
-// share at once, and of other shares what these leave for longer than [arm.Arm.Leaves]: their node may have died, or the
-// row was saved too late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
+// share at once, and others when they were left for longer than [arm.Arm.Leaves]: their node may have died, or they
+// were saved too late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
 type overduePoll struct {
 	*deps
 	quick *quickPoll

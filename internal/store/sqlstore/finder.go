@@ -62,7 +62,8 @@ func (d dialect) due(w row.Window) clause {
 			lacking := clause{"due_time IS NULL AND id > ?", []any{w.AfterID}}
 			branches = append(branches, d.dueBranch("tag = ?", []any{tag}, "id", w.Limit, d.ofShares(w, lacking)...))
 		}
-		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, d.ofShares(w, within(w)...)...))
+		timed := d.ofShares(w, within(w)...)
+		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, timed...))
 	}
 	return unionAll(branches)
 }
