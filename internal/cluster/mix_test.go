@@ -62,7 +62,7 @@ func TestSharesDivideEvenly(t *testing.T) {
 	t.Parallel()
 	const count = 1500
 	ids := map[string][]int64{}
-	for _, step := range []int{1, 3, 7, 64, 1000} {
+	for _, step := range []int{1, 3, 7, 64} {
 		for _, perSecond := range []int{10, 1000, 0} {
 			ids[fmt.Sprintf("%d per second (0: in bulk), step %d", perSecond, step)] = idsAt(perSecond, step, count)
 		}
@@ -119,9 +119,9 @@ func TestTakersNeverChange(t *testing.T) {
 // The successors of a node are all others alike, so that no node alone gets the work of a node that has died.
 func TestSuccessorsAreAllOthers(t *testing.T) {
 	t.Parallel()
-	for total := 3; total <= 40; total++ {
+	for _, total := range []int{3, 7, 16, 30} {
 		successors := make([]float64, total)
-		for _, id := range idsAt(1000, 1, 300*total*total) {
+		for _, id := range numbersOf(1<<40, 1, 300*total*total) {
 			if ids.Taker(id, total, 0) == 1 {
 				successors[ids.Taker(id, total, 1)]++
 			}

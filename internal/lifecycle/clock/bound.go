@@ -76,8 +76,8 @@ func slack(d time.Duration, drift float64) time.Duration {
 // bounds hold one server's clock between them.
 type bounds struct{ lower, upper bound }
 
-// moved returns the same bounds, counted until now. From now on they go by whichever clock counts less, or more, from
-// now on: what one has counted too much so far does not make up for what it counts too little.
+// moved returns the same bounds, counted until now. What passes later is counted anew, by the clock that counts less of
+// it, or more: what a clock has counted too much so far does not make up for what it counts too little then.
 func (b bounds) moved(now moment) bounds {
 	b.lower.passed, b.lower.at = b.lower.least(now), now
 	b.upper.passed, b.upper.at = b.upper.most(now), now
