@@ -45,8 +45,8 @@ type listener struct {
 	shown  bool          // that it is slewed
 }
 
-// ownSlew is by how much a process allows for a slew of its own clock during a request, which it cannot tell from one of
-// the database's.
+// ownSlew is by how much a process allows for a slew of its own clock during a request, which it cannot tell from one
+// of the database's.
 const ownSlew = 0.12
 
 // evenly is the share by which the database's clock may run fast or slow without any doubt.
