@@ -41,7 +41,7 @@ func (a *app) schedulerConfig(c config.Config) scheduler.Config {
 		Quarantine:  c.Quarantine,
 		NodeName:    commandNode,
 		Migrate:     c.Migrate,
-		OnReplica:   true, // a command runs no task
+		OnReplica:   c.OnReplica,
 		Retention: scheduler.Retention{
 			Completed: orForEver(c.Retention.Completed),
 			Cancelled: orForEver(c.Retention.Cancelled),
