@@ -45,9 +45,14 @@ type listener struct {
 	shown  bool          // that it is slewed
 }
 
-// ownSlew is by how much a process allows for a slew of its own clock during a request, which it cannot tell from one
-// of the database's.
-const ownSlew = 0.12
+const (
+	// ownSlew is by how much a process allows for a slew of its own clock during a request, which it cannot tell from
+	// one of the database's.
+	ownSlew = 0.12
+	// stalled is for how long a loaded machine may stop the process between an answer and its use, which counts as part
+	// of the request.
+	stalled = 50 * time.Millisecond
+)
 
 // evenly is the share by which the database's clock may run fast or slow without any doubt.
 const evenly = 0.001
@@ -80,10 +85,10 @@ func (l *listener) observe(reading row.Reading, sent time.Time, err error) {
 	}
 	received, at := time.Now(), reading.Time.Std()
 	if l.sent.IsZero() {
-		l.first, l.least, l.most = received, at.Sub(received), at.Sub(sent)+part(ownSlew, received.Sub(sent))
+		l.first, l.least, l.most = received, math.MinInt64, math.MaxInt64
 	}
 	l.before, l.sent, l.took = l.sinceAnswer(), sent, received.Sub(sent)
-	l.least, l.most = max(l.least, at.Sub(received)), min(l.most, at.Sub(sent)+part(ownSlew, l.took))
+	l.least, l.most = max(l.least, at.Sub(received)), min(l.most, at.Sub(sent)+part(ownSlew, l.took+stalled))
 	l.shown = l.shown || l.least-l.most > part(evenly, received.Sub(l.first))
 }
 

@@ -23,13 +23,20 @@ func (s slewed) Now(context.Context) (row.Reading, error) {
 func TestDoubtGrowsWithTheAgeOfAReadingUntilOneShowsTheSlew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for slew, want := range map[float64]time.Duration{-.02: time.Millisecond, .1: 5 * time.Millisecond, .001: 0} {
+		for slew, want := range map[float64]struct {
+			doubt    time.Duration
+			readings int // that show no slew
+		}{-.02: {time.Millisecond, 7}, .1: {5 * time.Millisecond, 2}, .001: {0, 0}} {
 			l := &listener{Store: slewed{clock: Clock{Slew: slew, From: time.Now()}}, slew: slew}
-			for _, want := range []time.Duration{want, want, 0} { // the reading before the last one still counts
+			for n := range 10 {
 				_, _ = l.Now(t.Context())
 				time.Sleep(50 * time.Millisecond)
-				if got := l.doubt(); got != want {
-					t.Errorf("at %v the doubt is %v, want %v", slew, got, want)
+				doubt := want.doubt
+				if n > want.readings { // the reading before the last one still counts
+					doubt = 0
+				}
+				if got := l.doubt(); got != doubt {
+					t.Errorf("at %v the doubt after reading %d is %v, want %v", slew, n, got, doubt)
 				}
 			}
 		}
