@@ -162,6 +162,16 @@ type Lister interface {
 	Count(ctx context.Context, pairs []row.Pair, most int) ([]int64, error)
 }
 
+// Cluster is what one statement tells of all nodes and tags. It does not grow with the nodes.
+type Cluster struct {
+	// Members differs when the nodes have changed: which ones there are, what they say of themselves, or whose
+	// heartbeat is fresh.
+	Members int64
+	Tags    []row.TagState // as Tags returns them
+	Look    row.Time       // the same
+	Reading row.Reading
+}
+
 // Nodes keeps the nodes (delay_task_node) and the paused tags (delay_task_tag).
 type Nodes interface {
 	// Tags returns the state of every tag that has one, and the smallest Look of a schedule, zero when none has one.
@@ -170,9 +180,9 @@ type Nodes interface {
 	// SetTag stores the state of a tag.
 	SetTag(ctx context.Context, t row.TagState) error
 
-	// Membership returns a number that differs when the nodes have changed: which ones there are, what they say of
-	// themselves, or whose heartbeat is at most as old as fresh, by the clock of the reading.
-	Membership(ctx context.Context, fresh time.Duration) (int64, row.Reading, error)
+	// Cluster returns what nodes ask for every second. A heartbeat is fresh that is at most so old by the clock of the
+	// reading.
+	Cluster(ctx context.Context, fresh time.Duration) (Cluster, error)
 
 	// Nodes returns all nodes, ordered by number, and a reading of the clock to judge their heartbeats by.
 	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)

@@ -64,6 +64,7 @@ func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Proces
 	a.Census = &Census{deps: c, Token: process.Token, Name: process.Name, gone: process.Gone}
 	a.Notifier = newNotifier(c, a.Census)
 	a.Tags = newTags(c, a.Notifier)
+	a.Census.tags = a.Tags
 	a.Commits = newCommits(c, a)
 	return a
 }

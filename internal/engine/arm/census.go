@@ -17,6 +17,7 @@ type Census struct {
 	Token string // of this node
 	Name  string
 	gone  func(row.Node) bool
+	tags  *Tags
 	last  atomic.Pointer[Count]
 }
 
@@ -37,15 +38,16 @@ type Count struct {
 	ended map[string]bool // by token: nodes of this host whose processes had ended
 }
 
-// Read reads which nodes live, how they share the tags, and the database's clock. What the nodes say of themselves is
-// read only when some of it has changed, because each node asks every second.
+// Read reads which nodes live, how they share the tags, the database's clock, and which tags are paused. What the nodes
+// say of themselves is read only when some of it has changed, because each node asks every second.
 func (c *Census) Read(ctx context.Context) (*Count, error) {
 	began, alive := time.Now(), 2*c.cfg.Heartbeat
-	sum, reading, err := c.Store.Membership(ctx, alive)
+	cluster, err := c.Store.Cluster(ctx, alive)
 	if err != nil {
 		return nil, err
 	}
-	last := c.last.Load()
+	c.tags.take(cluster.Tags, cluster.Look)
+	last, sum, reading := c.last.Load(), cluster.Members, cluster.Reading
 	if last == nil || last.sum != sum {
 		nodes, reading, err := c.Store.Nodes(ctx)
 		if err != nil {
@@ -131,10 +133,45 @@ func (c *Census) SilentTags(since row.Time) (tags []string) {
 	return tags
 }
 
+// Living returns how many nodes are known to live.
+func (c *Census) Living() int {
+	if n := c.last.Load(); n != nil {
+		return len(n.Living)
+	}
+	return 0
+}
+
+// ServedTags returns the tags that live nodes serve, some more than once.
+func (c *Census) ServedTags() (tags []string) {
+	if n := c.last.Load(); n != nil {
+		for _, node := range n.Living {
+			tags = append(tags, node.Tags...)
+		}
+	}
+	return tags
+}
+
 // Alone reports whether no other node is known to live.
-func (c *Census) Alone() bool {
+func (c *Census) Alone() bool { return c.Living() <= 1 }
+
+// Rank returns the place of this node among the live ones that serve tags and stay, in the order of their numbers, and
+// how many these are. It is false when this node is not one of them.
+func (c *Census) Rank() (rank, of int, known bool) {
 	n := c.last.Load()
-	return n == nil || len(n.Living) <= 1
+	if n == nil || !n.Self {
+		return 0, 0, false
+	}
+	for number, node := range n.Living {
+		if len(node.Tags) == 0 || node.Leaving {
+			continue
+		}
+		of++
+		if number < n.number {
+			rank++
+		}
+		known = known || number == n.number
+	}
+	return rank, of, known
 }
 
 // popped returns the tags that were popped at the node lately.

@@ -134,6 +134,12 @@ func (t *Tags) Read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.take(states, look)
+	return nil
+}
+
+// take takes what was read.
+func (t *Tags) take(states []row.TagState, look row.Time) {
 	t.Scheduled(look)
 	paused := map[string]bool{}
 	for _, s := range states {
@@ -145,7 +151,6 @@ func (t *Tags) Read(ctx context.Context) error {
 	t.paused = paused
 	t.mu.Unlock()
 	t.Refresh()
-	return nil
 }
 
 // Set pauses or resumes a tag for all nodes, and notifies them. Who hears nothing sees it at the next look-ahead.

@@ -73,9 +73,6 @@ func (l *lookahead) redistribute(ctx context.Context) error {
 func (l *lookahead) RunOnce(ctx context.Context) error {
 	ctx, cancel := l.CallIn(ctx)
 	defer cancel()
-	if err := l.arm.Tags.Read(ctx); err != nil {
-		return err
-	}
 	if err := l.readNodes(ctx); err != nil {
 		return err
 	}

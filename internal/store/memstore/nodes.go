@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // Tags implements [store.Nodes].
 func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
-	err = s.do(ctx, "read tags", func() {
-		byTag := func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) }
-		tags, look = slices.SortedFunc(maps.Values(s.tags), byTag), s.planned.firstLook()
-	})
+	err = s.do(ctx, "read tags", func() { tags, look = s.tagStates(), s.planned.firstLook() })
 	return tags, look, err
+}
+
+func (s *Store) tagStates() []row.TagState {
+	return slices.SortedFunc(maps.Values(s.tags), func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) })
 }
 
 // SetTag implements [store.Nodes].
@@ -26,17 +28,17 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	return s.do(ctx, "store a tag", func() { s.tags[t.Tag] = t })
 }
 
-// Membership implements [store.Nodes].
-func (s *Store) Membership(ctx context.Context, fresh time.Duration) (sum int64, reading row.Reading, err error) {
-	err = s.do(ctx, "read whether the nodes have changed", func() {
-		reading = s.reading()
+// Cluster implements [store.Nodes].
+func (s *Store) Cluster(ctx context.Context, fresh time.Duration) (c store.Cluster, err error) {
+	err = s.do(ctx, "read the cluster", func() {
+		c = store.Cluster{Tags: s.tagStates(), Look: s.planned.firstLook(), Reading: s.reading()}
 		for _, n := range s.nodes {
-			age := reading.Time.Sub(n.Heartbeat).Abs()
+			age := c.Reading.Time.Sub(n.Heartbeat).Abs()
 			n.Heartbeat = 0
-			sum += int64(crc32.ChecksumIEEE(fmt.Appendf(nil, "%+v %t", n, age <= fresh)))
+			c.Members += int64(crc32.ChecksumIEEE(fmt.Appendf(nil, "%+v %t", n, age <= fresh)))
 		}
 	})
-	return sum, reading, err
+	return c, err
 }
 
 // Nodes implements [store.Nodes].

@@ -23,13 +23,13 @@ import (
 
 // Limits of a pool that Connect opens. A caller that wants other numbers sets them on that pool.
 const (
-	maxConns = 28 // the reserved ones, and six for reads
+	maxConns = 28 // those for writes, and six for reads
 	// One for writes, one for the file's version, and others for reads, each with up to 2 MB of pages.
 	maxSQLiteConns = 5
 	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit closes it. The pool
 	// follows a failover within that time.
 	maxLifetime = 3 * time.Minute
-	maxIdleTime = time.Minute
+	maxIdleTime = 10 * time.Second
 
 	dialTimeout  = 5 * time.Second
 	readTimeout  = 30 * time.Second // longest wait for one reply of a server that hangs

@@ -122,8 +122,8 @@ type dialect struct {
 	timeType string // of a moment
 
 	rowLocks bool     // another transaction can hold a lock on a single row
-	reserves bool     // lanes keep connections of their own
-	session  []string // sets up a reserved connection
+	reserves bool     // writes keep connections of their own
+	session  []string // sets up a connection of these
 }
 
 // onOwnSession returns the dialect of a connection of a lane. Its character set is known, so text needs no protection.

@@ -327,6 +327,12 @@ func sessionKeeps(err error) bool {
 	return ok && slices.Contains(keptFaults, e.Number)
 }
 
+// isFull reports whether the server has no connection left, for anyone or for this account.
+func isFull(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && mysqlFaults[e.Number].hint == hintConns
+}
+
 // isDuplicate reports whether a unique key refused the statement. The error may be the driver's or classified.
 func isDuplicate(err error) bool { return isOf(err, row.ClassDuplicate) }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,12 +21,14 @@ type identity struct {
 	database string // the same for servers that are one database
 	writable bool   // a replica, or a primary that was demoted, is not
 	name     string // as heartbeats name it: the server, or the cluster whose member it is
+	most     int    // connections that all accounts, or this one, may have; 0: not known
 }
 
 // told lists the variables that tell servers apart. One that a server does not know is missing.
 var told = []string{
 	"version", "hostname", "port", "server_id", "server_uuid", "server_uid", "datadir", "wsrep_on",
 	"group_replication_group_name", "read_only", "super_read_only", "innodb_read_only",
+	"max_connections", "max_user_connections",
 }
 
 // identify asks the server of a connection. Members of a Galera cluster or of a replication group are one database. So
@@ -39,6 +42,11 @@ func identify(ctx context.Context, q queryer) (identity, error) {
 	id := identity{
 		server:   v["hostname"] + ":" + v["port"] + ":" + v["server_id"],
 		writable: !slices.ContainsFunc([]string{"read_only", "super_read_only", "innodb_read_only"}, is),
+	}
+	for _, name := range []string{"max_connections", "max_user_connections"} {
+		if most, err := strconv.Atoi(v[name]); err == nil && most > 0 && (id.most == 0 || most < id.most) {
+			id.most = most
+		}
 	}
 	group := v["group_replication_group_name"]
 	if is("wsrep_on") {

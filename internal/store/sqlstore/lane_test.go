@@ -48,7 +48,7 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 		mustExec(t, callers, "CREATE TABLE written (id INT)")
 		for _, tt := range append(tests, test{"killed in the midst of a statement", killed(callers), false}) {
 			t.Run(tt.name, func(t *testing.T) {
-				l := newLane(callers, mysqlDialect, 1, nil)
+				l := newLane(newConnections(callers, mysqlDialect, inAll), saves, 1)
 				defer func() { _ = l.close(t.Context()) }()
 				before := laneConnection(t, l)
 				err := l.do(t.Context(), "test", tt.last)
@@ -229,34 +229,6 @@ func TestPurgeDeletesNoTaskThatHasChangedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestEveryKindOfWriteHasAConnection(t *testing.T) {
-	opened := 0
-	open := func(size int) *lane {
-		opened += size
-		return &lane{slots: make(chan reservation, size)}
-	}
-	for n := fewest; n <= len(turns); n++ {
-		opened = 0
-		for kind, l := range share(n, open) {
-			if l == nil {
-				t.Errorf("of %d connections none is for kind %d", n, kind)
-			}
-		}
-		if opened != n {
-			t.Errorf("%d connections are opened, want %d", opened, n)
-		}
-	}
-	sizes := map[use]int{
-		saves: 5, keyedSaves: 2, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, scheduling: 1, chores: 1,
-		apart: 4,
-	}
-	for kind, l := range share(len(turns), open) {
-		if want := sizes[use(kind)]; cap(l.slots) != want {
-			t.Errorf("kind %d has %d connections, want %d", kind, cap(l.slots), want)
-		}
-	}
-}
-
 // TestWhatTravelsApartTakesConnectionsOfItsOwn leaves no connection to one side while the other writes.
 func TestWhatTravelsApartTakesConnectionsOfItsOwn(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
@@ -279,14 +251,13 @@ func TestWhatTravelsApartTakesConnectionsOfItsOwn(t *testing.T) {
 			must(t, one(s.Decide(ctx, []row.Decision{{Schedule: plainSchedule(id)}})))
 		}
 		take := func(u use) (back func()) {
-			l := s.lanes[u]
-			var taken []reservation
-			for range cap(l.slots) {
-				taken = append(taken, <-l.slots)
+			slots := s.lanes[u].slots
+			for range cap(slots) {
+				slots <- struct{}{}
 			}
 			return func() {
-				for _, r := range taken {
-					l.slots <- r
+				for range cap(slots) {
+					<-slots
 				}
 			}
 		}

@@ -1,13 +1,6 @@
 package sqlstore
 
-import (
-	"context"
-	"time"
-
-	"github.com/delaytask/delaytask/internal/store"
-)
-
-// use is a kind of write. Each has connections of its own, so that none waits behind another.
+// use is a kind of write. None waits behind another.
 type use int
 
 const (
@@ -24,17 +17,36 @@ const (
 	uses
 )
 
-// turns lists which kind gets the next connection. In the end single saves have two connections and bulk saves three.
-var turns = [...]use{
-	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, scheduling, apart, claims, results,
-	renewals, saves, apart, saves, claims, keyedSaves, apart, saves, apart, saves,
+// atOnce is how many writes of each kind are sent at the same time. Bulk saves use three of the five for saves.
+var atOnce = [uses]int{
+	saves: 5, keyedSaves: 2, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, scheduling: 1, chores: 1,
+	apart: 4,
 }
 
-// hosts names the kind whose connections another kind uses while it has none. A chore or a result waits for locks no
-// longer than its host does. Kinds that wait for no lock share with renewals.
+// inAll is how many of all kinds are sent at the same time.
+var inAll = sum(atOnce[:])
+
+func sum(numbers []int) (n int) {
+	for _, m := range numbers {
+		n += m
+	}
+	return n
+}
+
+// hosts names the kind that another kind shares connections with where there are few. A chore or a result waits for
+// locks no longer than its host does. Kinds that wait for no lock share with renewals.
 var hosts = map[use]use{
 	beats: renewals, lockChecks: renewals, results: claims, scheduling: claims, chores: keyedSaves,
 	apart: keyedSaves,
+}
+
+// hostOf returns the kind that has the right to a connection of its own, when there are so many at most.
+func hostOf(u use, most int) use {
+	host, shares := hosts[u]
+	if !shares || u == beats && most > fewest {
+		return u
+	}
+	return host
 }
 
 const (
@@ -42,7 +54,7 @@ const (
 	fewest = 4
 	// enough is how many connections for writes processors of any concurrency can do with.
 	enough = 20
-	// readers is how many connections of the pool the reads need beside the reserved ones.
+	// readers is how many connections of the pool the reads need beside the writes.
 	readers = 2
 )
 
@@ -50,49 +62,10 @@ const (
 // connection, up to a bound.
 func needed(concurrency int) int { return readers + min(max(concurrency, fewest), enough) }
 
-// reserved returns how many connections of a pool the writes keep. A pool of 0 has no limit.
-func reserved(pool, concurrency int) int {
-	if pool == 0 || pool >= readers+len(turns) {
-		return len(turns)
+// mostOf returns how many connections of a pool the writes use at most. A pool of 0 has no limit.
+func mostOf(pool, concurrency int) int {
+	if pool == 0 || pool >= readers+inAll {
+		return inAll
 	}
 	return max(min(needed(concurrency), pool)-readers, fewest)
-}
-
-// lane returns the connections for a use, or those for what is sent apart.
-func (s *Store) lane(ctx context.Context, u use) *lane {
-	if store.IsApart(ctx) {
-		u = apart
-	}
-	return s.lanes[u]
-}
-
-// share opens the lanes for n connections.
-func share(n int, open func(size int) *lane) (lanes [uses]*lane) {
-	var sizes [uses]int
-	for _, u := range turns[:n] {
-		sizes[u]++
-	}
-	for u, size := range sizes {
-		if size > 0 {
-			lanes[u] = open(size)
-		}
-	}
-	for guest, host := range hosts {
-		if lanes[guest] == nil {
-			lanes[guest] = lanes[host]
-		}
-	}
-	return lanes
-}
-
-// probe asks on an idle connection from before that time, if there is one.
-func (s *Store) probe(ctx context.Context, before time.Time) error {
-	for _, l := range s.lanes {
-		if r, idle := l.idle(before); idle {
-			err := echo(ctx, r.conn)
-			l.release(r, err, false)
-			return err
-		}
-	}
-	return nil
 }

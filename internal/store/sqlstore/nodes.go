@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // nodes has the columns in the order of their bound values. One broken row must not hide the other nodes: what cannot
@@ -44,31 +45,60 @@ func (s *Store) Nodes(ctx context.Context) (all []row.Node, reading row.Reading,
 	return all, reading, classify("read nodes", err)
 }
 
-// memberships is read of all nodes together.
-var memberships = newTable(nodeTable,
-	integer("membership", 0, math.MaxInt64, func(n *int64) *int64 { return n }))
+// Cluster implements [store.Nodes]. Of the nodes it reads a sum of checksums, over every column and also over what was
+// written by hand.
+func (s *Store) Cluster(ctx context.Context, fresh time.Duration) (c store.Cluster, err error) {
+	var tags tagReader
+	var clock, server []byte
+	var members, live *int64 // NULL in the row of a tag
+	var broken error
+	err = scan(ctx, s.db, s.dialect.cluster(fresh), func() {
+		tags.add()
+		if members != nil {
+			c.Members = *members
+			c.Reading, broken = readingOf(clock, server)
+			s.shareConnections(int(*live))
+		}
+	}, append([]any{&clock, &server, &members, &live}, tags.fields()...)...)
+	if err == nil {
+		err = broken
+	}
+	c.Tags, c.Look = tags.sorted(), tags.look
+	return c, classify("read the cluster", err)
+}
 
-// Membership implements [store.Nodes]. The sum is of checksums, so that what the server sends does not grow with the
-// nodes. It takes every column, also what was written by hand.
-func (s *Store) Membership(ctx context.Context, fresh time.Duration) (int64, row.Reading, error) {
-	d := s.dialect
+func (d dialect) cluster(fresh time.Duration) clause {
 	columns := []string{"number"}
 	for _, name := range nodeNames {
 		if name != "heartbeat" {
 			columns = append(columns, "COALESCE("+name+", '')")
 		}
 	}
-	columns = append(columns, "heartbeat BETWEEN "+d.inMillis("?")+" AND "+d.inMillis("?"))
-	query := clause{
-		"SELECT " + d.reading() + ", COALESCE(SUM(" + d.checksum + "(CONCAT_WS('|', " + strings.Join(columns, ", ") +
-			"))), 0) + COUNT(*) AS membership FROM " + nodeTable,
-		[]any{-fresh.Milliseconds(), fresh.Milliseconds()},
+	lives := "heartbeat BETWEEN " + d.inMillis("?") + " AND " + d.inMillis("?")
+	checksum := d.checksum + "(CONCAT_WS('|', " + strings.Join(append(columns, lives), ", ") + "))"
+	bound := []any{-fresh.Milliseconds(), fresh.Milliseconds()}
+	return clause{
+		"SELECT " + d.reading() + ", COALESCE(SUM(" + checksum + "), 0) + COUNT(*) AS members," +
+			" COUNT(CASE WHEN " + lives + " THEN 1 END) AS live, NULL AS tag, NULL AS paused, NULL AS reason, (" +
+			firstLook + ") AS look_time FROM " + nodeTable +
+			" UNION ALL SELECT NULL, NULL, NULL, NULL, " + d.tagStates() + ", NULL FROM " + tagTable,
+		append(bound, bound...),
 	}
-	sum, reading, err := readAll(ctx, s.db, query, memberships)
-	if err != nil || len(sum) == 0 {
-		return 0, reading, classify("read whether the nodes have changed", err)
+}
+
+// sharedPart is the part of a server's connections that all nodes together take.
+const sharedPart = 0.8
+
+// shareConnections bounds the connections of this process, so that the server has enough for all live nodes.
+func (s *Store) shareConnections(live int) {
+	if s.servers == nil {
+		return
 	}
-	return sum[0], reading, nil
+	most := mostOf(s.db.Stats().MaxOpenConnections, s.concurrency)
+	if all := s.servers.connections(); live > 0 && all > 0 {
+		most = min(most, max(int(sharedPart*float64(all))/live-readers, fewest))
+	}
+	s.connections.bound(most)
 }
 
 // nodeNames has all columns of a node but its number.

@@ -12,40 +12,31 @@ import (
 var _ store.Store = (*Store)(nil)
 
 // New returns a store on db, which stays the caller's, for any concurrency.
-func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, len(turns)) }
+func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, inAll) }
 
 // NewFor returns a store on db, which stays the caller's, for a process that runs concurrency tasks at once.
-// Connections are reserved when they are first needed: all that help, or in a smaller pool as many as concurrency says.
+// Connections are opened when they are needed: as many as help, or in a smaller pool as many as concurrency says.
 func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	d := dialectOf(kind)
-	turn := make(chan struct{}, 1)
-	pool := db.Stats().MaxOpenConnections
-	var file *sameFile
+	c := newConnections(db, d, mostOf(db.Stats().MaxOpenConnections, concurrency))
+	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, connections: c}
 	if !d.reserves {
-		pool, file = 0, new(sameFile)
-	}
-	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, file: file}
-	var watch *unanswered
-	if d.reserves {
-		s.servers = newServers(db)
-		watch = newUnanswered(s.servers)
-		watch.version, watch.probe = s.serverVersion, s.probe
-		watch.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
-			return s.lanes[lockChecks].do(ctx, "ask why a write has no answer", f)
+		s.file = new(sameFile)
+		turn := make(chan struct{}, 1)
+		for u := range uses {
+			s.lanes[u] = newLane(c, u, 1)
+			s.lanes[u].turn, s.lanes[u].file = turn, s.file
 		}
+		return s
 	}
-	s.lanes = share(reserved(pool, concurrency), func(size int) *lane {
-		if !d.reserves {
-			l := newLane(db, d, 1, turn)
-			l.file = file
-			return l
-		}
-		l := newLane(db, d, size, nil)
-		l.servers, l.unanswered = s.servers, watch
-		return l
-	})
-	if watch != nil {
-		watch.closed = s.lanes[lockChecks].closed
+	for u, size := range atOnce {
+		s.lanes[u] = newLane(c, use(u), size)
+	}
+	s.servers = newServers(db)
+	c.servers, c.unanswered = s.servers, newUnanswered(s.servers)
+	c.unanswered.version, c.unanswered.probe, c.unanswered.closed = s.serverVersion, c.probe, c.closed
+	c.unanswered.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+		return s.lanes[lockChecks].do(ctx, "ask why a write has no answer", f)
 	}
 	return s
 }

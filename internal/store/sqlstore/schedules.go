@@ -184,21 +184,41 @@ func (d dialect) trimRuns(runs []string) clause {
 
 // Tags implements [store.Nodes].
 func (s *Store) Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error) {
-	var tag, paused, reason, stored *string // tag is NULL in the row of the schedules; paused is any number by hand
-	err = scan(ctx, s.db, clause{sql: s.dialect.tagsAndLook()}, func() {
-		switch {
-		case tag != nil:
-			tags = append(tags, row.TagState{Tag: *tag, Paused: paused != nil && *paused != "0", Reason: *reason})
-		case stored != nil && look.Scan(*stored) != nil:
-			look = row.MinTime // garbage hides what comes after it, so the caller has to look
-		}
-	}, &tag, &paused, &reason, &stored)
-	slices.SortFunc(tags, func(a, b row.TagState) int { return strings.Compare(a.Tag, b.Tag) })
-	return tags, look, classify("read tags", err)
+	var r tagReader
+	err = scan(ctx, s.db, clause{sql: s.dialect.tagsAndLook()}, r.add, r.fields()...)
+	return r.sorted(), r.look, classify("read tags", err)
 }
 
 // tagsAndLook reads the smallest look_time in a row of its own, so that it costs no further statement.
 func (d dialect) tagsAndLook() string {
-	return "SELECT " + d.text("tag") + ", paused, " + d.text("reason") + ", NULL AS look_time FROM " + tagTable +
-		" UNION ALL SELECT NULL, NULL, NULL, CAST(MIN(look_time) AS CHAR) FROM " + scheduleTable
+	return "SELECT " + d.tagStates() + ", NULL AS look_time FROM " + tagTable +
+		" UNION ALL SELECT NULL, NULL, NULL, (" + firstLook + ")"
+}
+
+func (d dialect) tagStates() string { return d.text("tag") + ", paused, " + d.text("reason") }
+
+const firstLook = "SELECT CAST(MIN(look_time) AS CHAR) FROM " + scheduleTable
+
+// tagReader collects the states of tags, and the smallest look_time in a row without a tag.
+type tagReader struct {
+	tag, paused, reason, stored *string // paused is any number that was written by hand
+	tags                        []row.TagState
+	look                        row.Time
+}
+
+func (r *tagReader) fields() []any { return []any{&r.tag, &r.paused, &r.reason, &r.stored} }
+
+func (r *tagReader) add() {
+	switch {
+	case r.tag != nil:
+		paused := r.paused != nil && *r.paused != "0"
+		r.tags = append(r.tags, row.TagState{Tag: *r.tag, Paused: paused, Reason: *r.reason})
+	case r.stored != nil && r.look.Scan(*r.stored) != nil:
+		r.look = row.MinTime // garbage hides what comes after it, so the caller has to look
+	}
+}
+
+func (r *tagReader) sorted() []row.TagState {
+	slices.SortFunc(r.tags, func(a, b row.TagState) int { return strings.Compare(a.Tag, b.Tag) })
+	return r.tags
 }

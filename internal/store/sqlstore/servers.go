@@ -36,6 +36,7 @@ type servers struct {
 	asked     map[string]answer
 	databases map[string]*sight // that were met lately and can be written
 	current   string            // the database that new connections lead to
+	most      int               // connections of the server that has answered last; 0: not known
 	epoch     int               // grows with each move
 	followed  time.Time
 	silence   time.Time // connections from before have no answers any more; zero: none is known
@@ -114,6 +115,13 @@ func (s *servers) other() string {
 	return ""
 }
 
+// connections returns how many the server that has answered last may have; 0: not known.
+func (s *servers) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
+}
+
 // name is what heartbeats call the current database, "" where that is not known, or where the address leads to two.
 func (s *servers) name() string {
 	if s == nil {
@@ -170,7 +178,7 @@ func (s *servers) forget() {
 func (s *servers) note(a answer) (current bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked[a.server] = a
+	s.asked[a.server], s.most = a, a.most
 	if !a.writable {
 		delete(s.databases, a.database)
 		return true

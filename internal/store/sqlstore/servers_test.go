@@ -35,7 +35,8 @@ func TestWritesFollowAnAddressThatMoves(t *testing.T) {
 			db, _ := connect(t, reached(t, after, address.listener.Addr().String()))
 			s := New(db, MySQL)
 			defer s.Close(context.Background())
-			for id := range int64(cap(s.lanes[saves].slots)) {
+			together(t, s.lanes[saves], atOnce[saves])
+			for id := range int64(5) {
 				saveOne(t, s, id+1)
 			}
 			address.moveTo(configOf(t, after).Addr)
@@ -43,7 +44,7 @@ func TestWritesFollowAnAddressThatMoves(t *testing.T) {
 			if reading := now(t, s); reading.Other != "" {
 				t.Errorf("before any connection leads elsewhere, %s is another database", reading.Other)
 			}
-			db.SetMaxIdleConns(-1) // no idle ones: only the reserved ones stay
+			db.SetMaxIdleConns(-1) // no idle ones: only the connections of writes stay
 			now(t, s)
 			saveOne(t, s, 7)
 			for n, want := range map[*sqlx.DB]string{old: "1 2 3 4 5 6", recent: "7"} {
@@ -67,10 +68,8 @@ func TestConnectionsThatLeadNowhereAreGivenUp(t *testing.T) {
 		db, _ := connect(t, reached(t, d, address.listener.Addr().String()))
 		s := New(db, MySQL)
 		defer s.Close(context.Background())
-		size := int64(cap(s.lanes[saves].slots))
-		for id := range size {
-			saveOne(t, s, id+1)
-		}
+		size := int64(atOnce[saves])
+		together(t, s.lanes[saves], atOnce[saves])
 		var idle [6]*sql.Conn
 		for i := range idle {
 			var err error
@@ -82,7 +81,7 @@ func TestConnectionsThatLeadNowhereAreGivenUp(t *testing.T) {
 		}
 		address.silence()
 		var asked atomic.Int64
-		u := s.lanes[saves].unanswered
+		u := s.connections.unanswered
 		ask := u.ask
 		u.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
 			asked.Add(1)
@@ -127,9 +126,9 @@ func TestAServerThatStallsIsWaitedFor(t *testing.T) {
 		db, _ := connect(t, reached(t, d, address.listener.Addr().String()))
 		s := New(db, MySQL)
 		defer s.Close(context.Background())
-		u, l := s.lanes[saves].unanswered, s.lanes[saves]
+		u, l := s.connections.unanswered, s.lanes[saves]
 		must(t, l.write(t.Context(), "test", clause{sql: "DO 1"}))
-		must(t, u.askIn(echo))
+		must(t, u.askIn(t.Context(), echo))
 		asked, ask := make(chan struct{}, 100), u.ask
 		u.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
 			defer func() { asked <- struct{}{} }()
@@ -156,7 +155,7 @@ func TestAServerThatStallsIsWaitedFor(t *testing.T) {
 func TestReservedConnectionsAreRenewedByAge(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, _ := connect(t, d)
-		l := newLane(db, mysqlDialect, 1, nil)
+		l := newLane(newConnections(db, mysqlDialect, inAll), saves, 1)
 		defer func() { _ = l.close(t.Context()) }()
 		first := laneConnection(t, l)
 		if again := laneConnection(t, l); again != first {
@@ -164,9 +163,7 @@ func TestReservedConnectionsAreRenewedByAge(t *testing.T) {
 		}
 		l.life = 0
 		laneConnection(t, l) // is still the first
-		r := <-l.slots
-		r.until = time.Now()
-		l.slots <- r
+		l.idle[0].until = time.Now()
 		if again := laneConnection(t, l); again == first {
 			t.Errorf("connection %d was not renewed when its time was over", first)
 		}
@@ -193,7 +190,7 @@ func TestMembersOfAClusterAreOneDatabase(t *testing.T) {
 
 func TestAPrimaryThatWasDemotedIsNoSecondDatabase(t *testing.T) {
 	s := newServers(nil)
-	a, b := identity{"a", "A", true, "a"}, identity{"b", "B", true, "b"}
+	a, b := identity{"a", "A", true, "a", 0}, identity{"b", "B", true, "b", 0}
 	s.note(answer{a, time.Now()})
 	if s.note(answer{b, time.Now()}) {
 		t.Error("another database counts as the current one")

@@ -44,7 +44,7 @@ func (u *unanswered) newAnswers() bool {
 		discard(idle[0]) // the pool may be full
 		idle = idle[1:]
 	}
-	err := u.askIn(echo)
+	err := u.askIn(context.WithValue(context.Background(), newKey{}, true), echo)
 	for _, conn := range idle {
 		if err == nil {
 			discard(conn)

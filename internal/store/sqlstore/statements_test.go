@@ -37,7 +37,7 @@ func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 		db := sqlx.NewDb(sql.OpenDB(recorder), "mysql")
 		t.Cleanup(func() { _ = db.Close() })
 		s := New(db, MySQL)
-		watch := s.lanes[saves].unanswered // on a slow machine it would ask, in words with ids, about a write
+		watch := s.connections.unanswered // on a slow machine it would ask, in words with ids, about a write
 		watch.ask = func(context.Context, func(context.Context, *sql.Conn) error) error { return nil }
 		watch.probe = func(context.Context, time.Time) error { return nil }
 		callEverything(t, s, plain)
@@ -197,7 +197,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		}},
 		{"SetTag", func() error { return s.SetTag(ctx, row.TagState{Tag: "a", Paused: true}) }},
 		{"Tags", func() error { return two(s.Tags(ctx)) }},
-		{"Membership", func() error { return two(s.Membership(ctx, 2*time.Second)) }},
+		{"Cluster", func() error { return one(s.Cluster(ctx, 2*time.Second)) }},
 		{"Decide", func() error { return one(s.Decide(ctx, decisions)) }},
 		{"LookAt", func() error { return two(s.LookAt(ctx, now, 0, 0, 5)) }},
 		{"LookAt", func() error { return two(s.LookAt(ctx, now, now, 1, 5)) }},

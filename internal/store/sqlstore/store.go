@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and receivers of the HTTP
@@ -24,6 +26,7 @@ type Store struct {
 	own         dialect // on the connections of the lanes
 	concurrency int     // tasks that run at once: the smallest pool for processors depends on it
 
+	connections *connections // of the writes
 	lanes       [uses]*lane
 	servers     *servers  // behind the address of the database; nil for an embedded one
 	file        *sameFile // nil for a server
@@ -32,14 +35,18 @@ type Store struct {
 	version     atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
 
-// Close discards the reserved connections. It waits for those in use until ctx ends: they are discarded when their
+// Close discards the connections of the writes. It waits for those in use until ctx ends: they are discarded when their
 // statement is done. The pool stays open.
 func (s *Store) Close(ctx context.Context) error {
-	var errs []error
-	for _, l := range s.lanes {
-		errs = append(errs, l.close(ctx))
+	return errors.Join(s.connections.close(ctx), s.fileVersion.close())
+}
+
+// lane returns the lane of a kind, or the one of what is sent apart.
+func (s *Store) lane(ctx context.Context, u use) *lane {
+	if store.IsApart(ctx) {
+		u = apart
 	}
-	return errors.Join(append(errs, s.fileVersion.close())...)
+	return s.lanes[u]
 }
 
 // roomForFileVersion is the smallest pool that spares a connection.

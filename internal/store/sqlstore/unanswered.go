@@ -136,7 +136,7 @@ func (u *unanswered) all() []*write {
 // lookAt reports whether it has cut off one of the writes.
 func (u *unanswered) lookAt(writes []*write) (cut bool) {
 	looked := time.Now()
-	err := u.askIn(func(ctx context.Context, conn *sql.Conn) (err error) {
+	err := u.askIn(context.Background(), func(ctx context.Context, conn *sql.Conn) (err error) {
 		cut, err = u.cut(ctx, conn, writes)
 		return err
 	})
@@ -146,8 +146,8 @@ func (u *unanswered) lookAt(writes []*write) (cut bool) {
 	return cut
 }
 
-func (u *unanswered) askIn(f func(context.Context, *sql.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), askKey{}, true), lookTimeout)
+func (u *unanswered) askIn(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, askKey{}, true), lookTimeout)
 	defer cancel()
 	return u.ask(ctx, f)
 }

@@ -197,16 +197,10 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	return s.do(ctx, "SetTag", func(ctx context.Context) error { return s.inner.SetTag(ctx, t) })
 }
 
-func (s *Store) Membership(ctx context.Context, fresh time.Duration) (int64, row.Reading, error) {
-	type answer struct {
-		sum     int64
-		reading row.Reading
-	}
-	got, err := call(ctx, s, "Membership", func(ctx context.Context) (answer, error) {
-		sum, reading, err := s.inner.Membership(ctx, fresh)
-		return answer{sum, reading}, err
+func (s *Store) Cluster(ctx context.Context, fresh time.Duration) (store.Cluster, error) {
+	return call(ctx, s, "Cluster", func(ctx context.Context) (store.Cluster, error) {
+		return s.inner.Cluster(ctx, fresh)
 	})
-	return got.sum, got.reading, err
 }
 
 func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {

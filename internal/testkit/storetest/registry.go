@@ -67,18 +67,18 @@ var nodesTests = []test{
 		}
 		t.fresh(n, early)
 	}},
-	{"The membership differs when a node comes, goes, says something else or falls silent, and not by a heartbeat",
+	{"The members differ when a node comes, goes, says something else or falls silent, and not by a heartbeat",
 		func(t *tester) {
 			seen := map[int64]string{}
 			is := func(news bool, after string, fresh time.Duration) {
 				t.Helper()
-				sum, reading, err := t.store.Membership(t.Context(), fresh)
+				cluster, err := t.store.Cluster(t.Context(), fresh)
 				t.must(err)
-				if before, known := seen[sum]; known == news {
-					t.Fatalf("after %s the membership is %d, known %t, as after %q", after, sum, known, before)
+				if before, known := seen[cluster.Members]; known == news {
+					t.Fatalf("after %s: members %d, known %t, as after %q", after, cluster.Members, known, before)
 				}
-				seen[sum] = after
-				t.within("the reading", reading.Time, t.start, t.now())
+				seen[cluster.Members] = after
+				t.within("the reading", cluster.Reading.Time, t.start, t.now())
 			}
 			first, second := node(1, "first"), node(2, "second")
 			is(true, "nothing", time.Hour)
@@ -189,7 +189,9 @@ func (t *tester) tagStates(want ...row.TagState) {
 	t.Helper()
 	states, _, err := t.store.Tags(t.Context())
 	t.must(err)
-	if !slices.Equal(states, want) {
-		t.Fatalf("got %+v, want %+v", states, want)
+	cluster, err := t.store.Cluster(t.Context(), time.Hour)
+	t.must(err)
+	if !slices.Equal(states, want) || !slices.Equal(cluster.Tags, want) {
+		t.Fatalf("got %+v and %+v, want %+v", states, cluster.Tags, want)
 	}
 }

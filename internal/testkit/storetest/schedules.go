@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -155,6 +156,9 @@ var scheduleTests = []test{
 			t.Helper()
 			if _, look, err := t.store.Tags(t.Context()); err != nil || look != want {
 				t.Errorf("the smallest look is %v, %v, want %v", look, err, want)
+			}
+			if cluster, err := t.store.Cluster(t.Context(), time.Hour); err != nil || cluster.Look != want {
+				t.Errorf("the smallest look is %v, %v, want %v", cluster.Look, err, want)
 			}
 		}
 		looks(0)
