@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,4 +196,38 @@ func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTheClockIsReadAsNodesAndClaimsLeaveIt(t *testing.T) {
+	const span = 10 * time.Second
+	f := func(nodes int, each time.Duration, least, most int64) {
+		t.Helper()
+		inBubble(t, func(w *world) {
+			var reads atomic.Int64
+			counted := at(w.store, "Now", func(_ context.Context, do func() error) error {
+				reads.Add(1)
+				return do()
+			})
+			for range nodes - 1 {
+				w.engine(w.store, serving{"b": nothing})
+			}
+			e := w.engine(counted, serving{"a": nothing})
+			for due := time.Second; due < 2*span; due += each {
+				w.save(e, "a", due)
+			}
+			time.Sleep(3 * time.Second)
+			before := reads.Load()
+			time.Sleep(span)
+			if n := reads.Load() - before; n < least || n > most {
+				w.Errorf("%d nodes, a task each %v: the clock was read %d times in %v, want %d to %d",
+					nodes, each, n, span, least, most)
+			}
+			time.Sleep(span)
+		})
+	}
+	f(1, 500*time.Millisecond, 500, 640) // every 50 ms, three in a row
+	f(8, 500*time.Millisecond, 500, 640) // the same
+	f(30, 500*time.Millisecond, 40, 60)  // every 0.2 s, unless a claim has read it
+	f(1, 20*time.Millisecond, 10, 60)    // claims read it
+	f(1, time.Hour, 9, 12)               // nothing is due
 }

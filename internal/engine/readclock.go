@@ -12,15 +12,20 @@ const (
 	readClockEvery = time.Second
 	readClockBusy  = 50 * time.Millisecond // while something is due soon, to undo the drift
 	readClockSlews = 10 * time.Millisecond // the same while a clock is slewed, by which the bounds are wide
+	// fewNodes read at full pace. What more nodes read together does not grow with their number.
+	fewNodes = 8
 )
 
-// readClock keeps the bounds of the database's clock narrow. With each reading it asks suspended whether the machine
-// has slept.
+// readClock keeps the bounds of the database's clock narrow. It leaves out what claims read meanwhile, but asks once a
+// second all the same, since only that shows where new connections lead. With each turn it asks suspended whether the
+// machine has slept.
 func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
+	var asked time.Time
 	for {
 		every, readings := e.interval()
-		wait := lifecycle.Jitter(every, 0.1)
+		every = lifecycle.Jitter(every, 0.1)
+		wait := every - min(e.events.Age(), time.Since(asked))
 		if _, anchored := e.events.Bounds.AtLeast(); !anchored {
 			wait = lifecycle.Backoff(2)
 		}
@@ -31,7 +36,11 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 			e.events.Suspended(slept)
 			behind = true
 		}
-		err := e.events.TakeReadings(ctx, e.events.Store, readings)
+		var err error
+		if !e.isRead(every) || time.Since(asked) >= readClockEvery {
+			asked = time.Now()
+			err = e.events.TakeReadings(ctx, e.events.Store, readings)
+		}
 		e.events.ReportClock()
 		if err != nil {
 			e.events.Failed("reading the database's clock", err)
@@ -44,15 +53,27 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 	}
 }
 
+// isRead reports whether a claim has read the clock within that time.
+func (e *Engine) isRead(within time.Duration) bool {
+	_, anchored := e.events.Bounds.AtLeast()
+	return anchored && e.events.Age() < within
+}
+
 // interval is how often the clock is read, and how many times in a row. Tasks start late by what the lower bound lags
 // behind: by the drift that is allowed for since the last reading, and by the time of its reply. Until a reading shows
 // a slew of the database's clock, they start early by the slew since the last reading.
 func (e *Engine) interval() (every time.Duration, readings int) {
-	if e.pool.Attempts.Len() > 0 || e.runqueue.FiresBy(e.events.Now().Add(readClockEvery)) {
-		if e.events.Bounds.Slewed() {
-			return readClockSlews, 1
-		}
+	if e.pool.Attempts.Len() == 0 && !e.runqueue.FiresBy(e.events.Now().Add(readClockEvery)) {
+		return readClockEvery, 1
+	}
+	nodes := max(e.arm.Census.Living(), 1)
+	crowd := time.Duration(1 + (nodes-1)/fewNodes)
+	switch {
+	case e.events.Bounds.Slewed():
+		return readClockSlews * crowd, 1
+	case crowd > 1:
+		return min(readClockBusy*crowd, readClockEvery), 1
+	default:
 		return readClockBusy, table.ReadingsInARow
 	}
-	return readClockEvery, 1
 }

@@ -29,6 +29,8 @@ type Clock struct {
 	Unread     hindrance     // readings fail
 	skewed     sync.Once     // the log says that this machine's clock is off
 	slewed     atomic.Bool   // the log says that the database's is slewed
+	observed   atomic.Int64  // when the last reading came, in nanoseconds since begun
+	begun      time.Time
 	answering  answering
 	databases  databases
 	Moved      func(row.Reading) // is told that another server answers; nil before the engine is wired
@@ -36,7 +38,9 @@ type Clock struct {
 
 // NewClock makes the clock of an engine on a machine, whose leases have the given length.
 func NewClock(life *lifecycle.Lifecycle, m clock.Machine, ttr time.Duration) *Clock {
-	c := &Clock{Lifecycle: life, anchorLost: make(chan struct{}, 1), Outage: newOutage(ttr)}
+	c := &Clock{
+		Lifecycle: life, anchorLost: make(chan struct{}, 1), Outage: newOutage(ttr), begun: time.Now(),
+	}
 	c.Bounds = clock.New(clock.On(m), clock.Drift(clockDrift), clock.Slew(clockSlew),
 		clock.RescueHold(rescueHold(ttr)), clock.Lost(c.loseAnchor))
 	return c
@@ -128,6 +132,7 @@ func (c *Clock) TakeReading(ctx context.Context, of store.Clock) error {
 // clock its anchor.
 func (c *Clock) Observe(reading row.Reading, sent, received time.Time) {
 	c.Answered(received)
+	c.observed.Store(int64(received.Sub(c.begun)))
 	if c.answering.another(reading.Server, received) && c.Moved != nil {
 		c.Moved(reading)
 	}
@@ -140,6 +145,9 @@ func (c *Clock) Observe(reading row.Reading, sent, received time.Time) {
 	}
 	c.Held.end(received)
 }
+
+// Age returns how long ago the last reading came, also one that a claim has brought.
+func (c *Clock) Age() time.Duration { return time.Since(c.begun) - time.Duration(c.observed.Load()) }
 
 // Answered notes that the database has answered. Other answers than readings count too, because one dead connection is
 // no outage.
