@@ -16,6 +16,9 @@ import (
 type Pass struct {
 	Name  string
 	Every time.Duration
+	// Takes reports whether a turn is this process's. Turns of others are left out; a kick counts for all. nil: each
+	// turn is.
+	Takes func() bool
 	// Run does the work once. Its context ends when the runner stops. An error is logged; the next turn comes anyway.
 	Run func(ctx context.Context) error
 }
@@ -166,6 +169,9 @@ func newJob(p Pass) *job { return &job{pass: p, busy: make(chan struct{}, 1)} }
 // tick runs the pass unless it is still running: its next turn comes soon.
 func (j *job) tick(ctx context.Context, log *slog.Logger) {
 	j.turns.Add(1)
+	if takes := j.pass.Takes; takes != nil && !takes() {
+		return
+	}
 	select {
 	case j.busy <- struct{}{}:
 		j.run(ctx, log)

@@ -121,6 +121,28 @@ func TestAKickRunsAtOnceAndAfterARunInProgress(t *testing.T) {
 	})
 }
 
+func TestATurnOfAnotherProcessIsLeftOutAndAKickIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, runs := counting("p", time.Second)
+		mine := false
+		p.Takes = func() bool {
+			mine = !mine
+			return mine
+		}
+		r := running(t, slog.New(slog.DiscardHandler), p)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := runs.Load(); n != 5 {
+			t.Errorf("of 10 turns, 5 of them its own, the pass took %d", n)
+		}
+		r.Kick("p")
+		synctest.Wait()
+		if n := runs.Load(); n != 6 {
+			t.Errorf("a kick in another's turn: %d runs, want 6", n)
+		}
+	})
+}
+
 func TestAPassSurvivesItsPanicsAndErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

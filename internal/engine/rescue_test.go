@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -206,6 +207,71 @@ func TestPoisonTaskIsQuarantinedAndItsNeighboursAreNot(t *testing.T) {
 		}
 		if len(failed) != 1 {
 			w.Errorf("OnFailed was called %d times", len(failed))
+		}
+	})
+}
+
+// TestManyNodesTakeTurnsAtTheRescue lets each node serve a tag of its own, so that no other has seen what it leaves.
+func TestManyNodesTakeTurnsAtTheRescue(t *testing.T) {
+	const nodes, turns = 8, 30
+	inBubble(t, func(w *world) {
+		var mu sync.Mutex
+		var looks []time.Time
+		counted := at(w.store, "Expired", func(_ context.Context, do func() error) error {
+			mu.Lock()
+			looks = append(looks, time.Now())
+			mu.Unlock()
+			return do()
+		})
+		counted = at(counted, "Oldest", func(_ context.Context, do func() error) error {
+			time.Sleep(400 * time.Millisecond) // as in a table of many tags, which is seldom walked through
+			return do()
+		})
+		var engines []*Engine
+		for n := range nodes {
+			run := func(ctx context.Context, task *delaytask.Task) error {
+				if task.ID < 2000 {
+					return nil
+				}
+				return untilEnd(time.Hour, nil)(ctx, task)
+			}
+			engines = append(engines, w.engine(counted, serving{fmt.Sprint("tag", n): run}))
+		}
+		time.Sleep(10 * time.Second) // all know each other
+		mu.Lock()
+		looks = nil
+		mu.Unlock()
+		time.Sleep(turns * 2 * time.Second)
+		mu.Lock()
+		if len(looks) < 2*turns || len(looks) > 4*turns {
+			w.Errorf("%d nodes have looked %d times in %d turns, want three times in each", nodes, len(looks), turns)
+		}
+		for i := range looks[1:] {
+			if pause := looks[i+1].Sub(looks[i]); pause > 4*time.Second {
+				w.Errorf("nobody has looked for %v", pause)
+			}
+		}
+		mu.Unlock()
+		for n := range int64(nodes) { // what a live node has lost, no walk has seen
+			end := row.At(time.Now())
+			w.store.Plant(row.Row{
+				ID: 1000 + n, Tag: fmt.Sprint("tag", n), Body: []byte("{}"), Due: end, Expected: end, Version: 1,
+				Status: row.Executing, Executor: "lost:1", Attempt: 1, TTR: 3 * time.Second,
+			})
+			time.Sleep(5 * time.Second)
+			if r := w.row(1000 + n); r.CrashCount != 1 {
+				w.Errorf("5 s after its lease the lost task of node %d is %v", n, r.Status)
+			}
+		}
+		for n, e := range engines[:3] {
+			id := w.save(e, fmt.Sprint("tag", n), 0, delaytask.WithTTR(3*time.Second))
+			time.Sleep(time.Second)
+			w.crash(e)
+			end := w.row(id).Due.Std()
+			time.Sleep(time.Until(end.Add(5 * time.Second)))
+			if r := w.row(id); r.Status != row.Pending {
+				w.Errorf("5 s after its lease the task of node %d is %v", n, r.Status)
+			}
 		}
 	})
 }

@@ -84,12 +84,29 @@ func newPasses(c *deps) *passes {
 	p.runner = scanner.NewRunner(c.Log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
 		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.ReleaseOrphans},
-		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
-		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: p.rescue.Pass},
-		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
-		scanner.Pass{Name: passAudit, Every: auditEvery, Run: p.purgeAudit},
+		p.shared(passNumbers, c.cfg.ScanEvery, p.renumber),
+		p.shared(passRescue, rescueEvery, p.rescue.Pass),
+		p.shared(passPurge, c.cfg.ScanEvery, purge.Pass),
+		p.shared(passAudit, auditEvery, p.purgeAudit),
 	)
 	return p
+}
+
+// takers is how many nodes take the same turn of a shared pass: one may hang, another one may have no answer.
+const takers = 3
+
+// shared is a pass over the rows of all nodes. Many nodes take turns by the database's time, so that it costs no more
+// than of a few. A node that is not known among them takes each turn.
+func (p *passes) shared(name string, every time.Duration, run func(context.Context) error) scanner.Pass {
+	return scanner.Pass{Name: name, Every: every, Run: run, Takes: func() bool {
+		rank, nodes, known := p.arm.Census.Rank()
+		now, anchored := p.Bounds.AtLeast()
+		if !known || !anchored || nodes <= takers {
+			return true
+		}
+		turn := now.Std().UnixNano() / int64(every)
+		return (turn+int64(rank))%int64(nodes) < takers
+	}}
 }
 
 // expiredLeases is what a rescue sees of the store.
@@ -105,6 +122,7 @@ func (l expiredLeases) Expired(ctx context.Context, limit int) ([]row.Row, []row
 	if err != nil {
 		return nil, nil, err
 	}
+	tags = row.Distinct(append(tags, l.leased.arm.Census.ServedTags()...)) // this turn is also that of other nodes
 	return l.Bounded.Expired(ctx, tags, limit)
 }
 
