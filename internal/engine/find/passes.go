@@ -122,7 +122,7 @@ func (l expiredLeases) Expired(ctx context.Context, limit int) ([]row.Row, []row
 	if err != nil {
 		return nil, nil, err
 	}
-	tags = row.Distinct(append(tags, l.leased.arm.Census.ServedTags()...)) // this turn is also that of other nodes
+	tags = row.Distinct(append(tags, l.leased.arm.Census.ServedTags()...)) // others leave this turn out
 	return l.Bounded.Expired(ctx, tags, limit)
 }
 
