@@ -12,8 +12,6 @@ const (
 	readClockEvery = time.Second
 	readClockBusy  = 50 * time.Millisecond // while something is due soon, to undo the drift
 	readClockSlews = 10 * time.Millisecond // the same while a clock is slewed, by which the bounds are wide
-	// fewNodes read at full pace. What more nodes read together does not grow with their number.
-	fewNodes = 8
 )
 
 // readClock keeps the bounds of the database's clock narrow. It leaves out what claims read meanwhile, but asks once a
@@ -66,8 +64,7 @@ func (e *Engine) interval() (every time.Duration, readings int) {
 	if e.pool.Attempts.Len() == 0 && !e.runqueue.FiresBy(e.events.Now().Add(readClockEvery)) {
 		return readClockEvery, 1
 	}
-	nodes := max(e.arm.Census.Living(), 1)
-	crowd := time.Duration(1 + (nodes-1)/fewNodes)
+	crowd := e.arm.Census.Crowd()
 	switch {
 	case e.events.Bounds.Slewed():
 		return readClockSlews * crowd, 1

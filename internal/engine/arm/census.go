@@ -133,12 +133,16 @@ func (c *Census) SilentTags(since row.Time) (tags []string) {
 	return tags
 }
 
-// Living returns how many nodes are known to live.
-func (c *Census) Living() int {
+// fewNodes read the table at full pace.
+const fewNodes = 8
+
+// Crowd returns how many times longer a node pauses between what it reads often, so that many nodes together read no
+// more than a few.
+func (c *Census) Crowd() time.Duration {
 	if n := c.last.Load(); n != nil {
-		return len(n.Living)
+		return time.Duration(1 + max(len(n.Living)-1, 0)/fewNodes)
 	}
-	return 0
+	return 1
 }
 
 // ServedTags returns the tags that live nodes serve, some more than once.
@@ -152,7 +156,10 @@ func (c *Census) ServedTags() (tags []string) {
 }
 
 // Alone reports whether no other node is known to live.
-func (c *Census) Alone() bool { return c.Living() <= 1 }
+func (c *Census) Alone() bool {
+	n := c.last.Load()
+	return n == nil || len(n.Living) <= 1
+}
 
 // Rank returns the place of this node among the live ones that serve tags and stay, in the order of their numbers, and
 // how many these are. It is false when this node is not one of them.

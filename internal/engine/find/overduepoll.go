@@ -42,7 +42,7 @@ func (p *overduePoll) loop(ctx context.Context) {
 			p.busy = time.Now()
 		}
 		if time.Since(p.busy) < time.Second {
-			every = pollBusy
+			every = min(pollBusy*p.arm.Census.Crowd(), pollIdle)
 		}
 		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
 			return
