@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -198,16 +199,46 @@ func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 	})
 }
 
+// calls counts the calls of a method.
+func calls(of store.Store, method string) (counted store.Store, n *atomic.Int64) {
+	n = new(atomic.Int64)
+	return at(of, method, func(_ context.Context, do func() error) error {
+		n.Add(1)
+		return do()
+	}), n
+}
+
+// TestManyNodesLookForOverdueTasksSeldom runs something all the time, or each node would look seldom anyway.
+func TestManyNodesLookForOverdueTasksSeldom(t *testing.T) {
+	f := func(nodes int, least, most int64) {
+		t.Helper()
+		inBubble(t, func(w *world) {
+			counted, looks := calls(w.store, "Due")
+			for range nodes - 1 {
+				w.engine(w.store, serving{"b": nothing})
+			}
+			e := w.engine(counted, serving{"a": untilEnd(20*time.Second, nil)})
+			w.save(e, "a", 0)
+			time.Sleep(3 * time.Second)
+			before := looks.Load()
+			time.Sleep(10 * time.Second)
+			if n := looks.Load() - before; n < least || n > most {
+				w.Errorf("one of %d nodes has read due rows %d times in 10 s, want %d to %d", nodes, n, least, most)
+			}
+			time.Sleep(10 * time.Second)
+		})
+	}
+	f(1, 100, 130)
+	f(8, 100, 130)
+	f(30, 25, 50)
+}
+
 func TestTheClockIsReadAsNodesAndClaimsLeaveIt(t *testing.T) {
 	const span = 10 * time.Second
 	f := func(nodes int, each time.Duration, least, most int64) {
 		t.Helper()
 		inBubble(t, func(w *world) {
-			var reads atomic.Int64
-			counted := at(w.store, "Now", func(_ context.Context, do func() error) error {
-				reads.Add(1)
-				return do()
-			})
+			counted, reads := calls(w.store, "Now")
 			for range nodes - 1 {
 				w.engine(w.store, serving{"b": nothing})
 			}
