@@ -35,7 +35,7 @@ const tellEvery = 10 * time.Millisecond
 // nodeChild serves a tag by a processor that does nothing. It waits for [fleet.release], and serves until ctx ends,
 // which stops it as a deploy does.
 func nodeChild(ctx context.Context, o order, t *child.Narrator) error {
-	n := &noting{}
+	n := &noting{another: make(chan struct{}, 1)}
 	measured := metrics.New()
 	err := o.database().OnScheduler(ctx, scheduler.Config{Metrics: measured}, func(s *scheduler.Scheduler) error {
 		if err := s.Register(o.Tag, n); err != nil {
@@ -49,13 +49,15 @@ func nodeChild(ctx context.Context, o order, t *child.Narrator) error {
 			return err
 		}
 		t.Tell(nodeEvent{Serving: true})
-		for told := 0; lateness.Pass(ctx, tellEvery) == nil; {
-			if now := n.ran(); now > told {
-				t.Tell(nodeEvent{Ran: now})
-				told = now
+		for {
+			select {
+			case <-n.another: // no ticker: hundreds of wake-ups a second of all processes would be part of the load
+			case <-ctx.Done():
+				return nil
 			}
+			t.Tell(nodeEvent{Ran: n.ran()})
+			_ = lateness.Pass(ctx, tellEvery)
 		}
-		return nil
 	})
 	if err != nil {
 		return err
@@ -69,6 +71,8 @@ func nodeChild(ctx context.Context, o order, t *child.Narrator) error {
 
 // noting is a processor that notes what it runs.
 type noting struct {
+	another chan struct{} // one has run
+
 	mu     sync.Mutex
 	starts []nodeStart
 }
@@ -79,6 +83,10 @@ func (n *noting) Process(_ context.Context, task *delaytask.Task) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.starts = append(n.starts, nodeStart{task.ID, at})
+	select {
+	case n.another <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
