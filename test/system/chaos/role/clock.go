@@ -51,7 +51,7 @@ const (
 	ownSlew = 0.12
 	// stalled is for how long a loaded machine may stop the process between an answer and its use, which counts as part
 	// of the request.
-	stalled = 50 * time.Millisecond
+	stalled = 250 * time.Millisecond
 )
 
 // evenly is the share by which the database's clock may run fast or slow without any doubt.

@@ -26,9 +26,9 @@ func TestDoubtGrowsWithTheAgeOfAReadingUntilOneShowsTheSlew(t *testing.T) {
 		for slew, want := range map[float64]struct {
 			doubt    time.Duration
 			readings int // that show no slew
-		}{-.02: {time.Millisecond, 7}, .1: {5 * time.Millisecond, 2}, .001: {0, 0}} {
+		}{-.02: {time.Millisecond, 32}, .1: {5 * time.Millisecond, 7}, .001: {0, 0}} {
 			l := &listener{Store: slewed{clock: Clock{Slew: slew, From: time.Now()}}, slew: slew}
-			for n := range 10 {
+			for n := range 40 {
 				_, _ = l.Now(t.Context())
 				time.Sleep(50 * time.Millisecond)
 				doubt := want.doubt
