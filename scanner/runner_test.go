@@ -124,11 +124,8 @@ func TestAKickRunsAtOnceAndAfterARunInProgress(t *testing.T) {
 func TestATurnOfAnotherProcessIsLeftOutAndAKickIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, runs := counting("p", time.Second)
-		mine := false
-		p.Takes = func() bool {
-			mine = !mine
-			return mine
-		}
+		var turns atomic.Int64
+		p.Takes = func() bool { return turns.Add(1)%2 == 1 }
 		r := running(t, slog.New(slog.DiscardHandler), p)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
