@@ -259,6 +259,7 @@ func TestTheClockIsReadAsNodesAndClaimsLeaveIt(t *testing.T) {
 	f(1, 500*time.Millisecond, 500, 640) // every 50 ms, three in a row
 	f(8, 500*time.Millisecond, 500, 640) // the same
 	f(30, 500*time.Millisecond, 40, 60)  // every 0.2 s, unless a claim has read it
-	f(1, 20*time.Millisecond, 10, 60)    // claims read it
+	f(1, 20*time.Millisecond, 500, 640)  // claims read it less exactly
+	f(30, 20*time.Millisecond, 9, 40)    // claims read it
 	f(1, time.Hour, 9, 12)               // nothing is due
 }

@@ -14,16 +14,19 @@ const (
 	readClockSlews = 10 * time.Millisecond // the same while a clock is slewed, by which the bounds are wide
 )
 
-// readClock keeps the bounds of the database's clock narrow. It leaves out what claims read meanwhile, but asks once a
-// second all the same, since only that shows where new connections lead. With each turn it asks suspended whether the
-// machine has slept.
+// readClock keeps the bounds of the database's clock narrow. Where one reading at a time will do, it leaves out
+// what claims read meanwhile, but asks once a second all the same, since only that shows where new connections lead.
+// With each turn it asks suspended whether the machine has slept.
 func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
 	var asked time.Time
 	for {
 		every, readings := e.interval()
 		every = lifecycle.Jitter(every, 0.1)
-		wait := every - min(e.events.Age(), time.Since(asked))
+		wait := every
+		if readings == 1 {
+			wait -= min(e.events.Age(), time.Since(asked))
+		}
 		if _, anchored := e.events.Bounds.AtLeast(); !anchored {
 			wait = lifecycle.Backoff(2)
 		}
@@ -35,7 +38,7 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 			behind = true
 		}
 		var err error
-		if !e.isRead(every) || time.Since(asked) >= readClockEvery {
+		if readings > 1 || !e.isRead(every) || time.Since(asked) >= readClockEvery {
 			asked = time.Now()
 			err = e.events.TakeReadings(ctx, e.events.Store, readings)
 		}
