@@ -231,13 +231,12 @@ func (s *sender) sendOne() {
 	for _, n := range all[:taken] {
 		delete(s.open, n.key())
 	}
-	now := time.Now()
-	s.flying[id] = &flight{all[:taken], now}
+	s.flying[id] = &flight{all[:taken], time.Now()}
 	if s.conn == nil && !s.connect() {
 		return
 	}
 	// Who holds the lock must not wait for a network that is slow to take datagrams.
-	_ = s.conn.SetWriteDeadline(now.Add(pause))
+	_ = s.conn.SetWriteDeadline(time.Now().Add(pause))
 	if _, err := s.conn.Write(b); err == nil { // what does not leave is not acknowledged either
 		s.metrics.Woke(metrics.WakeSent)
 	}

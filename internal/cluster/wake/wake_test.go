@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"net"
 	"net/netip"
@@ -370,27 +371,46 @@ func tested(t *testing.T) (s *sender, seen *events, to netip.AddrPort, next func
 var senderKey = row.WakeKey(bytes.Repeat([]byte{1}, keySize))
 
 func TestAnAcknowledgementCountsForItsDatagramAlone(t *testing.T) {
-	s, _, to, next := tested(t)
-	s.tell(to, senderKey, []Notice{someNotice})
-	s.send(true)
-	_, ack := next()
-	later := someNotice
-	later.From, later.To = later.From+1_000_000, later.To+1_000_000
-	s.tell(to, senderKey, []Notice{later})
-	s.send(true)
-	if got, _ := next(); !slices.Equal(got, []Notice{later}) { // otherwise spans would grow while a tag is busy
-		t.Errorf("the second datagram has %+v", got)
-	}
-	s.mu.Lock()
-	s.heard(ack)
-	for _, f := range s.flying {
-		f.at = f.at.Add(-giveUpAfter / 2)
-	}
-	s.mu.Unlock()
-	s.send(false)
-	if got, _ := next(); !slices.Equal(got, []Notice{later}) {
-		t.Errorf("after the acknowledgement of the first datagram the second was sent again with %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) { // no notice waits so long that it is sent again
+		s, seen, to, next := tested(t)
+		// A write may fail on a slow machine, because its deadline passes.
+		again := func(send func()) {
+			for before := seen.count(metrics.WakeSent); seen.count(metrics.WakeSent) == before; {
+				send()
+			}
+		}
+		tell := func(n Notice) {
+			again(func() {
+				s.mu.Lock()
+				maps.DeleteFunc(s.flying, func(_ uint64, f *flight) bool { return slices.Contains(f.notices, n) })
+				s.mu.Unlock()
+				s.tell(to, senderKey, []Notice{n})
+				s.send(true)
+			})
+		}
+		tell(someNotice)
+		_, ack := next()
+		later := someNotice
+		later.From, later.To = later.From+1_000_000, later.To+1_000_000
+		tell(later)
+		if got, _ := next(); !slices.Equal(got, []Notice{later}) { // otherwise spans would grow while a tag is busy
+			t.Errorf("the second datagram has %+v", got)
+		}
+		s.mu.Lock()
+		s.heard(ack)
+		s.mu.Unlock()
+		again(func() {
+			s.mu.Lock()
+			for _, f := range s.flying {
+				f.at = f.at.Add(-giveUpAfter / 2)
+			}
+			s.mu.Unlock()
+			s.send(false)
+		})
+		if got, _ := next(); !slices.Equal(got, []Notice{later}) {
+			t.Errorf("after the acknowledgement of the first datagram the second was sent again with %+v", got)
+		}
+	})
 }
 
 // 500 datagrams a second are the most that a process sends to another one.
