@@ -19,7 +19,7 @@ var ErrUnknownDriver = sqlstore.ErrUnknownDriver
 // This process would run the tasks of that server a second time. Connect to that server, or see [Config.OnReplica].
 // Where the account may not ask for the state of the replication, heartbeats of nodes on the other server tell. They
 // are told from the left-overs of a failover within 15 s, for which the call waits.
-var ErrReplica = errors.New("delaytask: the server is a replica")
+var ErrReplica = sqlstore.ErrReplica
 
 // ErrReadOnly is returned by Start and Register of a scheduler that only reads: see [Config.ReadOnly]. It is the cause
 // of the errors of its methods that write.

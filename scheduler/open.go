@@ -139,10 +139,8 @@ func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 		return fmt.Errorf("delaytask: %w", err)
 	}
 	if !cfg.OnReplica && !cfg.ReadOnly {
-		source, err := sqlstore.Inspect(st).AwaitReplicaOf(ctx, cluster.IsAlive)
-		if err == nil && source != "" {
-			return fmt.Errorf("%w: it applies the changes of %s (point the DSN at that server, or allow it with"+
-				" on_replica, Config.OnReplica in Go)", ErrReplica, source)
+		if err := sqlstore.Inspect(st).RefuseReplica(ctx, cluster.IsAlive); err != nil {
+			return err
 		}
 	}
 	for _, w := range warnings {

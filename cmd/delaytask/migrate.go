@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
@@ -216,7 +217,12 @@ func (a *app) onDatabase(
 	if err != nil {
 		return err
 	}
-	err = f(cmd.Context(), db, kind)
+	if u != reads && !c.OnReplica {
+		err = sqlstore.Inspect(sqlstore.New(db, kind)).RefuseReplica(cmd.Context(), cluster.IsAlive)
+	}
+	if err == nil {
+		err = f(cmd.Context(), db, kind)
+	}
 	if closed := db.Close(); err == nil {
 		err = closed
 	}
