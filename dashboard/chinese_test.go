@@ -23,7 +23,7 @@ func TestChinesePagesHaveNoEnglishSentence(t *testing.T) {
 	waiting, cancelled := s.save("order.close"), s.save("order.close")
 	s.put(1001, "mail.send", row.Change{To: row.Pending})
 	s.put(1002, "mail.send", row.Change{To: row.Failed, ErrorStack: "refused"})
-	s.put(1003, "mail.send", row.Change{To: row.Executing, Executor: "blue:1"})
+	s.put(1003, "mail.send", row.Change{To: row.Executing, Executor: row.Executor{Process: 9, Claim: 1}})
 	_, err := s.Cancel(t.Context(), delaytask.ID(cancelled))
 	servertest.OK(t, err)
 	servertest.OK(t, s.Pause(t.Context(), "order.close"))
@@ -92,9 +92,6 @@ func (s *site) put(id int64, tag string, to row.Change) {
 	task := row.Row{ID: id, Tag: tag, Status: row.Pending, TTR: time.Minute, Expected: due, Due: due}
 	servertest.OK(s.t, store.Insert(s.t.Context(), nil, []row.Row{task}))
 	to.ID, to.From, to.Due, to.Expected = id, row.Pending, due, due
-	if to.To.Final() {
-		to.Finish = due
-	}
 	if to.To != row.Pending {
 		_, err := store.Update(s.t.Context(), nil, []row.Change{to})
 		servertest.OK(s.t, err)

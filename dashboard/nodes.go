@@ -96,7 +96,7 @@ func (v *view) readNodes() (all []node, rest []row.State, more bool, err error) 
 		delete(running, tokens[i])
 		one.InFlight = len(one.running)
 		for _, s := range one.running {
-			if row.Popped(s.Executor) {
+			if s.Executor.Popped() {
 				one.Popped++
 			}
 			if s.Due < now {
@@ -156,17 +156,11 @@ func (v *view) inFlight() (running map[string][]row.State, more bool, err error)
 	running = map[string][]row.State{}
 	for _, s := range states {
 		if s.Status == row.Executing {
-			token := tokenOf(s.Executor)
+			token := s.Executor.Token()
 			running[token] = append(running[token], s)
 		}
 	}
 	return running, more, nil
-}
-
-// tokenOf returns the token of the process in an executor, "host:pid:token:number". Hosts may hold colons.
-func tokenOf(executor string) string {
-	process := executor[:max(0, strings.LastIndexByte(executor, ':'))]
-	return process[strings.LastIndexByte(process, ':')+1:]
 }
 
 // nodePage is one process.
@@ -231,7 +225,7 @@ func (v *view) runningTasks(states []row.State) (tasks []runningTask, err error)
 		tasks = append(tasks, runningTask{
 			ID: r.ID, Tag: r.Tag, Key: row.OwnKey(row.DecodeHeaders(r.Headers)[delaytask.AppHeader], r.Key),
 			Attempt: r.Attempt, Most: r.MaxAttempts, Started: r.Execution.Std(), Lease: r.Due.Std(),
-			Popped: row.Popped(r.Executor),
+			Popped: r.Executor.Popped(),
 		})
 	}
 	return tasks, nil

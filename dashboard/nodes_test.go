@@ -46,7 +46,7 @@ func TestANodeShowsWhatItExecutes(t *testing.T) {
 		ID: 77, Tag: "order.lost", TTR: time.Minute, Expected: row.At(s.Now()), Due: row.At(s.Now()),
 	}}))
 	_, err = stored.Claim(t.Context(), row.Claim{
-		Rows: []row.Ref{{ID: 77}}, Executor: fmt.Sprintf("%s:%d:0123456789abcdef:1", self.Name, self.PID),
+		Rows: []row.Ref{{ID: 77}}, Executor: row.Executor{Process: 9, Claim: 1},
 	})
 	servertest.OK(t, err)
 	_, err = stored.Join(t.Context(), row.Node{Number: 900, Token: "f", Name: hostile[0], Leaving: true}, 0)

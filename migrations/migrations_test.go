@@ -120,7 +120,7 @@ func TestTheViewNamesEachLateReason(t *testing.T) {
 		must(t, migrations.Up(t.Context(), db.DB, kind))
 		want := delaytask.LateReasons()
 		for number := range want {
-			_, err := db.Exec("INSERT INTO delay_task_message (id, tag, execution_time, late_reason)"+
+			_, err := db.Exec("INSERT INTO delay_task_message (id, tag, start_time, late_reason)"+
 				" VALUES (?, 'a', '2026-11-01 00:00:00', ?)", number+1, number+1)
 			must(t, err)
 		}

@@ -258,7 +258,7 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 		Due: now, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution, Late: r.Late,
 	}
 	switch {
-	case !row.Popped(r.Executor):
+	case !r.Executor.Popped():
 		c.Attempt = max(0, r.Attempt-1)
 		c.CrashCount++
 		c.ErrorStack = fmt.Sprintf("lease lost: the executor is gone or was stuck; lost %d times", c.CrashCount)
@@ -278,14 +278,12 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 		c.To = row.Failed
 		c.ErrorStack += "; no further attempt, because the next tick of its schedule is due"
 	}
-	if c.To.Final() {
-		c.Finish = now
-		if r.TickOf != nil && !r.Due.IsZero() {
-			c.Finish = min(now, r.Due) // ticks that were due later did not meet the run
-		}
+	if c.To.Final() && r.TickOf != nil && !r.Due.IsZero() {
+		c.Due = min(now, r.Due) // ticks that were due later did not meet the run
 	}
 	c.Errors = row.AppendAttempt(r.Errors, row.Attempt{
-		N: r.Attempt, Started: started.Std(), Finished: now.Std(), Executor: r.Executor, Error: c.ErrorStack,
+		N: r.Attempt, Started: started.Std(), Finished: now.Std(), Error: c.ErrorStack,
+		Executor: r.Executor.At(r.Process),
 	})
 	return c
 }
@@ -294,7 +292,7 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 func changed(r row.Row, c row.Change) row.Row {
 	r.Status, r.Version = c.To, r.Version+1
 	r.Attempt, r.CrashCount = c.Attempt, c.CrashCount
-	r.Due, r.Finish = c.Due, c.Finish
+	r.Due = c.Due
 	r.Executor, r.ErrorStack, r.Errors = c.Executor, c.ErrorStack, c.Errors
 	return r
 }

@@ -31,7 +31,7 @@ func newLeases(n int) *leases {
 	for i := range n {
 		id := int64(i + 1)
 		l.rows[id] = &row.Row{
-			ID: id, Version: 7, Status: row.Executing, Attempt: 1, Executor: "host:1:gone:1",
+			ID: id, Version: 7, Status: row.Executing, Attempt: 1, Executor: row.Executor{Process: 9, Claim: 1},
 			Due: row.At(time.Now().Add(-time.Minute)) + row.Time(i),
 		}
 	}
@@ -143,7 +143,8 @@ func TestRescueReportsOnlyWhatItChanged(t *testing.T) {
 			delete(l.rows, 3)
 			l.rows[4].Status, l.rows[4].Version = row.Cancelled, 8
 			r := l.rows[5]
-			r.Status, r.Version, r.Due, r.Executor = row.Pending, 8, changes[0].Due.Add(40*time.Millisecond), ""
+			r.Status, r.Version, r.Due = row.Pending, 8, changes[0].Due.Add(40*time.Millisecond)
+			r.Executor = row.Executor{}
 			return l.update(ctx, changes)
 		}
 		mustPass(t, p.Pass)

@@ -30,6 +30,9 @@ const (
 	historyBatch = 500 // rows that one statement ends
 )
 
+// pastProcess has run the tasks of the history.
+var pastProcess = row.Process{ID: 1, Name: "shop-1", PID: 1}
+
 // history is the time before the demo. Its charts are drawn from its rows.
 type history struct {
 	now    time.Time
@@ -88,13 +91,15 @@ func (h *history) ran(w *work, due time.Time) {
 	started := due.Add(late)
 	ended := started.Add(took)
 	end := row.Change{
-		From: row.Pending, To: row.Completed, Attempt: 1, Execution: row.At(started), Executor: "shop-1:1:history:1",
+		From: row.Pending, To: row.Completed, Attempt: 1, Execution: row.At(started),
+		Executor: row.Executor{Process: pastProcess.ID, Claim: h.number},
 	}
 	_, final := errors.AsType[*processor.PermanentError](err)
 	if err != nil {
 		end.ErrorStack = err.Error()
 		end.Errors, _ = json.Marshal([]row.Attempt{{ // of texts and times
-			N: 1, Due: due, Started: started, Finished: ended, Executor: end.Executor, Error: err.Error(),
+			N: 1, Due: due, Started: started, Finished: ended, Error: err.Error(),
+			Executor: end.Executor.At(pastProcess.String()),
 		}})
 	}
 	again := err != nil && !final
@@ -108,7 +113,7 @@ func (h *history) ran(w *work, due time.Time) {
 	if final {
 		kind, end.To = delaytask.EventFailed, row.Failed
 	}
-	end.Finish, end.Due = row.At(ended), row.At(ended)
+	end.Due = row.At(ended)
 	h.saved(w.tag, w.body, due).end = end
 	began := h.count(started)
 	began.Event(w.tag, delaytask.EventStarted)
@@ -152,11 +157,11 @@ func (h *history) store(ctx context.Context, to *sqlstore.Store) error {
 		at = t.Expected
 		t.ID = source.Next()
 		rows = append(rows, t.Row)
-		if t.end.ID = t.ID; !t.end.Finish.IsZero() {
+		if t.end.ID = t.ID; !t.end.Due.IsZero() {
 			ends = append(ends, t.end)
 		}
 	}
-	if err := to.Insert(ctx, nil, rows); err != nil {
+	if err := errors.Join(to.Introduce(ctx, pastProcess), to.Insert(ctx, nil, rows)); err != nil {
 		return err
 	}
 	for some := range slices.Chunk(ends, historyBatch) {

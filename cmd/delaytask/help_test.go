@@ -127,12 +127,14 @@ func TestPrintedJSON(t *testing.T) {
 	s.save("mail", `{"n":1}`, "--key", "k", "--app", "shop", "--delay", "30m", "--ttr", "20s", "--max-attempts", "2",
 		"--priority", "5", "--header", "h=v", "--max-lateness", "10m:skip")
 	s.exec(`UPDATE delay_task_message SET id = 8, status = 1, version = 6, attempt = 2, crash_count = 1,
-		ip_address = 167772167, executor = 'host:7:token:1', error_stack = 'on fire',
-		expected_time = '2026-03-01 12:00:00.000000', execution_time = '2026-03-01 12:00:00.001250',
-		finish_time = '2026-03-01 12:00:02.000000', due_time = '2026-03-01 12:00:02.000000',
+		ip_address = 167772167, process = 81985529216486895, claim = 1, error_stack = 'on fire',
+		expected_time = '2026-03-01 12:00:00.000000', start_time = '2026-03-01 12:00:00.001250',
+		due_time = '2026-03-01 12:00:02.000000',
 		create_time = '2026-03-01 11:30:00.000000', update_time = '2026-03-01 12:00:02.000000',
 		errors = '[{"n":1,"due":"2026-03-01T12:00:00Z","started":"2026-03-01T12:00:00.00125Z",
-			"finished":"2026-03-01T12:00:01Z","executor":"host:7:token:1","error":"smoke"}]'`)
+			"finished":"2026-03-01T12:00:01Z","executor":"host:7:0123456789abcdef:1","error":"smoke"}]'`)
+	s.exec(`INSERT INTO delay_task_process (id, name, pid, seen_time)
+		VALUES (81985529216486895, 'host', 7, '2026-03-01 12:00:00.000000')`)
 	s.exec(`INSERT INTO delay_task_message (id, tag, message_body, expected_time, due_time, create_time, update_time)
 		VALUES (9, 'mail', 'no JSON', '2026-03-01 12:00:00.000000', '2026-03-01 12:00:00.000000',
 		'2026-03-01 12:00:00.000000', '2026-03-01 12:00:00.000000')`)

@@ -50,7 +50,7 @@ func TestSecretsAreHiddenUnlessRaw(t *testing.T) {
 	if r := s.run("get", failed, "--body", "--json"); r.code != exitWrongUse {
 		t.Errorf("--body --json: code %d", r.code)
 	}
-	s.exec(`UPDATE delay_task_message SET finish_time = strftime('%Y-%m-%d %H:%M:%S.000000'), due_time =
+	s.exec(`UPDATE delay_task_message SET due_time =
 		strftime('%Y-%m-%d %H:%M:%S.000000') WHERE id = ?`, failed)
 	if o := s.ok("overview") + s.ok("overview", "--json"); strings.Contains(o, hidden) ||
 		!strings.Contains(o, redact.Mask) {

@@ -156,7 +156,8 @@ func TestNoOutputSendsControlCharactersToTheTerminal(t *testing.T) {
 	attempts, err := json.Marshal([]map[string]any{{"n": 1, "finished": time.Now(), "executor": evil,
 		"error": evil + "\nforged"}})
 	servertest.OK(t, err)
-	s.exec("UPDATE delay_task_message SET executor = ?, error_stack = ?, errors = ?, attempt = 1", evil,
+	s.exec("INSERT INTO delay_task_process (id, name, seen_time) VALUES (9, ?, ?)", evil, "2026-03-01 12:00:00.000000")
+	s.exec("UPDATE delay_task_message SET process = 9, claim = 1, error_stack = ?, errors = ?, attempt = 1",
 		evil+"\nforged\xff", attempts)
 	other := s.save("tag2", "1", "--key", "k", "--delay", "1h")
 	s.exec("UPDATE delay_task_message SET tag = ?, task_key = ? WHERE id = ?", evil, evil+"\nforged", other)

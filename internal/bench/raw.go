@@ -38,12 +38,12 @@ func rawInserts(name, about string, conns, rows int) Measurement {
 
 var rawClaims = rawUpdates("raw.claim_batch",
 	"rows claimed by guarded UPDATEs of 500 rows on 2 connections (SQLite: 1)", row.Pending,
-	"status = 3, version = version + 1, attempt = attempt + 1, executor = '%[1]s', due_time = '%[2]s', "+
-		"update_time = '%[2]s' WHERE version = 0 AND status = 0")
+	"status = 3, version = version + 1, attempt = attempt + 1, process = %[1]d, claim = 17, due_time = '%[2]s', "+
+		"start_time = '%[2]s', update_time = '%[2]s' WHERE version = 0 AND status = 0")
 
 var rawSettles = rawUpdates("raw.settle_batch", "rows completed by the same",
 	row.Executing, "status = 1, version = version + 1, attempt = 1, crash_count = 0, error_stack = NULL, "+
-		"errors = NULL, executor = '%[1]s', due_time = '%[2]s', execution_time = '%[2]s', finish_time = '%[2]s', "+
+		"errors = NULL, process = %[1]d, due_time = '%[2]s', start_time = '%[2]s', "+
 		"update_time = '%[2]s' WHERE version = 1 AND status = 3")
 
 // rawUpdates measures UPDATEs of rows that stand at the status. They are built before the clock starts.
@@ -63,7 +63,7 @@ func rawUpdates(name, about string, from row.Status, change string) Measurement 
 			for ids := range slices.Chunk(ids, batchRows) {
 				list := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(ids), "[]")), ",")
 				text := "UPDATE " + table + " SET " + change + " AND id IN (" + list + ")"
-				text = fmt.Sprintf(text, executor, row.At(time.Now()))
+				text = fmt.Sprintf(text, process, row.At(time.Now()))
 				statements = append(statements, statement{text: text, rows: len(ids)})
 			}
 			done, err := d.run(ctx, updateConns, untilDone, statements)
@@ -73,8 +73,8 @@ func rawUpdates(name, about string, from row.Status, change string) Measurement 
 	}
 }
 
-// executor is what the executor of a claimed row looks like.
-const executor = "bench.example.com:12345:J5NCQMUZ3KQ7L4XE:17"
+// process is what the process of a claimed row looks like.
+const process = 1<<62 + 12345
 
 // What all tasks of measurements have, raw or not.
 const (
@@ -124,10 +124,10 @@ func (f Filling) inserts(ids []int64, rows int, bound bool) (all []statement) {
 	switch f.Status {
 	case row.Pending:
 	case row.Executing:
-		columns, values = ", status, version, attempt, executor", ", 3, 1, 1, '"+executor+"'"
+		columns, values = ", status, version, attempt, process, claim", fmt.Sprintf(", 3, 1, 1, %d, 17", process)
 	default:
-		columns = ", status, version, attempt, executor, execution_time, finish_time"
-		values = fmt.Sprintf(", %d, 2, 1, '%s', %%[2]v, %%[2]v", f.Status, executor)
+		columns = ", status, version, attempt, process, claim, start_time"
+		values = fmt.Sprintf(", %d, 2, 1, %d, 17, %%[2]v", f.Status, process)
 	}
 	values = "(%[1]v, '" + cmp.Or(f.Tag, Tag) + "', NULL, '" + Body +
 		"', 20, 15000, 0, NULL, 0, 0, 86400000, %[2]v, %[2]v, %[2]v, %[2]v" + values + ")"

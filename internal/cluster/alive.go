@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -21,14 +20,9 @@ const leaseSlack = 30 * time.Second
 
 // IsAhead reports whether a lease ends later than its TTR allows, and its process is gone: the clock was set back
 // since the claim. Nothing rescues the task until then.
-func IsAhead(executor string, due row.Time, ttr time.Duration, nodes []row.Node, now row.Time) bool {
-	if ttr <= 0 || due.Sub(now) <= ttr+leaseSlack {
+func IsAhead(executor row.Executor, due row.Time, ttr time.Duration, nodes []row.Node, now row.Time) bool {
+	if executor == (row.Executor{}) || ttr <= 0 || due.Sub(now) <= ttr+leaseSlack {
 		return false
 	}
-	parts := strings.Split(strings.TrimPrefix(executor, row.PopMark), ":")
-	if len(parts) < 4 { // name, pid, token, number; a name may hold more colons
-		return false
-	}
-	token := parts[len(parts)-2]
-	return !slices.ContainsFunc(nodes, func(n row.Node) bool { return n.Token == token && IsAlive(n, now) })
+	return !slices.ContainsFunc(nodes, func(n row.Node) bool { return n.Token == executor.Token() && IsAlive(n, now) })
 }

@@ -40,7 +40,8 @@ func (c *Core) explain(ctx context.Context, t *delaytask.TaskRow) (report.Reason
 		return "", nil, err
 	}
 	if t.Status == delaytask.Executing {
-		ahead := cluster.IsAhead(t.Executor, row.At(t.Due), t.TTR, now.nodes, now.now)
+		executor, known := row.ParseExecutor(t.Executor)
+		ahead := known && cluster.IsAhead(executor, row.At(t.Due), t.TTR, now.nodes, now.now)
 		reason, text := explain.Executing(t, now.now.Std(), ahead)
 		return reason, text, nil
 	}

@@ -19,9 +19,10 @@ func taskOf(r *row.Row) delaytask.TaskRow {
 		MaxLate: r.MaxLate, LatePolicy: r.LatePolicy,
 		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(),
 		Late:     r.Late,
-		Finished: r.Finish.Std(), Due: r.Due.Std(),
+		Finished: r.Finish().Std(), Due: r.Due.Std(),
 		Created: r.Created.Std(), Updated: r.Updated.Std(), Schedule: events.ScheduledRun(r.TickOf),
-		Executor: r.Executor, IPAddress: address(r.IPAddress), ErrorStack: r.ErrorStack, Errors: attempts(r.Errors),
+		Executor: r.Executor.At(r.Process), IPAddress: address(r.IPAddress), ErrorStack: r.ErrorStack,
+		Errors: attempts(r.Errors),
 	}
 }
 

@@ -340,15 +340,15 @@ func TestSchedulesThatDoNotWorkAreFound(t *testing.T) {
 func TestLeasesAheadOfTheClockAreFoundAndMended(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		p := admit(t, d)
-		const gone, alive = "web:17:gone:3", "web:18:lives:3"
+		const gone, alive = "process = 1, claim = 3", "process = 2, claim = 3"
 		p.exec("INSERT INTO delay_task_node (number, token, tags, heartbeat, version)" +
-			" VALUES (1, 'lives', '[\"t\"]', " + p.ago(0) + ", '1')")
+			" VALUES (1, '0000000000000002', '[\"t\"]', " + p.ago(0) + ", '1')")
 		for i, of := range []struct {
 			executor string
 			ahead    time.Duration
-		}{{gone, time.Hour}, {row.PopMark + gone, time.Hour}, {alive, time.Hour}, {gone, time.Minute}} {
+		}{{gone, time.Hour}, {"process = 1, claim = -3", time.Hour}, {alive, time.Hour}, {gone, time.Minute}} {
 			p.task(1<<40+i, "t", row.Executing, -of.ahead)
-			p.exec(fmt.Sprintf("UPDATE delay_task_message SET executor = '%s', ttr = 60000 WHERE id = %d", of.executor,
+			p.exec(fmt.Sprintf("UPDATE delay_task_message SET %s, ttr = 60000 WHERE id = %d", of.executor,
 				1<<40+i))
 		}
 		beats := func() { p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(0)) }

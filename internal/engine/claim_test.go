@@ -208,10 +208,11 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 		e := w.idle(w.store, nil)
 		id := w.save(e, "a", time.Minute)
 		due := w.row(id).Due
+		first := row.Executor{Process: e.process.ID, Claim: 1}
 		claimAndRelease := func(version int64) row.Row {
 			_, err := w.store.Claim(
 				w.Context(),
-				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.executor + ":1"},
+				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: first},
 			)
 			w.must(err)
 			w.must(e.find.Passes.ReleaseOrphans(w.Context()))
@@ -227,9 +228,9 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 			w.Errorf("released as %+v, want it due now", r)
 		}
 		r := w.row(id)
-		r.Status, r.Version, r.Executor = row.Executing, 7, e.executor+":2"
+		r.Status, r.Version, r.Executor = row.Executing, 7, row.Executor{Process: e.process.ID, Claim: 2}
 		w.store.Plant(r)
-		seen := row.State{ID: id, Version: 5, Status: row.Executing, Executor: e.executor + ":1"}
+		seen := row.State{ID: id, Version: 5, Status: row.Executing, Executor: first}
 		if got := e.events.PutBack([]row.State{seen}, "test"); len(got) != 0 || w.row(id).Version != 7 {
 			w.Errorf("released %v, which was claimed again", got)
 		}
@@ -239,7 +240,7 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 func TestClaimWithALostReplyLeavesARowAloneThatAnotherProcessHasWon(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			c.Executor = "other:1:token:1"
+			c.Executor = another
 			if _, err := w.store.Claim(ctx, c); err != nil {
 				w.Error(err)
 			}

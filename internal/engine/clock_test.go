@@ -169,7 +169,7 @@ func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
 		snoozed, done := w.save(e, "snooze", 0), w.save(e, "done", 3*time.Second)
 		time.Sleep(30 * time.Second)
 		w.ran(snoozed, 1)
-		if r := w.row(done); r.Status != row.Completed || r.Finish.IsZero() || r.Due.IsZero() {
+		if r := w.row(done); r.Status != row.Completed || r.Finish().IsZero() || r.Due.IsZero() {
 			w.Errorf("completed without its times: %+v", r)
 		}
 	})

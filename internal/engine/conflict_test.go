@@ -147,11 +147,14 @@ func (w *world) between(f func(ctx context.Context)) store.Store {
 	}}
 }
 
+// another is the executor of another process.
+var another = row.Executor{Process: 9, Claim: 1}
+
 func TestExistingTaskIsClaimedBeforeItIsRescheduled(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var existing int64
 		e := w.idle(w.between(func(ctx context.Context) {
-			_, err := w.store.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: existing}}, Executor: "x"})
+			_, err := w.store.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: existing}}, Executor: another})
 			w.must(err)
 		}), nil)
 		var err error
@@ -228,7 +231,7 @@ func TestRescheduleOfUnknownOutcomeIsReadBack(t *testing.T) {
 				}
 				w.must(err)
 				claimed := row.Ref{ID: existing, Version: w.row(existing).Version}
-				_, err = w.store.Claim(ctx, row.Claim{Rows: []row.Ref{claimed}, Executor: "x"})
+				_, err = w.store.Claim(ctx, row.Claim{Rows: []row.Ref{claimed}, Executor: another})
 				w.must(err)
 			})
 			if lost {
@@ -281,7 +284,7 @@ func TestBulkSaveReschedulesTogether(t *testing.T) {
 			e := w.idle(updateHook{w.store, func(ctx context.Context, changes []row.Change) (applied int, err error) {
 				sent = append(sent, len(changes))
 				once.Do(func() {
-					_, err := w.store.Claim(ctx, row.Claim{Rows: []row.Ref{claimed}, Executor: "x"})
+					_, err := w.store.Claim(ctx, row.Claim{Rows: []row.Ref{claimed}, Executor: another})
 					w.must(err)
 				})
 				if applied, err = w.store.Update(ctx, nil, changes); reply != nil && len(changes) > 1 {

@@ -66,8 +66,9 @@ func (w *world) unhindered(e *Engine) {
 	const crashed = 77
 	now := row.At(time.Now())
 	w.store.Plant(row.Row{
-		ID: crashed, Tag: "b", Status: row.Executing, Version: 1, Attempt: 1, MaxAttempts: 3, Executor: "host:1:gone:1",
-		Due: now.Add(time.Second), Expected: now, TTR: time.Second, Body: []byte("{}"),
+		ID: crashed, Tag: "b", Status: row.Executing, Version: 1, Attempt: 1, MaxAttempts: 3,
+		Executor: another,
+		Due:      now.Add(time.Second), Expected: now, TTR: time.Second, Body: []byte("{}"),
 	})
 	for range 6 {
 		id := w.save(e, "b", time.Second)

@@ -256,7 +256,7 @@ func TestLockedRowCostsNoOtherItsEnd(t *testing.T) {
 			}
 		}
 		for _, ref := range refs[1:] {
-			if r := w.row(ref.ID); r.Status != row.Completed || r.Finish.Sub(r.Execution) > 3*time.Second {
+			if r := w.row(ref.ID); r.Status != row.Completed || r.Finish().Sub(r.Execution) > 3*time.Second {
 				w.Errorf("row: %+v", r)
 			}
 		}

@@ -30,7 +30,7 @@ type Engine struct {
 	*lease.Ends
 
 	cfg      Config
-	executor string // "host:pid:process token"
+	process  row.Process
 	events   *events.Events
 	member   *cluster.Member
 	ids      *ids.Source
@@ -53,8 +53,10 @@ type Engine struct {
 
 	mu      sync.Mutex // guards what follows; the outermost lock: any other may be taken while it is held
 	started bool
-	stopped chan struct{} // closed when a stop is complete; nil before it began
-	stopErr error
+	// introduced is when this process has said its name last.
+	introduced time.Time
+	stopped    chan struct{} // closed when a stop is complete; nil before it began
+	stopErr    error
 }
 
 // New reads the database's clock, leases a node number and begins to keep both. Tasks can be saved from then on; none
@@ -114,7 +116,8 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	if cfg.WithTimeout == nil {
 		cfg.WithTimeout = context.WithTimeoutCause
 	}
-	e.executor = fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
+	number, _ := row.ProcessOf(process.Token)
+	e.process = row.Process{ID: number, Name: process.Name, PID: process.PID}
 	e.finders, e.endFinders = context.WithCancel(t.Life)
 	e.sources, e.endSources = context.WithCancel(t.Life)
 	e.beatSoon = make(chan struct{}, 1)
@@ -126,7 +129,7 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 		Window: cfg.Window, Horizon: cfg.Horizon, Heartbeat: cfg.Heartbeat,
 	}, process)
 	e.pool = run.New(e.arm, q, run.Config{
-		Registry: cfg.Registry, Executor: e.executor, IP: process.IP, CallTimeout: cfg.CallTimeout,
+		Registry: cfg.Registry, Process: e.process, IP: process.IP, CallTimeout: cfg.CallTimeout,
 		Timeout: cfg.Timeout, StopGrace: cfg.StopGrace, Backoff: cfg.Backoff, ErrorLimit: cfg.ErrorLimit,
 		Nap: cfg.Nap, WithTimeout: cfg.WithTimeout, AtOnce: atOnce,
 	})
@@ -135,7 +138,7 @@ func (e *Engine) wire(t *table.Table, process cluster.Process, atOnce bool) {
 	})
 	e.pool.HandTo(e.leases)
 	e.find = find.New(e.arm, e.pool, e.leases, q, find.Config{
-		Executor: e.executor, NextID: e.ids.Next, CallTimeout: cfg.CallTimeout, LookAhead: cfg.LookAhead,
+		Process: e.process.ID, NextID: e.ids.Next, CallTimeout: cfg.CallTimeout, LookAhead: cfg.LookAhead,
 		Window: cfg.Window, ScanEvery: cfg.ScanEvery, Retention: cfg.Retention, Quarantine: cfg.Quarantine,
 		FileVersion: cfg.FileVersion, AtOnce: atOnce,
 	})

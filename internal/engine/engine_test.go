@@ -346,7 +346,7 @@ func TestTaskRunsAtItsDueTimeAndCompletes(t *testing.T) {
 		if got := w.runs.of(id)[0].task.Expected.Sub(saved); got < 3*time.Second || got > 3001*time.Millisecond {
 			w.Errorf("promised after %v, want 3s", got)
 		}
-		if r := w.row(id); r.Version != 2 || r.Finish.IsZero() || r.Execution < r.Expected {
+		if r := w.row(id); r.Version != 2 || r.Finish().IsZero() || r.Execution < r.Expected {
 			w.Errorf("row after the run: %+v", r)
 		}
 	})

@@ -27,7 +27,7 @@ func handsOver(ttr time.Duration, tokens chan<- row.Ref) processor.Func {
 func (w *world) handedOut(token row.Ref) row.Row {
 	w.Helper()
 	r := w.row(token.ID)
-	if r.Status != row.Executing || r.Version != token.Version || !row.Popped(r.Executor) {
+	if r.Status != row.Executing || r.Version != token.Version || !r.Executor.Popped() {
 		w.Fatalf("row: %+v", r)
 	}
 	return r
@@ -120,10 +120,10 @@ func TestHandOverIsWrittenInTheEnd(t *testing.T) {
 		var failures, renewals atomic.Int64
 		began := time.Now()
 		e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-			if leases[0].Executor == "" {
+			if leases[0].Executor == (row.Executor{}) {
 				renewals.Add(1)
 			}
-			if leases[0].Executor == "" || time.Since(began) > 8*time.Second {
+			if leases[0].Executor == (row.Executor{}) || time.Since(began) > 8*time.Second {
 				return w.store.Renew(ctx, leases)
 			}
 			failures.Add(1)
@@ -176,7 +176,7 @@ func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
 		func(w *world, asked time.Duration) {
 			renewing, goOn := make(chan struct{}, 1), make(chan struct{})
 			e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-				if leases[0].Executor == "" {
+				if leases[0].Executor == (row.Executor{}) {
 					renewing <- struct{}{}
 					<-goOn
 				}

@@ -123,7 +123,8 @@ func TestForwardedTaskThatNoReceiverTookIsTooLateByItsFirstTime(t *testing.T) {
 		id := w.save(e, "a", 0, delaytask.WithMaxLateness(5*time.Second, delaytask.LateSkip))
 		time.Sleep(20 * time.Second)
 		r := w.row(id)
-		if late := r.Finish.Sub(r.Expected); r.Status != row.Cancelled || late < 5*time.Second || late > 7*time.Second {
+		late := r.Finish().Sub(r.Expected)
+		if r.Status != row.Cancelled || late < 5*time.Second || late > 7*time.Second {
 			w.Errorf("%v after %v: %+v", r.Status, late, r)
 		}
 		w.notStarted(id)
@@ -351,7 +352,7 @@ func TestAClaimThatCameTooLateIsNoStartAfterACrash(t *testing.T) {
 		id := w.save(e, "a", 0, delaytask.WithMaxLateness(5*time.Second, delaytask.LateSkip))
 		time.Sleep(time.Minute)
 		claimed, err := w.store.Claim(w.Context(), row.Claim{
-			Executor: "gone", Rows: []row.Ref{{ID: id, Version: w.row(id).Version}},
+			Executor: another, Rows: []row.Ref{{ID: id, Version: w.row(id).Version}},
 		})
 		if err != nil || len(claimed.Rows) != 1 {
 			w.Fatalf("%+v %v", claimed, err)

@@ -292,10 +292,10 @@ func TestLateExecutorChangesNothing(t *testing.T) {
 		id := w.save(e, "a", 0)
 		time.Sleep(time.Second)
 		r := w.row(id) // another process takes the row and completes it
-		r.Version, r.Status, r.ErrorStack, r.Finish = r.Version+5, row.Completed, "theirs", 7
+		r.Version, r.Status, r.ErrorStack, r.Due = r.Version+5, row.Completed, "theirs", 7
 		w.store.Plant(r)
 		time.Sleep(10 * time.Second)
-		if got := w.row(id); got.Version != r.Version || got.ErrorStack != "theirs" || got.Finish != 7 {
+		if got := w.row(id); got.Version != r.Version || got.ErrorStack != "theirs" || got.Due != 7 {
 			w.Errorf("the late executor changed the row: %+v", got)
 		}
 		w.once(id)
@@ -411,7 +411,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		}
 		close(wake)
 		time.Sleep(time.Second)
-		if again := w.row(id); again.Version != r.Version || again.Finish != r.Finish {
+		if again := w.row(id); again.Version != r.Version || again.Due != r.Due {
 			w.Errorf("the late return changed the row: %+v", again)
 		}
 		if e.runqueue.Owns(id) || e.pool.Attempts.Len() != 0 {

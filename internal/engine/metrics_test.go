@@ -164,7 +164,8 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		w.runs.offset = ahead
 		claims := w.claimed(map[string]func(row.Claim) error{
 			"lost": func(c row.Claim) error {
-				_, err := w.store.Claim(w.Context(), row.Claim{Executor: "another:1:token:1", Rows: c.Rows})
+				c.Executor = another
+				_, err := w.store.Claim(w.Context(), c)
 				return err
 			},
 			"deadlock": func(row.Claim) error {
@@ -217,7 +218,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		w.must(err)
 		w.store.Plant(row.Row{
 			ID: 1000, Tag: "poison", Status: row.Executing, Version: 9, Attempt: 1, CrashCount: 4, TTR: time.Minute,
-			Executor: "another:1:token:2", Due: row.At(time.Now()),
+			Executor: another, Due: row.At(time.Now()),
 		})
 		w.save(e, "nobody", time.Hour, delaytask.WithKey("k"))
 		if _, _, err := e.Save(w.Context(), w.task("nobody", time.Hour, delaytask.WithKey("k"))); !errors.Is(

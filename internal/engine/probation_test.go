@@ -140,7 +140,7 @@ func TestTaskOnProbationThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 		w.standing(row.Completed, 1, runqueue.SoloAt, 2)
 		unlock()
 		time.Sleep(30 * time.Second)
-		if r := w.row(1); r.Status != row.Completed && !row.Popped(r.Executor) {
+		if r := w.row(1); r.Status != row.Completed && !r.Executor.Popped() {
 			w.Errorf("row: %+v", r)
 		}
 	})

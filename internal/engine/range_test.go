@@ -107,7 +107,7 @@ func TestALockedRangeHoldsUpNoOtherTag(t *testing.T) {
 			if o.saved.Sub(began) > 3*wait {
 				most = 150 * time.Millisecond
 			}
-			if took := r.Finish.Sub(r.Expected); took > most {
+			if took := r.Finish().Sub(r.Expected); took > most {
 				w.Errorf("task of %s, saved %v after the lock, is stored %v late", r.Tag, o.saved.Sub(began), took)
 			}
 		}
@@ -204,7 +204,7 @@ func TestALockedRangeThatGrowsHoldsUpNoTagBehindIt(t *testing.T) {
 				mu.Lock()
 				at := saved[r.ID]
 				mu.Unlock()
-				took := r.Finish.Sub(r.Created)
+				took := r.Finish().Sub(r.Created)
 				late := r.Status != row.Completed || took > 200*time.Millisecond
 				if r.Tag >= fmt.Sprint("t", covered) && at > 3*wait && late {
 					w.Errorf("task of %s, saved %v after the lock: %v, %v after that", r.Tag, at, r.Status, took)

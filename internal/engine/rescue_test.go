@@ -82,8 +82,8 @@ func TestLeasesOfTagsThatNoNodeServesEnd(t *testing.T) {
 			return do()
 		}), serving{"other": nothing})
 		time.Sleep(40 * time.Second)
-		w.store.Plant(row.Row{ID: 1, Tag: "a", Status: row.Executing, Executor: row.PopMark + "gone:1:x:1",
-			TTR: c.ttr, Due: row.At(time.Now().Add(c.ttr))})
+		w.store.Plant(row.Row{ID: 1, Tag: "a", Status: row.Executing,
+			Executor: row.Executor{Process: 9, Claim: -1}, TTR: c.ttr, Due: row.At(time.Now().Add(c.ttr))})
 		time.Sleep(c.ttr + c.within)
 		w.standing(row.Pending, 0, 0, 1)
 	})
@@ -256,7 +256,7 @@ func TestManyNodesTakeTurnsAtTheRescue(t *testing.T) {
 			end := row.At(time.Now())
 			w.store.Plant(row.Row{
 				ID: 1000 + n, Tag: fmt.Sprint("tag", n), Body: []byte("{}"), Due: end, Expected: end, Version: 1,
-				Status: row.Executing, Executor: "lost:1", Attempt: 1, TTR: 3 * time.Second,
+				Status: row.Executing, Executor: another, Attempt: 1, TTR: 3 * time.Second,
 			})
 			time.Sleep(5 * time.Second)
 			if r := w.row(1000 + n); r.CrashCount != 1 {

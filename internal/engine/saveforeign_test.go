@@ -203,7 +203,7 @@ func TestInsertThatArrivesTwiceIsStoredOnce(t *testing.T) {
 			}
 			err := w.store.Insert(context.Background(), nil, rows)
 			if first := w.row(rows[0].ID); claimed && first.Version == 0 {
-				first.Version, first.Status, first.Executor = 1, row.Executing, "another node"
+				first.Version, first.Status, first.Executor = 1, row.Executing, another
 				w.store.Plant(first)
 			}
 			return err

@@ -230,7 +230,8 @@ func TestOrphanedClaimsOfThisProcessAreReleased(t *testing.T) {
 		running := w.save(e, "a", 0)
 		orphan := w.save(e, "b", 0)
 		r := w.row(orphan)
-		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.executor+":999"
+		r.Tag, r.Status, r.Version, r.Attempt = "a", row.Executing, 1, 1
+		r.Executor = row.Executor{Process: e.process.ID, Claim: 999}
 		r.Due = row.At(time.Now()).Add(r.TTR)
 		w.store.Plant(r)
 		time.Sleep(6 * time.Second)
@@ -311,7 +312,8 @@ func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 		w.store.Plant(row.Row{
 			ID: 10_000, Tag: "a", Body: []byte("{}"),
 			Due: late.Add(time.Hour + time.Minute), Expected: late, TTR: time.Hour, MaxAttempts: 20,
-			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.executor + ":999999",
+			Status: row.Executing, Version: 1, Attempt: 1,
+			Executor: row.Executor{Process: e.process.ID, Claim: -999999},
 		})
 		time.Sleep(12 * time.Second)
 		if r := w.row(10_000); r.Status != row.Pending {

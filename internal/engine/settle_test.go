@@ -89,8 +89,8 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 		if (r.ErrorStack != "") != c.errors || (r.Errors != nil) != c.errors {
 			w.Errorf("error %q, errors %s", r.ErrorStack, r.Errors)
 		}
-		if len(r.ErrorStack) > 8<<10 || c.status.Final() == r.Finish.IsZero() {
-			w.Errorf("%d bytes of error, finished at %v", len(r.ErrorStack), r.Finish)
+		if len(r.ErrorStack) > 8<<10 || c.status.Final() == r.Finish().IsZero() {
+			w.Errorf("%d bytes of error, finished at %v", len(r.ErrorStack), r.Finish())
 		}
 		if strings.HasSuffix(w.Name(), "/Panic") && !strings.Contains(r.ErrorStack, "settle_test.go") {
 			w.Errorf("the stack is missing: %s", r.ErrorStack)
@@ -152,8 +152,9 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 		ids := append(w.saveMany(e, "a", 10), w.save(e, "fails", 0))
 		time.Sleep(500 * time.Millisecond)
 		taken, failed := w.row(ids[3]), w.row(ids[10])
-		taken.Version, taken.Executor = taken.Version+1, "another:1:x:1"
-		failed.Version, failed.Status, failed.Executor, failed.ErrorStack = failed.Version+1, row.Failed, "", "theirs"
+		taken.Version, taken.Executor = taken.Version+1, another
+		failed.Version, failed.Status, failed.ErrorStack = failed.Version+1, row.Failed, "theirs"
+		failed.Executor = row.Executor{}
 		w.store.Plant(taken)
 		w.store.Plant(failed)
 		time.Sleep(time.Second)

@@ -151,12 +151,12 @@ func (s around) Expired(
 	return rows, broken, err
 }
 
-func (s around) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error) {
+func (s around) Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error) {
 	return passing(
 		ctx,
 		s,
 		"Orphans",
-		func() ([]row.State, error) { return s.Store.Orphans(ctx, tags, executorPrefixes, limit) },
+		func() ([]row.State, error) { return s.Store.Orphans(ctx, tags, processes, limit) },
 	)
 }
 

@@ -343,7 +343,7 @@ func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
 		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *delaytask.Task) error {
 			r := w.row(task.ID)
 			r.Version++
-			r.Executor = "another:1:x:1"
+			r.Executor = another
 			w.store.Plant(r)
 			tx := &memTx{}
 			errs <- processor.CompleteTx(ctx, tx)

@@ -242,7 +242,7 @@ func TestWaitIsAnsweredAtOnceForWhatEndsHere(t *testing.T) {
 		id := w.save(e, "a", 10*time.Second)
 		first, second := w.waitFor(e, id), w.waitFor(e, id)
 		time.Sleep(time.Minute)
-		end := w.row(id).Finish.Std()
+		end := w.row(id).Due.Std()
 		for _, answer := range []waitAnswer{<-first, <-second, <-w.waitFor(e, id)} {
 			w.must(answer.err)
 			if answer.rows[0].Status != row.Completed {
@@ -290,7 +290,7 @@ func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
 		for i, answer := range answers {
 			got := <-answer
 			w.must(got.err)
-			if late := got.at.Sub(w.row(ids[i]).Finish.Std()); late > statesEvery+20*time.Millisecond {
+			if late := got.at.Sub(w.row(ids[i]).Due.Std()); late > statesEvery+20*time.Millisecond {
 				w.Errorf("answered %v after the end", late)
 			}
 		}
@@ -392,7 +392,7 @@ func TestWaitEndsWithItsContextItsTaskAndItsEngine(t *testing.T) {
 		}
 		r := w.row(purged)
 		cancelled := table.ChangeOf(&r, row.Cancelled)
-		cancelled.From, cancelled.Due, cancelled.Finish = r.Status, row.At(time.Now()), row.At(time.Now())
+		cancelled.From, cancelled.Due = r.Status, row.At(time.Now())
 		_, err := w.store.Update(w.Context(), nil, []row.Change{cancelled})
 		w.must(err)
 		_, _, err = w.store.Purge(w.Context(), row.Cancelled, []string{"a"}, row.MaxTime, 1)

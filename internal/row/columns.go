@@ -85,13 +85,6 @@ func DecodeHeaders(column []byte) map[string]string {
 	return headers
 }
 
-// PopMark begins the executor of a row that was handed out by a pop instead of to a processor. When such a lease ends,
-// the attempt has failed and no process has crashed.
-const PopMark = "pop:"
-
-// Popped reports whether an executor is the caller of a pop.
-func Popped(executor string) bool { return strings.HasPrefix(executor, PopMark) }
-
 // Stacks returns what the errors in err's tree print with %+v beyond their text, as errors of pkg/errors print their
 // stacks. Each follows an empty line. Stacks does not descend below an error that prints more. It ends soon after limit
 // bytes.

@@ -11,12 +11,12 @@ import (
 // Claim asks for pending rows, each at the version that it was seen at, in one guarded UPDATE. It changes
 //
 //	status=executing, version+1, attempt+1, executor, ip_address, due_time = later of now and due_time, plus ttr,
-//	execution_time = later of now and due_time where it is NULL
+//	start_time = later of now and due_time where it is not set
 //
 // of every named row that is still pending at the named version. A ttr below [MinTTR] counts as MinTTR.
 type Claim struct {
 	Rows     []Ref
-	Executor string // fresh for each claim: the read-back finds the winners by it
+	Executor Executor // fresh for each claim: the read-back finds the winners by it
 	IP       uint32
 	// Bytes bounds the bodies that are read back; 0: all are. The first one is read whatever its size.
 	Bytes int
@@ -47,8 +47,8 @@ type Lease struct {
 	Ref
 	TTR       time.Duration
 	Least     bool                 // a lease that ends later is kept
-	Executor  string               // new executor; "" keeps it
-	Execution Time                 // new execution_time; zero keeps it
+	Executor  Executor             // new executor; zero keeps it
+	Execution Time                 // new start_time; zero keeps it
 	Late      delaytask.LateReason // new late_reason; "" keeps it
 }
 
@@ -69,18 +69,17 @@ type Change struct {
 	// the same reason. Zero adds none.
 	LeaseBy Time
 
-	Due        Time // new due_time: next attempt, or the finish time when To is final
+	Due        Time // new due_time: next attempt, or when To was reached where that is final
 	Attempt    int
 	CrashCount int
-	Execution  Time                 // new execution_time; zero stores NULL
+	Execution  Time                 // new start_time; zero: none
 	Late       delaytask.LateReason // new late_reason; "" keeps it, or clears it where Execution is zero
-	Finish     Time                 // new finish_time; zero stores NULL
 	ErrorStack string
 	Errors     []byte
 	Expected   Time          // zero keeps expected_time; set only by a reschedule
 	Delay      time.Duration // new delay_time; written only together with Expected
 	Body       []byte        // nil keeps message_body; one that is empty and not nil empties it
-	Executor   string        // new executor; a settle keeps it, a rescue writes ""
+	Executor   Executor      // new executor; a settle keeps it, a rescue writes zero
 
 	SameExecutor bool // the guard implies that the row has Executor already, so it need not be written
 }

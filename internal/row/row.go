@@ -44,13 +44,13 @@ type Row struct {
 	MaxLate     time.Duration
 	LatePolicy  delaytask.LatePolicy
 	IPAddress   uint32
-	Executor    string // "host:pid:process token:claim number" of the last claim
+	Executor    Executor // of the last claim
+	Process     string   // "host:pid" of the executor; "" where a read leaves it out, and where it is not known
 	Delay       time.Duration
 	Expected    Time                 // when the task is to start, as promised to the user
 	Execution   Time                 // when the first attempt was handed to who runs it; see [Row.FirstStart]
 	Late        delaytask.LateReason // "" also for one of a later version
-	Finish      Time                 // when a final status was reached
-	Due         Time                 // next attempt, end of the lease, or finish time
+	Due         Time                 // next attempt, end of the lease, or [Row.Finish]
 	ErrorStack  string
 	Errors      []byte // JSON array of the last attempts' errors, or nil (NULL)
 	Created     Time
@@ -63,6 +63,14 @@ type Row struct {
 // returns false.
 func (r *Row) FirstStart() bool {
 	return !r.Execution.IsZero() && r.Execution == r.Due.Add(-max(r.TTR, MinTTR))
+}
+
+// Finish returns when the row reached its final status, and zero before.
+func (r *Row) Finish() Time {
+	if r.Status.Final() {
+		return r.Due
+	}
+	return 0
 }
 
 // Attempt is one entry of the errors column.
@@ -92,7 +100,7 @@ type State struct {
 	Version  int64
 	Status   Status
 	Due      Time // the lease's end while executing
-	Executor string
+	Executor Executor
 }
 
 // Ref names a row and the version it was seen at.

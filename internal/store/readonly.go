@@ -98,6 +98,12 @@ func (readOnly) ReportAudit(context.Context, int64, int64, string) (bool, error)
 
 func (readOnly) StopAudit(context.Context, int64) error { return refused("stop a bulk change") }
 
+func (readOnly) Introduce(context.Context, row.Process) error { return nil }
+
+func (readOnly) PurgeProcesses(context.Context, row.Time, int) (int, error) {
+	return 0, refused("purge processes")
+}
+
 func (readOnly) PurgeAudit(context.Context, row.Time, int) (int, error) {
 	return 0, refused("purge the audit log")
 }

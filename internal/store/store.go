@@ -71,9 +71,9 @@ type Finder interface {
 	// without bodies, about limit of them at most. It may have rows of tags that differ only in spaces at their ends.
 	Expired(ctx context.Context, tags []string, limit int) (rows []row.Row, broken []row.Broken, err error)
 
-	// Orphans returns executing rows of the tags whose executor begins with one of the prefixes, at most limit. It may
-	// have rows of tags that differ only in spaces at their ends.
-	Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error)
+	// Orphans returns executing rows of the tags that one of the processes has claimed, at most limit. It may have rows
+	// of tags that differ only in spaces at their ends.
+	Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error)
 
 	// States returns the states of the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
@@ -172,7 +172,8 @@ type Cluster struct {
 	Reading row.Reading
 }
 
-// Nodes keeps the nodes (delay_task_node) and the paused tags (delay_task_tag).
+// Nodes keeps the nodes (delay_task_node), the names of processes (delay_task_process) and the paused tags
+// (delay_task_tag).
 type Nodes interface {
 	// Tags returns the state of every tag that has one, and the smallest Look of a schedule, zero when none has one.
 	Tags(ctx context.Context) (tags []row.TagState, look row.Time, err error)
@@ -196,6 +197,12 @@ type Nodes interface {
 
 	// Leave deletes the rows of the tokens.
 	Leave(ctx context.Context, tokens []string) error
+
+	// Introduce stores what people call a process, for reads of whole rows, and that it was seen now.
+	Introduce(ctx context.Context, p row.Process) error
+
+	// PurgeProcesses deletes up to limit processes that were seen last before the moment.
+	PurgeProcesses(ctx context.Context, before row.Time, limit int) (deleted int, err error)
 }
 
 // Schedules keeps the schedules (delay_task_schedule) and what became of their ticks (delay_task_schedule_run).

@@ -35,18 +35,24 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
     COMMENT 'what happens to a task that is too late: 0 run anyway, 1 skip (cancelled), 2 fail',
   ip_address BIGINT UNSIGNED NULL DEFAULT 0
     COMMENT 'IPv4 address of the last executor; INET_NTOA shows it; 0 or NULL: none yet',
-  executor VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
-    COMMENT 'host:pid:process token:claim number of the last claim',
+  process BIGINT NOT NULL DEFAULT 0
+    COMMENT 'which process claimed last: delay_task_process has its host and pid, HEX shows the token of its node; 0: none yet',
+  claim BIGINT NOT NULL DEFAULT 0
+    COMMENT 'number of that claim in its process; negative: handed out by a pop',
   delay_time BIGINT NOT NULL DEFAULT 0
     COMMENT 'the delay asked for, in milliseconds',
   expected_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6) + INTERVAL delay_time * 1000 MICROSECOND)
     COMMENT 'UTC; when the task was promised to start; changes only by reschedule',
-  execution_time DATETIME(6) NULL
+  -- Never NULL, as process and claim, so that a row keeps its size from its insert on, and is changed where it lies.
+  start_time DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00.000000'
+    COMMENT 'UTC; execution_time, or 1970 where that is NULL',
+  execution_time DATETIME(6) GENERATED ALWAYS AS (
+    CASE WHEN start_time > TIMESTAMP'1970-01-01 00:00:00' THEN start_time END) VIRTUAL
     COMMENT 'UTC; when the processor of the first attempt really started; minus expected_time: the lateness',
-  finish_time DATETIME(6) NULL
-    COMMENT 'UTC; when a final status was reached',
   due_time DATETIME(6) NULL DEFAULT (expected_time)
     COMMENT 'UTC; when the row next needs attention: next attempt if pending, end of the lease if executing, finish time if final',
+  finish_time DATETIME(6) GENERATED ALWAYS AS (CASE WHEN status IN (1, 2, 4) THEN due_time END) VIRTUAL
+    COMMENT 'UTC; when a final status was reached',
   error_stack LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
     COMMENT 'the last error, with the stack of a panic',
   errors LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
@@ -112,6 +118,19 @@ CREATE TABLE IF NOT EXISTS delay_task_node (
   PRIMARY KEY (number)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: one row per process';
+
+CREATE TABLE IF NOT EXISTS delay_task_process (
+  id BIGINT NOT NULL
+    COMMENT 'as process of a task; in hexadecimal digits the token of its node',
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
+    COMMENT 'of the host',
+  pid BIGINT NOT NULL DEFAULT 0,
+  seen_time DATETIME(6) NOT NULL
+    COMMENT 'UTC; written about once a minute; the row is deleted when no task is kept for so long',
+  PRIMARY KEY (id),
+  KEY delay_task_process_seen (seen_time)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: what people call the processes that have claimed tasks';
 
 CREATE TABLE IF NOT EXISTS delay_task_tag (
   tag VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -379,5 +398,5 @@ CREATE TABLE IF NOT EXISTS delay_task_worker (
 -- +goose Down
 DROP VIEW IF EXISTS delay_task_lateness;
 
-DROP TABLE IF EXISTS delay_task_message, delay_task_node, delay_task_tag, delay_task_schedule, delay_task_schedule_run,
+DROP TABLE IF EXISTS delay_task_message, delay_task_node, delay_task_process, delay_task_tag, delay_task_schedule, delay_task_schedule_run,
   delay_task_rollup, delay_task_audit, delay_task_request, delay_task_token, delay_task_session, delay_task_worker;

@@ -21,13 +21,17 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
   max_late_ms INTEGER NOT NULL DEFAULT 0,      -- late_policy applies when a claim comes later than this; 0: never
   late_policy INTEGER NOT NULL DEFAULT 0,      -- 0 run anyway, 1 skip (cancelled), 2 fail
   ip_address INTEGER NULL DEFAULT 0,           -- IPv4 address of the last executor; 0 or NULL: none yet
-  executor TEXT NOT NULL DEFAULT '',           -- host:pid:process token:claim number of the last claim
+  process INTEGER NOT NULL DEFAULT 0,          -- which process claimed last; delay_task_process has its host and pid
+  claim INTEGER NOT NULL DEFAULT 0,            -- number of that claim in its process; negative: handed out by a pop
   delay_time INTEGER NOT NULL DEFAULT 0,       -- the delay asked for, in milliseconds
   -- All times are UTC, written like 2006-01-02 15:04:05.000000. An empty one is filled by the trigger below.
   expected_time TEXT NOT NULL DEFAULT '',      -- when the task was promised to start; changes only by reschedule
-  execution_time TEXT NULL,                    -- when the processor of the first attempt really started
-  finish_time TEXT NULL,                       -- when a final status was reached
+  start_time TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000000', -- execution_time, or 1970 where that is NULL
+  -- When the processor of the first attempt really started.
+  execution_time TEXT GENERATED ALWAYS AS (
+    CASE WHEN start_time > '1970-01-01 00:00:00.000000' THEN start_time END) VIRTUAL,
   due_time TEXT NULL DEFAULT '',               -- next attempt if pending, end of the lease if executing, finish time if final
+  finish_time TEXT GENERATED ALWAYS AS (CASE WHEN status IN (1, 2, 4) THEN due_time END) VIRTUAL,
   error_stack TEXT NULL,                       -- the last error, with the stack of a panic
   errors TEXT NULL,                            -- JSON array: the last 10 unsuccessful attempts
   create_time TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f000', 'now')),
@@ -81,6 +85,15 @@ CREATE TABLE IF NOT EXISTS delay_task_node (
   wake TEXT NULL,                       -- JSON object: where the process is told of new tasks, and with what key
   schedules TEXT NULL                   -- JSON object: which set of schedules the program declares
 );
+
+CREATE TABLE IF NOT EXISTS delay_task_process (
+  id INTEGER PRIMARY KEY,               -- as process of a task; in hexadecimal digits the token of its node
+  name TEXT NOT NULL DEFAULT '',        -- of the host
+  pid INTEGER NOT NULL DEFAULT 0,
+  seen_time TEXT NOT NULL               -- UTC; written about once a minute
+);
+
+CREATE INDEX IF NOT EXISTS delay_task_process_seen ON delay_task_process (seen_time);
 
 CREATE TABLE IF NOT EXISTS delay_task_tag (
   tag TEXT PRIMARY KEY NOT NULL,
@@ -237,6 +250,7 @@ DROP VIEW IF EXISTS delay_task_lateness;
 
 DROP TABLE IF EXISTS delay_task_message;
 DROP TABLE IF EXISTS delay_task_node;
+DROP TABLE IF EXISTS delay_task_process;
 DROP TABLE IF EXISTS delay_task_tag;
 DROP TABLE IF EXISTS delay_task_schedule;
 DROP TABLE IF EXISTS delay_task_schedule_run;

@@ -37,12 +37,14 @@ CREATE TABLE `delay_task_message` (
   `max_late_ms` bigint(20) unsigned NOT NULL DEFAULT 0 COMMENT 'late_policy applies when a claim comes later than this many milliseconds; 0: never',
   `late_policy` tinyint(3) unsigned NOT NULL DEFAULT 0 COMMENT 'what happens to a task that is too late: 0 run anyway, 1 skip (cancelled), 2 fail',
   `ip_address` bigint(20) unsigned DEFAULT 0 COMMENT 'IPv4 address of the last executor; INET_NTOA shows it; 0 or NULL: none yet',
-  `executor` varchar(255) NOT NULL DEFAULT '' COMMENT 'host:pid:process token:claim number of the last claim',
+  `process` bigint(20) NOT NULL DEFAULT 0 COMMENT 'which process claimed last: delay_task_process has its host and pid, HEX shows the token of its node; 0: none yet',
+  `claim` bigint(20) NOT NULL DEFAULT 0 COMMENT 'number of that claim in its process; negative: handed out by a pop',
   `delay_time` bigint(20) NOT NULL DEFAULT 0 COMMENT 'the delay asked for, in milliseconds',
   `expected_time` datetime(6) NOT NULL DEFAULT (utc_timestamp(6) + interval `delay_time` * 1000 microsecond) COMMENT 'UTC; when the task was promised to start; changes only by reschedule',
-  `execution_time` datetime(6) DEFAULT NULL COMMENT 'UTC; when the processor of the first attempt really started; minus expected_time: the lateness',
-  `finish_time` datetime(6) DEFAULT NULL COMMENT 'UTC; when a final status was reached',
+  `start_time` datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:00.000000' COMMENT 'UTC; execution_time, or 1970 where that is NULL',
+  `execution_time` datetime(6) GENERATED ALWAYS AS (case when `start_time` > TIMESTAMP'1970-01-01 00:00:00' then `start_time` end) VIRTUAL COMMENT 'UTC; when the processor of the first attempt really started; minus expected_time: the lateness',
   `due_time` datetime(6) DEFAULT `expected_time` COMMENT 'UTC; when the row next needs attention: next attempt if pending, end of the lease if executing, finish time if final',
+  `finish_time` datetime(6) GENERATED ALWAYS AS (case when `status` in (1,2,4) then `due_time` end) VIRTUAL COMMENT 'UTC; when a final status was reached',
   `error_stack` longtext DEFAULT NULL COMMENT 'the last error, with the stack of a panic',
   `errors` longtext DEFAULT NULL COMMENT 'JSON array: the last 10 unsuccessful attempts',
   `create_time` datetime(6) NOT NULL DEFAULT utc_timestamp(6) COMMENT 'UTC',
@@ -75,6 +77,15 @@ CREATE TABLE `delay_task_node` (
   `schedules` longtext DEFAULT NULL COMMENT 'JSON object: which set of schedules the program declares',
   PRIMARY KEY (`number`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin COMMENT='delaytask: one row per process'
+
+CREATE TABLE `delay_task_process` (
+  `id` bigint(20) NOT NULL COMMENT 'as process of a task; in hexadecimal digits the token of its node',
+  `name` varchar(255) NOT NULL DEFAULT '' COMMENT 'of the host',
+  `pid` bigint(20) NOT NULL DEFAULT 0,
+  `seen_time` datetime(6) NOT NULL COMMENT 'UTC; written about once a minute; the row is deleted when no task is kept for so long',
+  PRIMARY KEY (`id`),
+  KEY `delay_task_process_seen` (`seen_time`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin COMMENT='delaytask: what people call the processes that have claimed tasks'
 
 CREATE TABLE `delay_task_request` (
   `hash` binary(32) NOT NULL COMMENT 'SHA-256 of the caller and the Idempotency-Key',

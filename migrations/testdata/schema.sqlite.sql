@@ -38,12 +38,14 @@ CREATE TABLE delay_task_message(
   max_late_ms INTEGER NOT NULL DEFAULT 0,
   late_policy INTEGER NOT NULL DEFAULT 0,
   ip_address INTEGER DEFAULT 0,
-  executor TEXT NOT NULL DEFAULT '',
+  process INTEGER NOT NULL DEFAULT 0,
+  claim INTEGER NOT NULL DEFAULT 0,
   delay_time INTEGER NOT NULL DEFAULT 0,
   expected_time TEXT NOT NULL DEFAULT '',
-  execution_time TEXT,
-  finish_time TEXT,
+  start_time TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000000',
+  execution_time TEXT GENERATED ALWAYS AS(CASE WHEN start_time > '1970-01-01 00:00:00.000000' THEN start_time END)VIRTUAL,
   due_time TEXT DEFAULT '',
+  finish_time TEXT GENERATED ALWAYS AS(CASE WHEN status IN(1,2,4)THEN due_time END)VIRTUAL,
   error_stack TEXT,
   errors TEXT,
   create_time TEXT NOT NULL DEFAULT(strftime('%Y-%m-%d %H:%M:%f000','now')),
@@ -73,6 +75,14 @@ CREATE TABLE delay_task_node(
   heartbeat TEXT NOT NULL,
   wake TEXT,
   schedules TEXT)
+
+CREATE TABLE delay_task_process(
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL DEFAULT '',
+  pid INTEGER NOT NULL DEFAULT 0,
+  seen_time TEXT NOT NULL)
+
+CREATE INDEX delay_task_process_seen ON delay_task_process(seen_time)
 
 CREATE TABLE delay_task_request(
   hash BLOB PRIMARY KEY NOT NULL,

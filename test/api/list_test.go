@@ -117,7 +117,7 @@ func TestRowsThatWereWrittenByHandAreShown(t *testing.T) {
 	s, d := embedded(t)
 	first, broken, last := save(t, s, "t", time.Hour), save(t, s, "t", time.Hour), save(t, s, "t", time.Hour)
 	servertest.Exec(t, d.DSN, `UPDATE delay_task_message SET ip_address = ?, headers = '{"trace":"abc","number":7}',`+
-		" execution_time = '2026-05-04 12:00:00.002000', expected_time = '2026-05-04 12:00:00.000000', status = 2,"+
+		" start_time = '2026-05-04 12:00:00.002000', expected_time = '2026-05-04 12:00:00.000000', status = 2,"+
 		` errors = '[{"n":1,"finished":"2026-05-04T12:00:00Z","executor":"e","error":"no"},7]' WHERE id = ?`, 10<<24|1,
 		first)
 	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET headers = 'no' WHERE id = ?", broken)

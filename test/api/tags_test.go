@@ -224,18 +224,18 @@ func TestExplainSaysThatALeaseIsOver(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t) // not started, so it rescues nothing
 	id := save(t, s, "t", 0)
-	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1',"+
+	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET status = 3, attempt = 1, process = 10, claim = 1,"+
 		" due_time = '2026-01-02 03:04:05.000000' WHERE id = ?", id)
-	explained(t, s, id, report.ReasonLeaseOver, "The lease of web-1:17:a:1 ended at 2026-01-02T03:04:05.000Z")
+	explained(t, s, id, report.ReasonLeaseOver, "The lease of 000000000000000a:1 ended at 2026-01-02T03:04:05.000Z")
 }
 
 func TestExplainSaysThatALeaseIsAheadOfTheClock(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t)
 	id := save(t, s, "t", 0)
-	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1',"+
+	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET status = 3, attempt = 1, process = 10, claim = 1,"+
 		" due_time = '2996-01-02 03:04:05.000000' WHERE id = ?", id)
-	explained(t, s, id, report.ReasonLeaseAhead, "The lease of web-1:17:a:1 lasts until 2996-01-02T03:04:05.000Z")
+	explained(t, s, id, report.ReasonLeaseAhead, "The lease of 000000000000000a:1 lasts until 2996-01-02T03:04:05.000Z")
 }
 
 func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {

@@ -41,13 +41,11 @@ func crowded(t *testing.T, d dbtest.Database) *sql.DB {
 	servertest.OK(t, migrations.Up(t.Context(), db.DB, kind))
 	// Unfinished tasks are due in a day, finished ones have ended 36 hours ago.
 	const fill = `INSERT INTO delay_task_message
-		(tag, task_key, message_body, status, expected_time, due_time, finish_time)
+		(tag, task_key, message_body, status, expected_time, due_time)
 		WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 699),
-			five (k, h, final) AS (SELECT 0, 24, NULL UNION SELECT 1, -36, 1 UNION SELECT 2, -36, 1
-				UNION SELECT 3, 24, NULL UNION SELECT 4, -36, 1)
+			five (k, h) AS (SELECT 0, 24 UNION SELECT 1, -36 UNION SELECT 2, -36 UNION SELECT 3, 24 UNION SELECT 4, -36)
 		SELECT CONCAT('n.', IF(i % 2 = 0, 4, i DIV 2 % 10)), IF(i % 7 = 0, CONCAT('key-', i, '-', k), NULL), '{}', k,
-			UTC_TIMESTAMP(6) + INTERVAL h * 3600 + i SECOND, UTC_TIMESTAMP(6) + INTERVAL h * 3600 + i SECOND,
-			UTC_TIMESTAMP(6) + INTERVAL h * 3600 * final + i SECOND
+			UTC_TIMESTAMP(6) + INTERVAL h * 3600 + i SECOND, UTC_TIMESTAMP(6) + INTERVAL h * 3600 + i SECOND
 		FROM n STRAIGHT_JOIN five`
 	for _, s := range []string{fill, "ANALYZE TABLE delay_task_message"} {
 		_, err = db.ExecContext(t.Context(), s)
@@ -166,7 +164,7 @@ func lives(ctx context.Context, db *sql.DB, tag, key string) error {
 			" VALUES (%d, '%s', %s, '{}', 300)", id, tag, key),
 		fmt.Sprintf("UPDATE delay_task_message SET status = 3, due_time = UTC_TIMESTAMP(6) + INTERVAL 15 SECOND"+
 			" WHERE id = %d", id),
-		fmt.Sprintf("UPDATE delay_task_message SET status = 1, due_time = UTC_TIMESTAMP(6), finish_time = due_time"+
+		fmt.Sprintf("UPDATE delay_task_message SET status = 1, due_time = UTC_TIMESTAMP(6)"+
 			" WHERE id = %d", id),
 	} {
 		if _, err = client.ExecContext(ctx, s); err != nil {

@@ -42,8 +42,8 @@ func TestColumnsOfACompletedTask(t *testing.T) {
 		if headers := strings.ReplaceAll(row["headers"], " ", ""); headers != `{"trace":"é"}` {
 			t.Errorf("headers are %q", headers)
 		}
-		if !regexp.MustCompile(`^.+:\d+:[0-9a-f]{16}:\d+$`).MatchString(row["executor"]) {
-			t.Errorf("executor is %q", row["executor"])
+		if !regexp.MustCompile(`^.+:\d+:[0-9a-f]{16}:\d+$`).MatchString(stored.Executor) {
+			t.Errorf("executor is %q", stored.Executor)
 		}
 		const layout = "2006-01-02 15:04:05.000000"
 		at := map[string]time.Time{}
@@ -89,8 +89,8 @@ func TestPlainInsertRuns(t *testing.T) {
 		execute(t, db, insert+"delay_time, due_time) VALUES ('t', 'no due time', 700, NULL)")
 		execute(t, db,
 			"INSERT INTO delay_task_message (tag, message_body, status, error_stack, version, ip_address, delay_time,"+
-				" expected_time, execution_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
-				now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of an older version has all of these
+				" expected_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
+				now(d, "2")+", "+now(d, "0")+", "+now(d, "0")+")")
 		page, err := s.List(t.Context(), delaytask.Filter{Tag: "t", Bodies: true})
 		if err != nil || slices.ContainsFunc(page.Tasks,
 			func(task delaytask.TaskRow) bool { return task.Broken != "" }) {

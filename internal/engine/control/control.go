@@ -43,7 +43,7 @@ func (e *Control) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending 
 func cancelOf(r *row.Row, now row.Time) row.Change {
 	c := table.ChangeOf(r, row.Cancelled)
 	c.From = r.Status
-	c.Due, c.Finish = now, now
+	c.Due = now
 	if c.Execution > now { // claimed ahead
 		c.Execution = 0
 	}
@@ -117,7 +117,7 @@ func (e *Control) Complete(ctx context.Context, id, version int64) error {
 		}
 		c := table.ChangeOf(r, row.Completed)
 		c.From = row.Pending
-		c.Due, c.Finish = now, now
+		c.Due = now
 		return c, nil
 	})
 	if err == nil {
@@ -143,6 +143,6 @@ func (e *Control) Retry(ctx context.Context, ref Ref) error {
 func retryOf(r *row.Row, now row.Time) row.Change {
 	c := table.ChangeOf(r, row.Pending)
 	c.From = row.Failed
-	c.Due, c.Finish, c.Execution, c.Attempt, c.CrashCount = now, 0, 0, 0, 0
+	c.Due, c.Execution, c.Attempt, c.CrashCount = now, 0, 0, 0
 	return c
 }

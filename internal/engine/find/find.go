@@ -44,8 +44,8 @@ type deps struct {
 
 // Config says how rows are found.
 type Config struct {
-	Executor string       // "host:pid:process token"
-	NextID   func() int64 // draws an id
+	Process int64
+	NextID  func() int64 // draws an id
 
 	CallTimeout time.Duration // longest wait for one answer of the store
 	LookAhead   time.Duration // period of the look-ahead

@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -23,7 +24,7 @@ const (
 	passRescue  = "rescue"
 	passPurge   = "purge"
 	passNumbers = "numbers"
-	passAudit   = "audit"
+	passRest    = "rest"
 )
 
 // passes is what the scanner does every few seconds. It finds what memory has lost.
@@ -42,7 +43,7 @@ const (
 	purgeBatch  = 500
 	purgeRounds = 40 // statements in one pass
 	rescueEvery = 2 * time.Second
-	auditEvery  = time.Minute
+	restEvery   = time.Minute
 	scanPause   = 500 * time.Millisecond
 	// offerPause is how often a full backlog queue is looked at. A quick tag runs a hundred rows within it, so half of
 	// the queue is left when there is room for a page.
@@ -55,7 +56,7 @@ func newPasses(c *deps) *passes {
 		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
 		p.stores[pass] = table.Bound(c.Store, table.LockWait, c.cfg.CallTimeout, again)
 	}
-	for _, pass := range []string{passPurge, passNumbers, passAudit} {
+	for _, pass := range []string{passPurge, passNumbers, passRest} {
 		p.stores[pass] = table.Bound(c.Store, c.cfg.CallTimeout, c.cfg.CallTimeout, func() {})
 	}
 	p.leased = &leaseTags{store: p.stores[passRescue], arm: c.arm, atOnce: c.cfg.AtOnce}
@@ -87,7 +88,7 @@ func newPasses(c *deps) *passes {
 		p.shared(passNumbers, c.cfg.ScanEvery, p.renumber),
 		p.shared(passRescue, rescueEvery, p.rescue.Pass),
 		p.shared(passPurge, c.cfg.ScanEvery, purge.Pass),
-		p.shared(passAudit, auditEvery, p.purgeAudit),
+		p.shared(passRest, restEvery, p.purgeRest),
 	)
 	return p
 }
@@ -191,9 +192,8 @@ func (p *passes) ReleaseOrphans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mine := p.cfg.Executor + ":"
 	limit := scanPage + p.runqueue.Counts().Owned
-	found, err := p.stores[passOrphans].Orphans(ctx, tags, []string{mine, row.PopMark + mine}, limit)
+	found, err := p.stores[passOrphans].Orphans(ctx, tags, []int64{p.cfg.Process}, limit)
 	if err != nil {
 		return err
 	}
@@ -271,15 +271,31 @@ func (p *passes) purge(ctx context.Context, status row.Status, tags []string, be
 	return n, left, err
 }
 
-// purgeAudit deletes entries of the audit log whose retention is over.
-func (p *passes) purgeAudit(ctx context.Context) error {
-	keep := p.cfg.Retention.Audit
+// purgeRest deletes entries of the audit log whose retention is over, and processes whose tasks have gone.
+func (p *passes) purgeRest(ctx context.Context) error {
+	of := p.stores[passRest]
+	longest := time.Duration(0)
+	for _, keep := range p.cfg.Retention.ByStatus() {
+		if keep <= 0 { // tasks are kept for ever
+			longest = 0
+			break
+		}
+		longest = max(longest, keep)
+	}
+	return errors.Join(
+		p.purgeOlder(ctx, p.cfg.Retention.Audit, of.PurgeAudit), p.purgeOlder(ctx, longest, of.PurgeProcesses),
+	)
+}
+
+// purgeOlder deletes what is older than keep, which is zero for what is kept for ever.
+func (p *passes) purgeOlder(ctx context.Context, keep time.Duration,
+	purge func(context.Context, row.Time, int) (int, error)) error {
 	now, anchored := p.Bounds.AtLeast()
 	if keep <= 0 || !anchored {
 		return nil
 	}
 	for range purgeRounds {
-		n, err := p.stores[passAudit].PurgeAudit(ctx, now.Add(-keep), purgeBatch)
+		n, err := purge(ctx, now.Add(-keep), purgeBatch)
 		if err != nil || n < purgeBatch {
 			return err
 		}

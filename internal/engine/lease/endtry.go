@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine/run"
@@ -151,12 +150,8 @@ func (q *Ends) readEnds(ctx context.Context, open []*ending) (again []*ending) {
 // and another holder of the lease token would have written another time.
 func (e *ending) isSeen(s row.State) bool {
 	c := e.result.Change
-	return s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && sameExecutor(s.Executor, c.Executor)
-}
-
-// sameExecutor compares executors, whether or not the task was handed over meanwhile.
-func sameExecutor(a, b string) bool {
-	return strings.TrimPrefix(a, row.PopMark) == strings.TrimPrefix(b, row.PopMark)
+	same := s.Executor.ForPop() == c.Executor.ForPop() // whether or not the task was handed over meanwhile
+	return same && s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due
 }
 
 // gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of a row

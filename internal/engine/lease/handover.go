@@ -50,7 +50,7 @@ func (h *handover) HandOn(a *run.Attempt, asked *processor.HandOverError) {
 	start, late := a.FirstStart()
 	t := &transfer{attempt: a, lease: row.Lease{
 		Ref: row.Ref{ID: a.Row.ID, Version: a.Row.Version}, TTR: cmp.Or(asked.TTR, a.Row.TTR), Least: asked.TTR == 0,
-		Executor: row.PopMark + a.Row.Executor, Execution: start, Late: late,
+		Executor: a.Row.Executor.ForPop(), Execution: start, Late: late,
 	}}
 	if h.cfg.AtOnce {
 		h.flush([]*transfer{t})

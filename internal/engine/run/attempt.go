@@ -75,7 +75,7 @@ const (
 // database's time of its reply is met.
 func newAttempt(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *Attempt {
 	a := &Attempt{
-		Item: it, Due: max(it.Due, stillToCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
+		Item: it, Due: max(it.Due, stillToCome(&r, met)), sent: sent, forPop: r.Executor.Popped(),
 		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
 	}
 	if r.FirstStart() {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,6 +28,7 @@ const (
 type claimer struct {
 	*deps
 	start       func(*Attempt) // hands a claimed row on
+	process     string         // what its executors are called
 	number      atomic.Int64   // of the last claim
 	timely      chan struct{}  // holds one for each timely claim in flight, until that has waited long
 	backlog     chan struct{}  // the same for the backlog
@@ -44,7 +44,7 @@ type claimer struct {
 
 func newClaimer(c *deps, start func(*Attempt)) *claimer {
 	return &claimer{
-		deps: c, start: start,
+		deps: c, start: start, process: c.cfg.Process.String(),
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
 		sent: make(chan struct{}, claimsAtOnce), apart: table.NewTurns(runqueue.MaxClaim),
 	}
@@ -129,7 +129,7 @@ func take(place chan<- struct{}) bool {
 // parts parts rows for slots from those for pops.
 func parts(items []*runqueue.Item) []part {
 	forPops, forSlots := batch.Split(items, func(it *runqueue.Item) bool { return it.ForPop })
-	return []part{{forSlots, ""}, {forPops, row.PopMark}}
+	return []part{{forSlots, false}, {forPops, true}}
 }
 
 // fly claims all parts of a flight, one after the other. It calls end at the end, and leave then or when it takes long.
@@ -162,8 +162,8 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	if len(items) == 0 {
 		return nil
 	}
-	claim := row.Claim{Executor: c.freshExecutor(p.mark), IP: c.cfg.IP}
-	if p.mark == row.PopMark {
+	claim := row.Claim{Executor: c.freshExecutor(p.forPop), IP: c.cfg.IP}
+	if p.forPop {
 		rows := min(c.popSize.rows(), len(items))
 		c.later(items[rows:], 0)
 		items, claim.Bytes = items[:rows], popBytes
@@ -191,7 +191,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 			// A call without an answer does not tell how long the leases are.
 			c.batchSize.shrink(len(items))
 		}
-		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
+		return c.failed(f, part{items, p.forPop}, claim.Executor, sent, err)
 	}
 	c.notTaken.over()
 	c.passedApart(f)
@@ -200,7 +200,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		f.taken = true
 		c.batchSize.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
 	}
-	if p.mark == row.PopMark {
+	if p.forPop {
 		c.popSize.read(len(claimed.Rows), len(claimed.Unread))
 	}
 	c.Observe(claimed.Reading, sent, received)
@@ -209,8 +209,12 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 }
 
 // freshExecutor names one claim statement, so that reading back finds just the rows that it has won.
-func (c *claimer) freshExecutor(mark string) string {
-	return fmt.Sprintf("%s%s:%d", mark, c.cfg.Executor, c.number.Add(1))
+func (c *claimer) freshExecutor(forPop bool) row.Executor {
+	e := row.Executor{Process: c.cfg.Process.ID, Claim: c.number.Add(1)}
+	if forPop {
+		return e.ForPop()
+	}
+	return e
 }
 
 // won starts the rows that the claim has won, and releases the others: another process has them, or they have changed.
@@ -234,6 +238,7 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 			c.runqueue.Release(it, runqueue.Ended)
 			continue
 		}
+		r.Process = c.process
 		a := newAttempt(it, *r, claimed.Reading.Time, sent)
 		a.unread = slices.ContainsFunc(claimed.Unread, func(u row.Row) bool { return u.ID == it.ID })
 		c.start(a)
@@ -406,10 +411,10 @@ type flight struct {
 	parts []part // those without an answer; the first is being claimed
 }
 
-// part is what one statement claims. The mark tells rows that are handed to a pop from those that a processor runs.
+// part is what one statement claims. Rows that are handed to a pop are claimed apart from those that a processor runs.
 type part struct {
-	items []*runqueue.Item
-	mark  string
+	items  []*runqueue.Item
+	forPop bool
 }
 
 // first returns the part whose turn it is, and whether there is one.
@@ -430,11 +435,11 @@ func (f *flight) answered(halves []part) {
 	f.parts = append(slices.Clone(f.parts[1:]), halves...)
 }
 
-// rest takes out all parts but the first that have the mark, and returns their rows.
-func (f *flight) rest(mark string) (items []*runqueue.Item) {
+// rest takes out all parts but the first that are for a pop, or are not, and returns their rows.
+func (f *flight) rest(forPop bool) (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	like, others := batch.Split(f.parts[1:], func(p part) bool { return p.mark == mark })
+	like, others := batch.Split(f.parts[1:], func(p part) bool { return p.forPop == forPop })
 	f.parts = append(f.parts[:1:1], others...)
 	for _, p := range like {
 		items = append(items, p.items...)

@@ -15,7 +15,7 @@ import (
 
 // failed decides what becomes of the rows of a claim that has ended with an error. It returns the halves that are to be
 // claimed instead. The comment of package engine lists all reasons why a row is not claimed.
-func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err error) (parts []part) {
+func (c *claimer) failed(f *flight, p part, executor row.Executor, sent time.Time, err error) (parts []part) {
 	all := func(do func(items []*runqueue.Item)) func([]*runqueue.Item) []*runqueue.Item {
 		return func(items []*runqueue.Item) []*runqueue.Item {
 			do(items)
@@ -40,7 +40,7 @@ func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err
 
 // followLost gives back the slots of a claim whose reply was lost, and resolves its outcome. A stop waits for that.
 // Otherwise what was won would stay executing, and count a crash when its lease is over.
-func (c *claimer) followLost(items []*runqueue.Item, executor string, sent time.Time) {
+func (c *claimer) followLost(items []*runqueue.Item, executor row.Executor, sent time.Time) {
 	for _, it := range items {
 		c.runqueue.Yield(it, runqueue.Slot)
 	}
@@ -55,7 +55,7 @@ func (c *claimer) followLost(items []*runqueue.Item, executor string, sent time.
 // it may still be applied. So the rows stay owned until a read shows what became of them. Rows that were claimed are
 // released, which costs no attempt. Rows that stay as they were for openClaim are claimed anew, so that they are not
 // late. The version lets one of the two claims win. Should that be the first, its rows are orphaned claims.
-func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent time.Time) {
+func (c *claimer) resolveUnknown(items []*runqueue.Item, executor row.Executor, sent time.Time) {
 	open := make(map[int64]*runqueue.Item, len(items))
 	for _, it := range items {
 		open[it.ID] = it
@@ -151,14 +151,14 @@ func (c *claimer) halve(f *flight, p part, err error) (parts []part) {
 		return nil
 	case f.refused > mostRefused && !f.taken:
 		c.unclaimable.tooMany(time.Now())
-		c.later(append(f.rest(p.mark), p.items...), c.unclaimable.wait(time.Now()))
+		c.later(append(f.rest(p.forPop), p.items...), c.unclaimable.wait(time.Now()))
 		return nil
 	case f.refused == 1 && c.unclaimable.many(time.Now()):
 		c.later(p.items, c.unclaimable.wait(time.Now()))
 		return nil
 	}
 	for _, half := range table.Halves(p.items) {
-		parts = append(parts, part{half, p.mark})
+		parts = append(parts, part{half, p.forPop})
 	}
 	return parts
 }

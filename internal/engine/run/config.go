@@ -6,6 +6,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/events"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -21,7 +22,7 @@ type deps struct {
 // Config says how tasks are run.
 type Config struct {
 	Registry *processor.Registry
-	Executor string // "host:pid:process token"
+	Process  row.Process
 	IP       uint32 // of this process
 
 	CallTimeout time.Duration     // longest wait for one answer of the store

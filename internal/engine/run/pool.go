@@ -68,13 +68,14 @@ func (p *Pool) RunNow(ctx context.Context, d row.Due) (result error, ran bool, e
 	p.runqueue.AddDue([]row.Due{d}, false, p.Now())
 	for _, it := range p.runqueue.Pick(1, 0, false) {
 		claim := row.Claim{
-			Executor: p.claimer.freshExecutor(""), IP: p.cfg.IP, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
+			Executor: p.claimer.freshExecutor(false), IP: p.cfg.IP, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
 		}
 		claimed, err := p.Store.Claim(ctx, claim)
 		if err != nil || len(claimed.Rows) == 0 {
 			p.runqueue.Release(it, runqueue.Ended)
 			return nil, false, err
 		}
+		claimed.Rows[0].Process = p.cfg.Process.String()
 		a := newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())
 		p.Attempts.add(a)
 		result, ran = p.execute(a), true

@@ -277,7 +277,7 @@ func pastNextTick(a *Attempt, now row.Time) (Settlement, bool) {
 	before, _, _ := strings.Cut(a.Row.ErrorStack, "\n")
 	err := fmt.Errorf("%s; %w", before, errPastNextTick)
 	c := table.ChangeOf(&a.Row, row.Failed)
-	c.Due, c.Finish, c.Attempt, c.ErrorStack = now, a.Row.TickOf.End(now), a.Row.Attempt-1, err.Error()
+	c.Due, c.Attempt, c.ErrorStack = a.Row.TickOf.End(now), a.Row.Attempt-1, err.Error()
 	return Settlement{attempt: a, Change: c, Kind: metrics.RunFailed, Err: err}, true
 }
 
@@ -309,7 +309,7 @@ func (l *lease) CompleteTx(ctx context.Context, tx delaytask.Tx) error {
 		return err
 	}
 	c := table.ChangeOf(&a.Row, row.Completed)
-	c.Due, c.Finish = now, now
+	c.Due = now
 	c.Execution, c.Late = a.FirstStart()
 
 	a.completeInTx()
@@ -340,7 +340,7 @@ func (r *runner) unclaim(waiting []*runqueue.Item) {
 func (r *runner) outcome(a *Attempt, reg *processor.Registration, now row.Time, err, cause error) Settlement {
 	if err == nil {
 		c := table.ChangeOf(&a.Row, row.Completed)
-		c.Due, c.Finish = now, now
+		c.Due = now
 		c.Execution, c.Late = a.FirstStart()
 		return Settlement{attempt: a, Change: c, Kind: metrics.RunCompleted}
 	}
@@ -376,7 +376,7 @@ func (r *runner) failure(a *Attempt, now row.Time, err error, backoff processor.
 		return r.clipped(failed(a, row.Failed, now, fmt.Errorf("%w; %w", err, errPastNextTick), metrics.RunFailed))
 	}
 	s := failed(a, row.Pending, now, err, metrics.RunRetried)
-	s.Change.Due, s.Change.Finish = next, 0
+	s.Change.Due = next
 	return r.clipped(s)
 }
 

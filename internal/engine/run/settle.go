@@ -108,11 +108,13 @@ func (s *Settler) flush(results []Settlement) {
 func finishTogether(results []Settlement) {
 	var last row.Time
 	for _, r := range results {
-		last = max(last, r.Change.Finish)
+		if r.Change.To.Final() {
+			last = max(last, r.Change.Due)
+		}
 	}
 	for i := range results {
 		if c := &results[i].Change; c.To.Final() {
-			c.Finish, c.Due = last, last
+			c.Due = last
 		}
 	}
 }
@@ -394,7 +396,7 @@ func (l *lockedResults) ask() {
 // failed is an unsuccessful attempt: the error and the attempt are kept with the row.
 func failed(a *Attempt, to row.Status, now row.Time, err error, kind string) Settlement {
 	c := table.ChangeOf(&a.Row, to)
-	c.Due, c.Finish = now, now
+	c.Due = now
 	c.Execution, c.Late = a.FirstStart()
 	text := fmt.Sprint(err)
 	c.ErrorStack = text
@@ -403,8 +405,8 @@ func failed(a *Attempt, to row.Status, now row.Time, err error, kind string) Set
 		kind = metrics.RunPanicked
 	}
 	c.Errors = row.AppendAttempt(a.Row.Errors, row.Attempt{
-		N: a.Row.Attempt, Due: a.Due.Std(), Started: a.started.Std(), Finished: now.Std(), Executor: a.Row.Executor,
-		Error: text,
+		N: a.Row.Attempt, Due: a.Due.Std(), Started: a.started.Std(), Finished: now.Std(), Error: text,
+		Executor: a.Row.Executor.At(a.Row.Process),
 	})
 	return Settlement{attempt: a, Change: c, Kind: kind, Err: err}
 }

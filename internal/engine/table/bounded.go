@@ -87,9 +87,9 @@ func (b Bounded) Expired(
 }
 
 // Orphans calls the store.
-func (b Bounded) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error) {
+func (b Bounded) Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error) {
 	return within(ctx, b, "Orphans", func(ctx context.Context) ([]row.State, error) {
-		return b.store.Orphans(ctx, tags, executorPrefixes, limit)
+		return b.store.Orphans(ctx, tags, processes, limit)
 	})
 }
 
@@ -131,6 +131,13 @@ func (b Bounded) Purge(ctx context.Context, status row.Status, tags []string, be
 func (b Bounded) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
 	return within(ctx, b, "Oldest", func(ctx context.Context) ([]row.TagCount, error) {
 		return b.store.Oldest(ctx, status)
+	})
+}
+
+// PurgeProcesses calls the store.
+func (b Bounded) PurgeProcesses(ctx context.Context, before row.Time, limit int) (int, error) {
+	return within(ctx, b, "PurgeProcesses", func(ctx context.Context) (int, error) {
+		return b.store.PurgeProcesses(ctx, before, limit)
 	})
 }
 

@@ -332,7 +332,7 @@ func ReleaseOf(r *row.Row, due row.Time) row.Change {
 func ChangeOf(r *row.Row, to row.Status) row.Change {
 	return row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt,
-		CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors,
+		CrashCount: r.CrashCount, Execution: r.Execution, ErrorStack: r.ErrorStack, Errors: r.Errors,
 		Executor: r.Executor, SameExecutor: true,
 	}
 }

@@ -77,17 +77,18 @@ func (s *site) join(number int, token string, tags ...string) {
 	}
 }
 
-func (s *site) save(tag string, status row.Status, due time.Duration, executor, failure string) int64 {
+func (s *site) save(tag string, status row.Status, due time.Duration, process int64, failure string) int64 {
 	s.Helper()
 	return insert(s.T, s.Store, row.Row{
-		Tag: tag, Status: status, Due: at(s.Store, due), Executor: executor, ErrorStack: failure,
+		Tag: tag, Status: status, Due: at(s.Store, due), ErrorStack: failure,
+		Executor: row.Executor{Process: process, Claim: process},
 	})
 }
 
 func (s *site) update(id int64, from, to row.Status) {
 	s.Helper()
 	now := at(s.Store, 0)
-	c := row.Change{ID: id, From: from, To: to, Due: now, Finish: now}
+	c := row.Change{ID: id, From: from, To: to, Due: now}
 	if from != row.Pending {
 		c.Version = 1
 	}
@@ -154,7 +155,7 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 		check func(report.Finding) bool
 	}{
 		report.FindingUnserved: {func(s *site) func() {
-			id := s.save("a", row.Pending, -time.Minute, "", "")
+			id := s.save("a", row.Pending, -time.Minute, 0, "")
 			return func() { s.update(id, row.Pending, row.Cancelled) }
 		}, func(f report.Finding) bool {
 			return f.Tag == "a" && f.Number == 1 && !f.Since.IsZero() && f.Task > 0 &&
@@ -162,47 +163,47 @@ func TestEachFindingAppearsAndVanishes(t *testing.T) {
 		}},
 		report.FindingOverdue: {func(s *site) func() {
 			s.join(1, "live", "a")
-			first := s.save("a", row.Pending, -time.Minute, "", "")
-			second := s.save("a", row.Pending, -time.Hour, "", "")
+			first := s.save("a", row.Pending, -time.Minute, 0, "")
+			second := s.save("a", row.Pending, -time.Hour, 0, "")
 			return func() { s.update(first, row.Pending, row.Cancelled); s.update(second, row.Pending, row.Cancelled) }
 		}, func(f report.Finding) bool {
 			return f.Number == 2 && strings.Contains(f.Text, "1 process serves the tag, with 0 executing")
 		}},
 		report.FindingPausedOverdue: {func(s *site) func() {
 			s.pause("-a", true)
-			id := s.save("-a", row.Pending, -time.Minute, "", "")
+			id := s.save("-a", row.Pending, -time.Minute, 0, "")
 			return func() { s.pause("-a", false); s.update(id, row.Pending, row.Cancelled) }
 		}, func(f report.Finding) bool { return f.Do == "delaytask resume -- -a" }},
 		report.FindingFailing: {func(s *site) func() {
 			for range 3 {
-				s.save("a", row.Failed, -time.Minute, "", boom)
+				s.save("a", row.Failed, -time.Minute, 0, boom)
 			}
-			s.save("a", row.Failed, -time.Minute, "", "another")
+			s.save("a", row.Failed, -time.Minute, 0, "another")
 			return func() { time.Sleep(failureSpan) }
 		}, func(f report.Finding) bool {
 			return f.Number == 4 && f.Error == "dial *: refused" && f.Group != "" &&
 				strings.HasPrefix(f.Text, "4 tasks have failed within 10 min, most often: dial *")
 		}},
 		report.FindingRetrying: {func(s *site) func() {
-			id := s.save("a", row.Pending, time.Hour, "", boom)
+			id := s.save("a", row.Pending, time.Hour, 0, boom)
 			s.count("a", row.Rollup{Retried: 20, Completed: 19})
 			time.Sleep(time.Minute) // the last hour is read once a minute
 			return func() { s.update(id, row.Pending, row.Cancelled); time.Sleep(failureSpan + 2*time.Minute) }
 		}, func(f report.Finding) bool { return f.Number == 20 && f.Group == "" }},
 		report.FindingLeaseOver: {func(s *site) func() {
-			id := s.save("a", row.Executing, -time.Minute, "x", "")
+			id := s.save("a", row.Executing, -time.Minute, 9, "")
 			return func() { s.update(id, row.Executing, row.Failed); time.Sleep(failureSpan) }
 		}, func(f report.Finding) bool { return f.Number == 1 && f.Tag == "a" }},
 		report.FindingNodeSilent: {func(s *site) func() {
-			s.join(3, "dead", "a")
-			id := s.save("a", row.Executing, time.Hour, "shop:7:dead:1", "")
+			s.join(3, "000000000000dead", "a")
+			id := s.save("a", row.Executing, time.Hour, 0xdead, "")
 			time.Sleep(silentFor)
 			return func() { s.update(id, row.Executing, row.Completed); time.Sleep(time.Minute) }
 		}, func(f report.Finding) bool {
 			return f.Node == report.NodeRef{Number: 3, Name: "shop"} && f.Number == 1 && !f.Since.IsZero()
 		}},
 		report.FindingPurgeBehind: {func(s *site) func() {
-			id := s.save("a", row.Completed, -2*time.Hour, "", "")
+			id := s.save("a", row.Completed, -2*time.Hour, 0, "")
 			return func() {
 				n, _, err := s.Purge(s.Context(), row.Completed, []string{"a"}, at(s.Store, 0), 1)
 				if n != 1 || err != nil {
@@ -300,10 +301,10 @@ func TestAViewerSeesItsTagsOnly(t *testing.T) {
 		s := newSite(t)
 		s.join(1, "live", "mine", "theirs")
 		for _, tag := range []string{"mine", "theirs"} {
-			s.save(tag, row.Pending, -time.Minute, "", "")
-			s.save(tag, row.Pending, time.Minute, "", "")
-			s.save(tag, row.Executing, time.Hour, "", "")
-			s.save(tag, row.Failed, -time.Minute, "", "boom")
+			s.save(tag, row.Pending, -time.Minute, 0, "")
+			s.save(tag, row.Pending, time.Minute, 0, "")
+			s.save(tag, row.Executing, time.Hour, 0, "")
+			s.save(tag, row.Failed, -time.Minute, 0, "boom")
 			s.count(tag, row.Rollup{Completed: 2, Failed: 1, Late: row.Histogram{{Class: 9, N: 2}}, Max: time.Second})
 		}
 		s.pause("theirs", true)

@@ -21,7 +21,7 @@ type Store interface {
 	FirstDue(ctx context.Context, span row.Span) ([]row.TagCount, error)
 	Failures(ctx context.Context, ids []int64) ([]row.Failure, error)
 	Expired(ctx context.Context, tags []string, limit int) (rows []row.Row, broken []row.Broken, err error)
-	Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error)
+	Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error)
 	Runs(ctx context.Context, schedule int64, before row.Time, limit int) ([]row.ScheduleRun, error)
 	Rollups(ctx context.Context, span row.RollupSpan, tags []string, from, to row.Time) ([]row.Rollup, error)
 }
@@ -106,9 +106,9 @@ func (l *limited) Expired(
 	return rows, broken, err
 }
 
-func (l *limited) Orphans(ctx context.Context, tags, prefixes []string, limit int) ([]row.State, error) {
+func (l *limited) Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error) {
 	return call(ctx, l, func(ctx context.Context) ([]row.State, error) {
-		return l.Store.Orphans(ctx, tags, prefixes, limit)
+		return l.Store.Orphans(ctx, tags, processes, limit)
 	})
 }
 

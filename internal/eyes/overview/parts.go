@@ -3,9 +3,7 @@ package overview
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/eyes/forecast"
@@ -130,22 +128,24 @@ func (r *reading) readLeases(ctx context.Context) error {
 	})
 	slices.SortFunc(silent, func(a, b row.Node) int { return cmp.Compare(b.Heartbeat, a.Heartbeat) })
 	silent = silent[:min(len(silent), mostSilent)]
-	var executors []string
+	var processes []int64
 	for _, n := range silent {
-		executors = append(executors, executorOf(n), row.PopMark+executorOf(n))
+		if p, ok := row.ProcessOf(n.Token); ok {
+			processes = append(processes, p)
+		}
 	}
 	r.without = without
 	if len(silent) == 0 {
 		return nil
 	}
-	held, err := r.from.Orphans(ctx, tags, executors, mostLeases)
+	held, err := r.from.Orphans(ctx, tags, processes, mostLeases)
 	if err != nil {
 		return err
 	}
 	r.leases.more = len(held) == mostLeases
 	for _, n := range silent {
 		of := slices.DeleteFunc(slices.Clone(held), func(s row.State) bool {
-			return !strings.HasPrefix(strings.TrimPrefix(s.Executor, row.PopMark), executorOf(n))
+			return s.Executor.Token() != n.Token
 		})
 		if r.leases.silent[n.Token] = of; len(of) == 0 && !r.leases.more {
 			without[n.Token] = n.Heartbeat
@@ -153,9 +153,6 @@ func (r *reading) readLeases(ctx context.Context) error {
 	}
 	return nil
 }
-
-// executorOf returns how the executors of a process begin.
-func executorOf(n row.Node) string { return fmt.Sprintf("%s:%d:%s:", n.Name, n.PID, n.Token) }
 
 // readForecast reads the next hour. Its first step has begun.
 func (r *reading) readForecast(ctx context.Context) error {

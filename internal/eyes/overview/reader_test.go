@@ -244,9 +244,6 @@ func insert(t *testing.T, s *memstore.Store, r row.Row) int64 {
 		ID: r.ID, From: row.Pending, To: status, Due: due, Expected: due, Executor: r.Executor,
 		ErrorStack: r.ErrorStack,
 	}
-	if status.Final() {
-		change.Finish = due
-	}
 	if n, err := s.Update(t.Context(), nil, []row.Change{change}); err != nil || n != 1 {
 		t.Fatalf("%d, %v", n, err)
 	}
@@ -306,11 +303,10 @@ func TestLeasesOfSilentProcessesAreReadAtOnce(t *testing.T) {
 		mem := memstore.New()
 		s := &site{T: t, Store: mem}
 		for n := range 7 {
-			token := fmt.Sprint("dead", n)
+			token := fmt.Sprintf("%016x", n+1)
 			s.join(n, token, "a")
-			for i := range n {
-				mark := []string{"", row.PopMark}[i%2]
-				s.save("a", row.Executing, time.Hour, fmt.Sprintf("%sshop:7:%s:%d", mark, token, i), "")
+			for range n {
+				s.save("a", row.Executing, time.Hour, int64(n+1), "")
 			}
 			time.Sleep(time.Second)
 		}
@@ -341,7 +337,7 @@ type counted struct {
 	orphans atomic.Int64
 }
 
-func (c *counted) Orphans(ctx context.Context, tags, of []string, limit int) ([]row.State, error) {
+func (c *counted) Orphans(ctx context.Context, tags []string, of []int64, limit int) ([]row.State, error) {
 	c.orphans.Add(1)
 	return c.Store.Orphans(ctx, tags, of, limit)
 }

@@ -80,7 +80,7 @@ func (p *plan) idleThen(o *Open) bool {
 	case p.s.Overlap == delaytask.OverlapReplace && p.s.Missed != delaytask.MissedAll:
 		return false
 	case o.ended() && o.Task.Execution.IsZero():
-		return !boundOf(&o.Task).IsZero() && o.Task.Finish > boundOf(&o.Task)
+		return !boundOf(&o.Task).IsZero() && o.Task.Finish() > boundOf(&o.Task)
 	}
 	began := p.Now
 	if !o.unstarted() {

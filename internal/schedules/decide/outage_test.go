@@ -64,7 +64,7 @@ func TestAClaimThatCameTooLateIsNoStart(t *testing.T) {
 	w := begin(t, row.Schedule{Missed: delaytask.MissedAll, StartWithin: 2 * time.Minute}, everyMinute)
 	w.until(55 * time.Second).sleep(5 * time.Minute)
 	r := w.tasks[w.s.RunID]
-	r.Status, r.Finish, r.ErrorStack, r.Version = row.Cancelled, w.now, "claimed 4m after it was due", r.Version+1
+	r.Status, r.Due, r.ErrorStack, r.Version = row.Cancelled, w.now, "claimed 4m after it was due", r.Version+1
 	w.until(5*time.Minute+57*time.Second).wants("00:00:00 completed", "00:01:00 missed",
 		"00:02:00 missed 2 until 00:03:00", "00:04:00 completed late at 00:05:55", "00:05:00 open")
 }

@@ -88,7 +88,7 @@ func (p *plan) replace() row.Time {
 func (p *plan) cancel(o *Open, reason string) {
 	t := &o.Task
 	p.to.Changes = append(p.to.Changes, row.Change{
-		ID: t.ID, Version: t.Version, From: t.Status, To: row.Cancelled, Due: p.Now, Finish: p.Now,
+		ID: t.ID, Version: t.Version, From: t.Status, To: row.Cancelled, Due: p.Now,
 		Attempt: t.Attempt, CrashCount: t.CrashCount, Execution: t.Execution, Errors: t.Errors, ErrorStack: reason,
 		Executor: t.Executor, SameExecutor: true,
 	})

@@ -66,8 +66,8 @@ func (o *Open) endOf(now row.Time) row.Time {
 	switch {
 	case o.Held:
 		return now
-	case o.ended() && !t.Finish.IsZero():
-		return t.Finish
+	case o.ended() && !t.Finish().IsZero():
+		return t.Finish()
 	case t.Status == row.Executing && !t.Due.IsZero():
 		return min(now, t.Due)
 	case t.Status == row.Pending && o.again():

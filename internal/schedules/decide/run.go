@@ -114,7 +114,7 @@ func endOf(o *Open, now row.Time) row.ScheduleRun {
 		run.Outcome, run.Finish, run.Note = row.OutcomeUnknown, now, "its task was deleted before its end was seen"
 		return run
 	}
-	run.Start, run.Finish = o.Task.Execution, o.Task.Finish
+	run.Start, run.Finish = o.Task.Execution, o.Task.Finish()
 	switch o.Task.Status {
 	case row.Completed:
 		run.Outcome = row.OutcomeCompleted

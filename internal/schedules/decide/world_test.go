@@ -109,7 +109,7 @@ func (w *world) apply(d row.Decision) {
 		if r.Version != c.Version || r.Status != c.From {
 			w.t.Fatalf("change %+v of %+v", c, r)
 		}
-		r.Status, r.Finish, r.Due, r.ErrorStack, r.Version = c.To, c.Finish, c.Due, c.ErrorStack, r.Version+1
+		r.Status, r.Due, r.ErrorStack, r.Version = c.To, c.Due, c.ErrorStack, r.Version+1
 		delete(w.ends, c.ID)
 	}
 	for _, r := range d.Insert {
@@ -183,7 +183,7 @@ func (w *world) start(r *row.Row) {
 		*r = asks
 	}
 	if r.MaxLate > 0 && w.now.Sub(r.Expected) > r.MaxLate {
-		r.Status, r.Finish, r.ErrorStack = row.Cancelled, w.now, "too late"
+		r.Status, r.Due, r.ErrorStack = row.Cancelled, w.now, "too late"
 		w.look()
 		return
 	}
@@ -194,7 +194,7 @@ func (w *world) start(r *row.Row) {
 }
 
 func (w *world) end(r *row.Row) {
-	r.Status, r.Finish, r.Version = row.Completed, w.now, r.Version+1
+	r.Status, r.Due, r.Version = row.Completed, w.now, r.Version+1
 	if w.result != nil {
 		r.Status, r.ErrorStack = w.result(w.starts), "boom\nstack"
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
@@ -41,12 +40,13 @@ func (s *Store) Expired(ctx context.Context, tags []string, limit int) ([]row.Ro
 		for _, e := range firstOf(over, limit) {
 			page.add(s.tasks.rows[e.ID], false)
 		}
+		page = s.named(page)
 	})
 	return page.rows, page.broken, err
 }
 
 // Orphans implements [store.Finder].
-func (s *Store) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error) {
 	return under(ctx, s, "find executing tasks", func() (found []row.State) {
 		for _, tag := range row.Distinct(tags) {
 			for e := range s.tasks.queue(row.Executing, tag).after(row.Place{}) {
@@ -54,8 +54,7 @@ func (s *Store) Orphans(ctx context.Context, tags, executorPrefixes []string, li
 					return found
 				}
 				r := s.tasks.rows[e.ID]
-				begins := func(prefix string) bool { return strings.HasPrefix(r.Executor, prefix) }
-				if slices.ContainsFunc(executorPrefixes, begins) {
+				if slices.Contains(processes, r.Executor.Process) {
 					found = append(found, r.State())
 				}
 			}

@@ -105,7 +105,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
 				r.Status = row.Failed
 				r.Version++
 				r.ErrorStack = b.Reason
-				r.Due, r.Finish = now, now
+				r.Due = now
 				s.store(r, now)
 				discarded++
 			}
@@ -169,7 +169,6 @@ func changed(r row.Row, c row.Change, now row.Time) row.Row {
 	if r.Late = cmp.Or(c.Late, r.Late); c.Execution.IsZero() {
 		r.Late = c.Late
 	}
-	r.Finish = c.Finish
 	r.ErrorStack = c.ErrorStack
 	r.Errors = bytes.Clone(c.Errors)
 	r.Executor = c.Executor

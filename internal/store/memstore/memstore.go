@@ -26,6 +26,7 @@ type Store struct {
 	tasks    *table
 	tags     map[string]row.TagState
 	nodes    []row.Node // by number
+	known    map[int64]known
 	planned  schedules
 	rollups  []row.Rollup // ordered
 	audit    audit
@@ -57,6 +58,7 @@ func New(opts ...Option) *Store {
 		server:   "memory",
 		tasks:    newTable(),
 		tags:     make(map[string]row.TagState),
+		known:    make(map[int64]known),
 		planned:  newSchedules(),
 		locked:   make(map[int64]int),
 		unlocked: make(chan struct{}),

@@ -93,7 +93,7 @@ func TestLockedRowDelaysAClaimByOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
 		must(t, s.Insert(t.Context(), nil, []row.Row{task(1)}))
-		claim := row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e"}
+		claim := row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: row.Executor{Process: 9, Claim: 1}}
 
 		unlock := s.Lock(1)
 		begun := time.Now()
@@ -173,7 +173,8 @@ func TestWatchIsCalledForEveryChange(t *testing.T) {
 	}))
 	must(t, s.Insert(t.Context(), nil, []row.Row{task(1), task(2)}))
 	_ = s.Insert(t.Context(), nil, []row.Row{task(3), task(1)}) // refused, so nothing is seen
-	must(t, one(s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2, Version: 7}}, Executor: "e"})))
+	must(t, one(s.Claim(t.Context(), row.Claim{
+		Rows: []row.Ref{{ID: 1}, {ID: 2, Version: 7}}, Executor: row.Executor{Process: 9, Claim: 1}})))
 	must(t, one(s.Renew(t.Context(), []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute}})))
 	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed}
 	if n, err := s.Update(t.Context(), nil, []row.Change{done, done}); n != 1 || err != nil {

@@ -85,6 +85,47 @@ func (s *Store) storeNode(at int, n row.Node) {
 	s.nodes[at] = n
 }
 
+// known is a process that was introduced.
+type known struct {
+	process row.Process
+	seen    row.Time
+}
+
+// Introduce implements [store.Nodes].
+func (s *Store) Introduce(ctx context.Context, p row.Process) error {
+	return s.do(ctx, "introduce the process", func() {
+		if there, ok := s.known[p.ID]; ok {
+			p = there.process
+		}
+		s.known[p.ID] = known{p, s.now()}
+	})
+}
+
+// named adds the names of the executors' processes.
+func (s *Store) named(p page) page {
+	for i := range p.rows {
+		if of, ok := s.known[p.rows[i].Executor.Process]; ok {
+			p.rows[i].Process = of.process.String()
+		}
+	}
+	return p
+}
+
+// PurgeProcesses implements [store.Nodes].
+func (s *Store) PurgeProcesses(ctx context.Context, before row.Time, limit int) (int, error) {
+	return under(ctx, s, "purge processes", func() (deleted int) {
+		byAge := func(a, b int64) int { return cmp.Compare(s.known[a].seen, s.known[b].seen) }
+		for _, id := range slices.SortedFunc(maps.Keys(s.known), byAge) {
+			if deleted >= limit || s.known[id].seen >= before {
+				break
+			}
+			delete(s.known, id)
+			deleted++
+		}
+		return deleted
+	})
+}
+
 // Leave implements [store.Nodes].
 func (s *Store) Leave(ctx context.Context, tokens []string) error {
 	return s.do(ctx, "leave as a node", func() {

@@ -14,6 +14,7 @@ import (
 var schema = map[string][]string{
 	table:         namesOf(tasks.columns),
 	nodeTable:     namesOf(nodes.columns),
+	processTable:  namesOf(processes.columns),
 	tagTable:      {"tag", "paused", "reason", "update_time"},
 	scheduleTable: namesOf(schedules.columns),
 	runTable:      namesOf(scheduleRuns.columns),
@@ -97,8 +98,9 @@ func grantOn(tables []string) string {
 }
 
 func (s *Store) tryWrites(ctx context.Context, table string) error {
-	generated := func(column string) bool { return column == keyColumn }
-	written := slices.DeleteFunc(slices.Clone(schema[table]), generated)
+	written := slices.DeleteFunc(slices.Clone(schema[table]), func(column string) bool {
+		return slices.Contains(generated, column) && table == tasks.name
+	})
 	columns, last := strings.Join(written, ", "), written[len(written)-1]
 	for _, statement := range []string{
 		"UPDATE " + table + " SET " + last + " = " + last + " WHERE 1 = 0",

@@ -42,7 +42,7 @@ func decisionsOfAllKinds() []row.Decision {
 	return []row.Decision{
 		{Schedule: plainSchedule(1), New: []row.ScheduleRun{{Tick: at + 1, TaskID: 2}}, Insert: []row.Row{run},
 			Ended:   []row.ScheduleRun{{Tick: at, Outcome: row.OutcomeCancelled}},
-			Changes: []row.Change{{ID: 1, To: row.Cancelled, Due: at, Finish: at}}},
+			Changes: []row.Change{{ID: 1, To: row.Cancelled, Due: at}}},
 		{Write: row.WriteDefinition, Schedule: plainSchedule(2)},
 		{Write: row.WriteDelete, Schedule: plainSchedule(3)},
 		{Write: row.WriteNew, Schedule: plainSchedule(4)},

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
@@ -151,13 +150,13 @@ func (d dialect) executing(tags []string) clause {
 }
 
 // Orphans implements [store.Finder].
-func (s *Store) Orphans(ctx context.Context, tags, executorPrefixes []string, limit int) (
+func (s *Store) Orphans(ctx context.Context, tags []string, processes []int64, limit int) (
 	states []row.State, err error) {
-	if len(executorPrefixes) == 0 {
+	if len(processes) == 0 {
 		return nil, nil
 	}
 	for group := range slices.Chunk(row.Distinct(tags), mostRanges) {
-		found, err := readStates(ctx, s.db, s.dialect.orphans(group, executorPrefixes, limit-len(states)))
+		found, err := readStates(ctx, s.db, s.dialect.orphans(group, processes, limit-len(states)))
 		if err != nil {
 			return nil, classify("find executing tasks", err)
 		}
@@ -166,15 +165,10 @@ func (s *Store) Orphans(ctx context.Context, tags, executorPrefixes []string, li
 	return states, nil
 }
 
-func (d dialect) orphans(tags, prefixes []string, limit int) clause {
+func (d dialect) orphans(tags []string, processes []int64, limit int) clause {
 	from := d.executing(tags)
-	args := from.args
-	for _, prefix := range prefixes {
-		args = append(args, utf8.RuneCountInString(prefix), prefix)
-	}
-	begin := slices.Repeat([]string{fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)")}, len(prefixes))
-	return clause{"SELECT " + selectList(d, "", stateColumns) + from.sql + " AND (" + strings.Join(begin, " OR ") +
-		") ORDER BY id LIMIT " + fmt.Sprint(limit), args}
+	return clause{"SELECT " + selectList(d, "", stateColumns) + from.sql + " AND process IN (" + idList(processes) +
+		") ORDER BY id LIMIT " + fmt.Sprint(limit), from.args}
 }
 
 // States implements [store.Finder].

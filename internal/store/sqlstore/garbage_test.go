@@ -42,13 +42,13 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 			"version = 9223372036854775807", "attempt = 'many'", "attempt = -1", "max_attempts = 'none'",
 			"crash_count = x'ff'", "ttr = 1.5", "priority = 'high'", "headers = '{'", "headers = '[]'",
 			"max_late_ms = -5", "ip_address = '::1'", "delay_time = 'soon'", "expected_time = 'tomorrow'",
-			"execution_time = '2026'", "finish_time = 12", "create_time = ''", "update_time = '-'",
+			"start_time = '2026'", "process = 'web'", "claim = 1.5", "create_time = ''", "update_time = '-'",
 			"attempt = 9223372036854775807", "crash_count = 'often'", "ttr = 'long'", "due_time = '0'",
 		},
 		onServers: []string{
 			"version = 18446744073709551615", "attempt = 4294967295", "headers = '[1]'",
 			"ip_address = 18446744073709551615", "delay_time = -1", "expected_time = '0000-00-00'",
-			"execution_time = '0000-00-00'", "create_time = '0000-00-00'", "finish_time = '0000-00-00'",
+			"start_time = '0000-00-00'", "create_time = '0000-00-00'",
 			"update_time = '0000-00-00'", "due_time = '0000-00-00'", "version = 9223372036854775807",
 			"max_late_ms = 18446744073709551615",
 		},
@@ -70,7 +70,7 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 			if column == "version" { // which may be all that a claim asks for
 				refs = refs[1:]
 			}
-			claimed, err := s.Claim(t.Context(), row.Claim{Rows: refs, Executor: "e"})
+			claimed, err := s.Claim(t.Context(), row.Claim{Rows: refs, Executor: row.Executor{Process: 9, Claim: 1}})
 			if err != nil || len(claimed.Rows)+len(claimed.Broken) != len(refs) {
 				t.Fatalf("claimed %+v, %v", claimed, err)
 			}

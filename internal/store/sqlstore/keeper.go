@@ -45,7 +45,7 @@ func (d dialect) lateness(tags []string, since row.Time, perTag int) clause {
 			limits = append(limits, clause{"due_time >= ?", []any{since}})
 		}
 		where := joined(limits, " AND ")
-		branches[i] = clause{"SELECT " + d.text("tag") + ", " + d.time("execution_time") + ", " +
+		branches[i] = clause{"SELECT " + d.text("tag") + ", " + d.time("start_time") + ", " +
 			d.time("expected_time") + " FROM " + table + d.byDue +
 			fmt.Sprintf(" WHERE status = %d AND ", row.Completed) + where.sql +
 			" AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), where.args}

@@ -244,7 +244,7 @@ func TestWhatTravelsApartTakesConnectionsOfItsOwn(t *testing.T) {
 			save.ID, save.Key = id+1, fmt.Sprint("key", id)
 			must(t, s.Insert(ctx, nil, []row.Row{save}))
 			must(t, s.Adopt(ctx, []row.Ref{ref}))
-			must(t, one(s.Claim(ctx, row.Claim{Rows: []row.Ref{ref}, Executor: "e"})))
+			must(t, one(s.Claim(ctx, row.Claim{Rows: []row.Ref{ref}, Executor: row.Executor{Process: 9, Claim: 1}})))
 			ref.Version++
 			must(t, one(s.Renew(ctx, []row.Lease{{Ref: ref, TTR: time.Minute}})))
 			must(t, one(s.Update(ctx, nil, []row.Change{{ID: id, Version: 1, From: row.Executing, To: row.Failed}})))

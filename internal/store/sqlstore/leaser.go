@@ -104,7 +104,7 @@ func (d dialect) claim(c row.Claim) clause {
 		clause{sql: fmt.Sprintf("status = %d, version = version + 1", row.Executing)},
 		// Garbage must not fail the statement, and with it the other rows.
 		clause{sql: fmt.Sprintf("attempt = CASE WHEN attempt < %d THEN attempt + 1 ELSE attempt END", math.MaxInt32)},
-		clause{"executor = " + d.bindText, []any{c.Executor}},
+		clause{sql: fmt.Sprintf("process = %d, claim = %d", c.Executor.Process, c.Executor.Claim)},
 		clause{"ip_address = ?", []any{int64(c.IP)}},
 		clause{sql: fmt.Sprintf(d.lease, d.greatest+"("+d.now+", COALESCE(due_time, "+d.now+"))",
 			fmt.Sprintf("%s(ttr, %d)", d.greatest, row.MinTTR.Milliseconds()))},
@@ -144,9 +144,10 @@ func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row
 
 func (d dialect) winners(c row.Claim) clause {
 	ids := sortedIDs(c.Rows, refID)
-	return clause{"SELECT " + d.claimedList(ids[0]) + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")" +
-		fmt.Sprintf(" AND status = %d AND ", row.Executing) + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id",
-		[]any{c.Executor}}
+	return clause{sql: "SELECT " + d.claimedList(ids[0]) + " FROM " + table + d.byID +
+		" WHERE id IN (" + idList(ids) + ")" +
+		fmt.Sprintf(" AND status = %d AND process = %d AND claim = %d ORDER BY id",
+			row.Executing, c.Executor.Process, c.Executor.Claim)}
 }
 
 func refID(r row.Ref) int64     { return r.ID }
@@ -183,8 +184,9 @@ func (d dialect) renew(leases []row.Lease) clause {
 	}
 	b.set("due_time", "%s", until)
 	b.setNow("update_time")
-	b.setGiven("executor", d.bindText, values(func(l *row.Lease) any { return orNull(l.Executor) }))
-	b.setGiven("execution_time", "?", values(func(l *row.Lease) any { return orNull(l.Execution) }))
+	b.setGiven("process", "?", values(func(l *row.Lease) any { return orNull(l.Executor.Process) }))
+	b.setGiven("claim", "?", values(func(l *row.Lease) any { return orNull(l.Executor.Claim) }))
+	b.setGiven("start_time", "?", values(func(l *row.Lease) any { return orNull(l.Execution) }))
 	b.setGiven("late_reason", "?", values(func(l *row.Lease) any { return orNull(lateReasons.of(l.Late)) }))
 	b.guard("version = %s", b.each("version", "?", values(func(l *row.Lease) any { return l.Version })))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Executing)})
@@ -218,12 +220,12 @@ func (d dialect) update(changes []row.Change) clause {
 	b.setEach("due_time", "?", values(func(c *row.Change) any { return orNull(c.Due) }))
 	b.setEach("attempt", "?", values(func(c *row.Change) any { return int64(c.Attempt) }))
 	b.setEach("crash_count", "?", values(func(c *row.Change) any { return int64(c.CrashCount) }))
-	b.setEach("execution_time", "?", values(func(c *row.Change) any { return orNull(c.Execution) }))
-	b.setEach("finish_time", "?", values(func(c *row.Change) any { return orNull(c.Finish) }))
+	b.setEach("start_time", "?", values(func(c *row.Change) any { return orUnset(c.Execution) }))
 	b.setEach("error_stack", d.bindText, values(func(c *row.Change) any { return orNull(c.ErrorStack) }))
 	b.setEach("errors", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Errors) }))
 	if slices.ContainsFunc(changes, func(c row.Change) bool { return !c.SameExecutor }) {
-		b.setEach("executor", d.bindText, values(func(c *row.Change) any { return c.Executor }))
+		b.setEach("process", "?", values(func(c *row.Change) any { return c.Executor.Process }))
+		b.setEach("claim", "?", values(func(c *row.Change) any { return c.Executor.Claim }))
 	}
 	b.setNow("update_time")
 	b.setGiven("late_reason", "?", values(func(c *row.Change) any {
@@ -292,7 +294,6 @@ func (d dialect) discard(broken []row.Broken) clause {
 	const set = "status = %d, version = CASE WHEN version < %d THEN version + 1 ELSE %d END"
 	b.sets = append(b.sets, clause{sql: fmt.Sprintf(set, row.Failed, usedUp, usedUp/2)})
 	b.setEach("error_stack", d.bindText, values(func(b *row.Broken) any { return b.Reason }))
-	b.setNow("finish_time")
 	b.setNow("due_time")
 	b.setNow("update_time")
 	b.guard(fmt.Sprintf("CASE WHEN version < %[1]d THEN version ELSE %[1]d END = %%s", math.MaxInt64),

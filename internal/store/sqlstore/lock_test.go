@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-func claimOne(ctx context.Context, s *sqlstore.Store, executor string) error {
-	_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: executor})
+func claimOne(ctx context.Context, s *sqlstore.Store) error {
+	_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: row.Executor{Process: 9, Claim: 1}})
 	return err
 }
 
@@ -28,7 +28,7 @@ func TestReservedConnectionsWaitASecondForALockAndNeverGoBackToTheCallersPool(t 
 		s := sqlstore.New(callers, sqlstore.MySQL)
 		insert(t, s, task(1, ""))
 		unlock := lock(t, own, []int64{1})
-		if err := claimOne(t.Context(), s, "e"); row.ClassOf(err) != row.ClassLocked {
+		if err := claimOne(t.Context(), s); row.ClassOf(err) != row.ClassLocked {
 			t.Errorf("error %v of class %s, want locked", err, row.ClassOf(err))
 		}
 		unlock()
@@ -199,7 +199,7 @@ func claimAgainst(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, first int64) (
 	go func() {
 		defer end()
 		refs := []row.Ref{{ID: first}, {ID: first + 1}, {ID: first + 2}}
-		claimed, err = s.Claim(t.Context(), row.Claim{Rows: refs, Executor: fmt.Sprint("host:1:t:", first)})
+		claimed, err = s.Claim(t.Context(), row.Claim{Rows: refs, Executor: row.Executor{Process: 9, Claim: first}})
 	}()
 	// A claim that is seen again and again waits for the lock. INNODB_TRX would show it at once, but is not updated
 	// while it is read more often than ten times a second.
@@ -255,7 +255,8 @@ func TestALockedRangeOfATagHoldsUpAtMostOneOther(t *testing.T) {
 					retried := row.Change{ID: at(row.Executing) + 1, From: row.Executing, To: row.Pending, Due: later}
 					for _, err := range []error{
 						s.Insert(t.Context(), nil, []row.Row{saved}),
-						one(s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: at(row.Pending)}}, Executor: "e"})),
+						one(s.Claim(t.Context(), row.Claim{
+							Rows: []row.Ref{{ID: at(row.Pending)}}, Executor: row.Executor{Process: 9, Claim: 1}})),
 						one(s.Update(t.Context(), nil, []row.Change{settled})),
 						one(s.Update(t.Context(), nil, []row.Change{retried})),
 					} {
@@ -296,7 +297,7 @@ func TestAWaitIsCutOffForAnAccountThatMaySeeLocks(t *testing.T) {
 		claim := func() uint16 {
 			limited := sqlstore.New(pool, sqlstore.MySQL)
 			defer func() { must(t, limited.Close(t.Context())) }()
-			e, _ := errors.AsType[*mysql.MySQLError](claimOne(t.Context(), limited, "e"))
+			e, _ := errors.AsType[*mysql.MySQLError](claimOne(t.Context(), limited))
 			return e.Number
 		}
 		if got := claim(); got != timeout {

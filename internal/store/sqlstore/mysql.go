@@ -18,7 +18,8 @@ var mysqlDialect = dialect{
 	greatest: "GREATEST",
 	add:      "(%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
 	// In this order: the start is read from the due time, which the second assignment writes.
-	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
+	lease: "start_time = CASE WHEN start_time > '" + unsetStart + "' THEN start_time ELSE %[1]s END," +
+		" due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
 
 	bindText: "CAST(? AS BINARY)",
 	bindJSON: exactly, // a JSON column of MySQL takes no binary string

@@ -226,6 +226,9 @@ func entersOnSQLite(t *testing.T, statements []planned, steps map[string]string)
 	for _, p := range statements {
 		entered := false
 		for _, step := range sqlitePlan(t, db, p.query, p.args) {
+			if strings.HasPrefix(step, "SEARCH p ") { // the name of a process
+				continue
+			}
 			byKey, sort := strings.Contains(step, steps[p.key]), strings.HasPrefix(step, "USE TEMP")
 			entered = entered || byKey
 			if strings.Contains(step, " USING ") && !byKey && !sort {
@@ -303,7 +306,7 @@ func TestAReadTakesAStepForEachTagThatItIsAbout(t *testing.T) {
 		}{
 			{clause{mysqlDialect.oldest, []any{int64(row.Pending)}}, tags, 10 * tags},
 			{mysqlDialect.expired([]string{"t7"}, 10), 0, 10},
-			{mysqlDialect.orphans([]string{"t7", "t8"}, []string{"e"}, 10), 0, 10},
+			{mysqlDialect.orphans([]string{"t7", "t8"}, []int64{1}, 10), 0, 10},
 		} {
 			before, count := rowsRead(t, conn), 0
 			must(t, read(t.Context(), conn, of.query, tasks, func(*found[row.Row]) { count++ }))
@@ -321,7 +324,7 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 	since := row.At(time.Date(2026, 11, 1, 0, 0, completed-within+1, 0, time.UTC))
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := withNumbers(t, d)
-		fill(t, db, table, "tag, message_body, status, expected_time, execution_time, due_time", fmt.Sprintf(
+		fill(t, db, table, "tag, message_body, status, expected_time, start_time, due_time", fmt.Sprintf(
 			"SELECT 'a', '', %d, '2026-11-01', '2026-11-01', '2026-11-01' + INTERVAL n SECOND FROM numbers"+
 				" WHERE n <= %d", row.Completed, completed))
 		conn, err := db.Connx(t.Context())

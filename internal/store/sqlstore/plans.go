@@ -32,11 +32,12 @@ var (
 // which have no plan. The rows that they name need not exist.
 func plannedStatements(d dialect) (all plan) {
 	now, add := plannedTime, all.add
+	someone := row.Executor{Process: 7, Claim: 1}
 	one := []row.Ref{{ID: 7}}
 	mixed := []row.Ref{{ID: 7}, {ID: 8, Version: 3}, {ID: 9}}
 	change := func(id int64, to row.Status, text string) row.Change {
 		return row.Change{ID: id, Version: 1, From: row.Executing, To: to, Due: now.Add(time.Duration(id)),
-			ErrorStack: text, Executor: "e"}
+			ErrorStack: text, Executor: someone}
 	}
 	crowd := make([]row.Ref, 300) // enough that a server would rather read all rows of a rare status
 	for i := range crowd {
@@ -47,12 +48,13 @@ func plannedStatements(d dialect) (all plan) {
 		completions[i] = change(int64(i)+1, row.Completed, "")
 		completions[i].Execution = now.Add(time.Duration(i) * time.Millisecond)
 	}
-	add(primary, "claim of one", d.claim(row.Claim{Rows: one, Executor: "e"}))
-	add(primary, "claim of many", d.claim(row.Claim{Rows: crowd, Executor: "e"}))
-	add(primary, "claim of several versions", d.claim(row.Claim{Rows: mixed, Executor: "e"}))
-	add(primary, "winners of a claim", d.winners(row.Claim{Rows: crowd, Executor: "e"}))
+	add(primary, "claim of one", d.claim(row.Claim{Rows: one, Executor: someone}))
+	add(primary, "claim of many", d.claim(row.Claim{Rows: crowd, Executor: someone}))
+	add(primary, "claim of several versions", d.claim(row.Claim{Rows: mixed, Executor: someone}))
+	add(primary, "winners of a claim", d.winners(row.Claim{Rows: crowd, Executor: someone}))
 	add(primary, "renewal", d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
-	add(primary, "hand-over", d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
+	add(primary, "hand-over", d.renew([]row.Lease{
+		{Ref: one[0], TTR: time.Second, Executor: someone.ForPop(), Execution: now},
 		{Ref: mixed[1], TTR: time.Minute}}))
 	add(primary, "settle of one", d.update([]row.Change{change(7, row.Completed, "")}))
 	add(primary, "settle of completions", d.update(completions))
@@ -86,7 +88,7 @@ func plannedStatements(d dialect) (all plan) {
 	add(dueKey, "backlog, next page", d.due(row.Window{
 		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "expired", d.expired(plannedTags, 10))
-	add(dueKey, "orphans", d.orphans(plannedTags, []string{"host:1:", "pop:host:1:"}, 10))
+	add(dueKey, "orphans", d.orphans(plannedTags, []int64{someone.Process}, 10))
 	add(dueKey, "oldest per tag", clause{d.oldest, []any{int64(row.Completed)}})
 	add(dueKey, "oldest pending per tag", clause{d.oldest, []any{int64(row.Pending)}})
 	add(dueKey, "backlog of a tag", d.due(row.Window{

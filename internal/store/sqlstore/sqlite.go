@@ -17,8 +17,9 @@ var sqliteDialect = dialect{
 	greatest: "MAX",
 	add:      "delaytask_add(%[1]s, %[2]s)",
 	// MATERIALIZED, so that the clock is not read once for each column.
-	lease: "(execution_time, due_time) = (WITH b(begin) AS MATERIALIZED (SELECT %[1]s)" +
-		" SELECT COALESCE(execution_time, begin), delaytask_add(begin, %[2]s) FROM b)",
+	lease: "(start_time, due_time) = (WITH b(begin) AS MATERIALIZED (SELECT %[1]s)" +
+		" SELECT CASE WHEN start_time > '" + unsetStart + "' THEN start_time ELSE begin END," +
+		" delaytask_add(begin, %[2]s) FROM b)",
 
 	bindText: "CAST(? AS TEXT)",
 	bindJSON: "CAST(? AS TEXT)",
@@ -115,6 +116,7 @@ func sqliteExplain(ctx context.Context, q queryer, p planned) (keys []string, so
 			return strings.Contains(detail, known.step)
 		})
 		switch {
+		case strings.HasPrefix(detail, "SEARCH p "): // the name of a process
 		case strings.HasPrefix(detail, "USE TEMP"):
 			sorted = true
 		case at >= 0:

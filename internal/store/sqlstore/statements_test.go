@@ -65,7 +65,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	match := row.Match{Status: &status, Tag: "a", Key: "k", From: now, To: now, LateBy: time.Second, Error: "e",
 		CreatedBy: now}
 	change := func(id int64, from, to row.Status) row.Change {
-		return row.Change{ID: id, From: from, To: to, Due: now, Executor: "e"}
+		return row.Change{ID: id, From: from, To: to, Due: now, Executor: row.Executor{Process: 9, Claim: 1}}
 	}
 	refs := []row.Ref{{ID: 1}, {ID: 2}, {ID: 3, Version: 7}}
 	rescued := change(2, row.Executing, row.Pending)
@@ -136,14 +136,18 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 				return one(lockedByHalving(ctx, conn, []int64{1, 2}, mysqlDialect.selectByID))
 			})
 		}},
-		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},
-		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: "f"})) }},
+		{"Claim", func() error {
+			return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: row.Executor{Process: 9, Claim: 1}}))
+		}},
+		{"Claim", func() error {
+			return one(s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: row.Executor{Process: 9, Claim: 2}}))
+		}},
 		{"Expired", func() error { return two(s.Expired(ctx, []string{"a", "b"}, 5)) }},
-		{"Orphans", func() error { return one(s.Orphans(ctx, []string{"a", "b"}, []string{"e:", "p:"}, 5)) }},
+		{"Orphans", func() error { return one(s.Orphans(ctx, []string{"a", "b"}, []int64{9, -9}, 5)) }},
 		{"Renew", func() error {
 			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute},
-				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now,
-					Late: delaytask.LateReceiver}}))
+				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: row.Executor{Process: 9, Claim: -1},
+					Execution: now, Late: delaytask.LateReceiver}}))
 		}},
 		{"Update", func() error {
 			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))
@@ -236,6 +240,8 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Beat", func() error { return one(s.Beat(ctx, node)) }},
 		{"Nodes", func() error { return two(s.Nodes(ctx)) }},
 		{"Leave", func() error { return s.Leave(ctx, []string{"t"}) }},
+		{"Introduce", func() error { return s.Introduce(ctx, row.Process{ID: 9, Name: "n", PID: 1}) }},
+		{"PurgeProcesses", func() error { return one(s.PurgeProcesses(ctx, now, 5)) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // finds the first
 		{"SaveRequest", func() error { return s.SaveRequest(ctx, request) }},

@@ -5,6 +5,7 @@ import "slices"
 const (
 	table         = "delay_task_message"
 	nodeTable     = "delay_task_node"
+	processTable  = "delay_task_process"
 	tagTable      = "delay_task_tag"
 	scheduleTable = "delay_task_schedule"
 	runTable      = "delay_task_schedule_run"
@@ -18,7 +19,7 @@ const (
 
 // The tables of the schema, in the order of the checks.
 var (
-	tables        = []string{table, nodeTable, tagTable, scheduleTable, runTable, rollupTable, auditTable}
+	tables        = []string{table, nodeTable, processTable, tagTable, scheduleTable, runTable, rollupTable, auditTable}
 	serviceTables = []string{requestTable, tokenTable, workerTable, sessionTable}
 )
 

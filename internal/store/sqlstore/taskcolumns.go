@@ -16,7 +16,7 @@ var tasks = newTable(table,
 	integer("id", 1, math.MaxInt64, func(r *row.Row) *int64 { return &r.ID }).with(byAttempt, always),
 	chars("tag", func(r *row.Row) *string { return &r.Tag }).with(byAttempt, shared),
 	charsOrNull("task_key", func(r *row.Row) *string { return &r.Key }).with(byAttempt, whereSet),
-	column[row.Row]{name: keyColumn},
+	column[row.Row]{name: generated[0]},
 	blob(bodyColumn, func(r *row.Row) *[]byte { return &r.Body }).
 		stored(func(r *row.Row) any { return string(r.Body) }).with(byOwner, always),
 	integer("status", 0, math.MaxUint8, func(r *row.Row) *row.Status { return &r.Status }).decoded(decodeStatus).
@@ -38,11 +38,14 @@ var tasks = newTable(table,
 	optionalOf("late_reason", lateReasons, func(r *row.Row) *delaytask.LateReason { return &r.Late }).
 		with(byPeople, byTable),
 	optional("ip_address", math.MaxUint32, func(r *row.Row) *uint32 { return &r.IPAddress }).with(byOwner, byTable),
-	chars("executor", func(r *row.Row) *string { return &r.Executor }).with(byOwner, byTable),
+	whole64("process", func(r *row.Row) *int64 { return &r.Executor.Process }).with(byOwner, byTable),
+	whole64("claim", func(r *row.Row) *int64 { return &r.Executor.Claim }).with(byOwner, byTable),
 	millis("delay_time", func(r *row.Row) *time.Duration { return &r.Delay }).with(byOwner, shared),
 	moment("expected_time", func(r *row.Row) *row.Time { return &r.Expected }).notNull().with(byAttempt, always),
-	moment("execution_time", func(r *row.Row) *row.Time { return &r.Execution }).with(byAttempt, byTable),
-	moment("finish_time", func(r *row.Row) *row.Time { return &r.Finish }).with(byAttempt, byTable),
+	moment("start_time", func(r *row.Row) *row.Time { return &r.Execution }).decoded(decodeStart).
+		with(byAttempt, byTable),
+	column[row.Row]{name: generated[1]},
+	column[row.Row]{name: generated[2]},
 	moment("due_time", func(r *row.Row) *row.Time { return &r.Due }).with(byAttempt, asExpected),
 	charsOrNull("error_stack", func(r *row.Row) *string { return &r.ErrorStack }).with(byAttempt, byTable),
 	jsonOf[elements]("errors", func(r *row.Row) *[]byte { return &r.Errors }).with(byAttempt, byTable),
@@ -74,7 +77,25 @@ var tasks = newTable(table,
 			}
 		},
 	}),
-)
+).with(nameOfProcess)
+
+// unsetStart is the start_time of a task that was not started. The column is never NULL, so that a row keeps its size
+// when it is claimed.
+const unsetStart = "1970-01-01 00:00:00.000000"
+
+// orUnset returns what is stored as start_time.
+func orUnset(start row.Time) any {
+	if start.IsZero() {
+		return unsetStart
+	}
+	return start
+}
+
+func decodeStart(d *decoder, r *row.Row, raw []byte) {
+	if string(raw) != unsetStart {
+		r.Execution = d.time("start_time", d.notNull("start_time", raw))
+	}
+}
 
 // decodeStatus keeps a status that is not known.
 func decodeStatus(d *decoder, r *row.Row, raw []byte) {
@@ -107,9 +128,9 @@ func ofNoSchedule(r *row.Row) bool { return r.TickOf == nil }
 // What reads of whole tasks and an INSERT have.
 var (
 	attemptColumns = tasksRead(byAttempt)
-	wholeColumns   = slices.Concat(attemptColumns, tasksRead(byOwner), tasksRead(byPeople))
+	wholeColumns   = append(slices.Concat(attemptColumns, tasksRead(byOwner), tasksRead(byPeople)), nameOfProcess)
 	claimedColumns = append(attemptColumns[:len(attemptColumns):len(attemptColumns)], tasks.byName[bodyColumn])
-	stateColumns   = tasks.pick("id", "tag", "version", "status", "due_time", "executor")
+	stateColumns   = tasks.pick("id", "tag", "version", "status", "due_time", "process", "claim")
 	savedColumns   = tasksSaved()
 )
 

@@ -75,9 +75,9 @@ func (s *Store) Expired(ctx context.Context, tags []string, limit int) ([]row.Ro
 	})
 }
 
-func (s *Store) Orphans(ctx context.Context, tags, prefixes []string, limit int) ([]row.State, error) {
+func (s *Store) Orphans(ctx context.Context, tags []string, processes []int64, limit int) ([]row.State, error) {
 	return call(ctx, s, "Orphans", func(ctx context.Context) ([]row.State, error) {
-		return s.inner.Orphans(ctx, tags, prefixes, limit)
+		return s.inner.Orphans(ctx, tags, processes, limit)
 	})
 }
 
@@ -335,6 +335,16 @@ func (s *Store) StopAudit(ctx context.Context, id int64) error {
 func (s *Store) AuditEntries(ctx context.Context, action string, below int64, limit int) ([]row.AuditEntry, error) {
 	return call(ctx, s, "AuditEntries", func(ctx context.Context) ([]row.AuditEntry, error) {
 		return s.inner.AuditEntries(ctx, action, below, limit)
+	})
+}
+
+func (s *Store) Introduce(ctx context.Context, p row.Process) error {
+	return s.do(ctx, "Introduce", func(ctx context.Context) error { return s.inner.Introduce(ctx, p) })
+}
+
+func (s *Store) PurgeProcesses(ctx context.Context, before row.Time, limit int) (int, error) {
+	return call(ctx, s, "PurgeProcesses", func(ctx context.Context) (int, error) {
+		return s.inner.PurgeProcesses(ctx, before, limit)
 	})
 }
 

@@ -115,7 +115,7 @@ func TestEveryCallOfAScenarioFailsOnce(t *testing.T) {
 // scenario makes three calls whose success does not hang on each other.
 func scenario(ctx context.Context, s store.Store) []error {
 	insert := s.Insert(ctx, nil, []row.Row{task(1)})
-	_, claim := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e"})
+	_, claim := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: row.Executor{Process: 9, Claim: 1}})
 	return []error{insert, claim, s.SetTag(ctx, row.TagState{Tag: "a"})}
 }
 

@@ -87,13 +87,13 @@ func TestACallThatWaitsForALockOutlivesItsCaller(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		begun := time.Now()
-		_, err := s.Claim(ctx, row.Claim{Executor: "e", Rows: []row.Ref{{ID: 1}}})
+		_, err := s.Claim(ctx, row.Claim{Executor: row.Executor{Process: 9, Claim: 1}, Rows: []row.Ref{{ID: 1}}})
 		if took := time.Since(begun); row.ClassOf(err) != row.ClassUnknown || took != 100*time.Millisecond {
 			t.Errorf("got %v after %v", err, took)
 		}
 		time.Sleep(time.Second)
 		states, err := inner.States(t.Context(), []int64{1})
-		if err != nil || len(states) != 1 || states[0].Executor != "e" {
+		if err != nil || len(states) != 1 || states[0].Executor != (row.Executor{Process: 9, Claim: 1}) {
 			t.Errorf("got %+v, %v", states, err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,9 +20,12 @@ import (
 
 func task(id int64) row.Row { return row.Row{ID: id, Tag: "a", TTR: time.Minute} }
 
+var e, f = row.Executor{Process: 9, Claim: 1}, row.Executor{Process: 9, Claim: 2}
+
 // said is one event in short.
-func said(e journal.Event) string {
-	return fmt.Sprintf("%s %d v%d %s %s %s%s", e.Kind, e.ID, e.Version, e.Status, e.Executor, e.Detail, e.Error)
+func said(of journal.Event) string {
+	executor := strings.NewReplacer(e.String(), "e", f.String(), "f").Replace(of.Executor)
+	return fmt.Sprintf("%s %d v%d %s %s %s%s", of.Kind, of.ID, of.Version, of.Status, executor, of.Detail, of.Error)
 }
 
 func expect(t *testing.T, book *journal.Memory, want ...string) {
@@ -64,12 +68,12 @@ func TestCallsAndReturnsAreRecorded(t *testing.T) {
 	expect(t, &book, "store.insert 1 v0   ", "store.insert 2 v0   ",
 		"store.return 1 v0   unknown", "store.return 2 v0   unknown")
 
-	_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: "e"})
+	_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: e})
 	must(t, err)
 	expect(t, &book, "store.claim 1 v0  e ", "store.claim 2 v0  e ",
 		"store.return 1 v1   ", "store.return 2 v0   wrong_status")
 
-	_, err = s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute, Executor: "f"}})
+	_, err = s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute, Executor: f}})
 	must(t, err)
 	expect(t, &book, "store.renew 1 v1  f ", "store.read 1 v0   ",
 		"store.return 1 v1 executing f ", "store.return 1 v0   wrong_status")
@@ -85,7 +89,7 @@ func TestCallsAndReturnsAreRecorded(t *testing.T) {
 	must(t, err)
 	expect(t, &book, "store.insert 9 v0   ", "store.return 9 v0   ")
 
-	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed, Executor: "f"}
+	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed, Executor: f}
 	_, err = s.Update(ctx, nil, []row.Change{done})
 	must(t, err)
 	expect(t, &book, "store.change 1 v1 executing f completed", "store.return 1 v0   ")
@@ -120,9 +124,9 @@ func TestWhatFailsIsRecordedAsItIsTold(t *testing.T) {
 		s := history.New(faultstore.New(memstore.New(), all), "n", 1, book.Append)
 		ctx := t.Context()
 		change := row.Change{ID: 1, From: row.Pending, To: row.Cancelled}
-		_, claim := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e"})
+		_, claim := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: e})
 		_, update := s.Update(ctx, nil, []row.Change{change})
-		_, renew := s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: 1}, Executor: "e"}})
+		_, renew := s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: 1}, Executor: e}})
 		_, states := s.States(ctx, []int64{1})
 		_, _, get := s.Get(ctx, nil, []int64{1})
 		_, discard := s.Discard(ctx, []row.Broken{{Ref: row.Ref{ID: 1}}})

@@ -153,7 +153,7 @@ func (c *call) saw(states []row.State, broken []row.Broken, err error) {
 	}
 	seen := make(map[int64]journal.Event, len(states)+len(broken))
 	for _, s := range states {
-		seen[s.ID] = journal.Event{Version: s.Version, Status: s.Status.String(), Executor: s.Executor}
+		seen[s.ID] = journal.Event{Version: s.Version, Status: s.Status.String(), Executor: s.Executor.String()}
 	}
 	for _, b := range broken {
 		seen[b.ID] = journal.Event{Error: journal.Refused}
@@ -163,7 +163,9 @@ func (c *call) saw(states []row.State, broken []row.Broken, err error) {
 
 func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
 	c := r.begin(asking(r, claim.Rows, func(ref row.Ref) journal.Event {
-		return journal.Event{Kind: journal.StoreClaim, ID: ref.ID, Version: ref.Version, Executor: claim.Executor}
+		return journal.Event{
+			Kind: journal.StoreClaim, ID: ref.ID, Version: ref.Version, Executor: claim.Executor.String(),
+		}
 	}))
 	claimed, err := r.Store.Claim(ctx, claim)
 	if err != nil {
@@ -189,8 +191,8 @@ func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, err
 // asChange is what a change asks for.
 func asChange(ch row.Change) journal.Event {
 	return journal.Event{
-		Kind: journal.StoreChange, ID: ch.ID, Version: ch.Version, Status: ch.From.String(), Executor: ch.Executor,
-		Detail: ch.To.String(),
+		Kind: journal.StoreChange, ID: ch.ID, Version: ch.Version, Status: ch.From.String(), Detail: ch.To.String(),
+		Executor: ch.Executor.String(),
 	}
 }
 
@@ -266,12 +268,12 @@ func (r *Recorder) Renew(ctx context.Context, leases []row.Lease) ([]row.State, 
 	ids := make([]int64, len(leases))
 	for i, l := range leases {
 		ids[i] = l.ID
-		if l.Executor != "" {
+		if l.Executor != (row.Executor{}) {
 			moved = append(moved, l)
 		}
 	}
 	c := r.begin(asking(r, moved, func(l row.Lease) journal.Event {
-		return journal.Event{Kind: journal.StoreRenew, ID: l.ID, Version: l.Version, Executor: l.Executor}
+		return journal.Event{Kind: journal.StoreRenew, ID: l.ID, Version: l.Version, Executor: l.Executor.String()}
 	}))
 	seeing := r.look(ids)
 	states, err := r.Store.Renew(ctx, leases)

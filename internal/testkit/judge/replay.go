@@ -146,7 +146,7 @@ func (n *node) show(o *decide.Open) {
 	if !ended || r.Finish > n.state.Now {
 		return
 	}
-	o.Task.Finish, o.Task.ErrorStack = r.Finish, r.Note
+	o.Task.Due, o.Task.ErrorStack = r.Finish, r.Note
 	switch r.Outcome {
 	case row.OutcomeCompleted:
 		o.Task.Status = row.Completed

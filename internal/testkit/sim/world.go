@@ -185,7 +185,7 @@ func encoded(v any) string {
 func rowEvent(r *row.Row, whole bool) journal.Event {
 	e := journal.Event{
 		ID: r.ID, Version: r.Version, Status: r.Status.String(), Attempt: r.Attempt, CrashCount: r.CrashCount,
-		Executor: r.Executor, Due: r.Due.Std(), Expected: r.Expected.Std(),
+		Executor: r.Executor.String(), Due: r.Due.Std(), Expected: r.Expected.Std(),
 	}
 	if whole {
 		e.Tag, e.Key, e.Body = r.Tag, r.Key, string(r.Body)

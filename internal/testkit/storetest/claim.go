@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 var claimTests = []test{
 	{"A claim takes the row and says so in it", claimTakesTheRow},
 	{"A claim wins the pending rows of one version, and no others", func(t *tester) {
-		c := row.Claim{Executor: "late"}
+		c := row.Claim{Executor: row.Executor{Process: 8, Claim: 1}}
 		var before []row.Row
 		for _, r := range t.oneOfEach(t.start) { // all of them at version 1
 			c.Rows = append(c.Rows, ref(r))
@@ -131,9 +132,10 @@ func claimTakesTheRow(t *tester) {
 	c := change(want, row.Pending)
 	c.Attempt = 41
 	t.apply(c)
+	of := row.Executor{Process: math.MinInt64, Claim: math.MaxInt64}
 	before := t.now()
 	claimed, err := t.store.Claim(t.Context(),
-		row.Claim{Rows: []row.Ref{{ID: 1, Version: 1}}, Executor: "höst:7:abc:12", IP: 0xc0a80001})
+		row.Claim{Rows: []row.Ref{{ID: 1, Version: 1}}, Executor: of, IP: 0xc0a80001})
 	t.must(err)
 	after := t.now()
 	if len(claimed.Rows) != 1 {
@@ -146,7 +148,7 @@ func claimTakesTheRow(t *tester) {
 		t.Error("the reading names no server")
 	}
 	want.Status, want.Version, want.Attempt = row.Executing, 2, 42
-	want.Executor, want.IPAddress = "höst:7:abc:12", 0xc0a80001
+	want.Executor, want.IPAddress = of, 0xc0a80001
 	want.Due, want.Execution = got.Due, got.Due.Add(-want.TTR)
 	t.written(want)
 	want.Delay, want.Created, want.Updated = 0, 0, 0

@@ -43,7 +43,8 @@ var contextTests = []test{
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		insert := t.store.Insert(ctx, nil, []row.Row{t.task(3)})
-		_, claim := t.store.Claim(ctx, row.Claim{Rows: []row.Ref{ref(pending)}, Executor: "late"})
+		_, claim := t.store.Claim(ctx, row.Claim{
+			Rows: []row.Ref{ref(pending)}, Executor: row.Executor{Process: 8, Claim: 1}})
 		_, renew := t.store.Renew(ctx, []row.Lease{{Ref: ref(executing), TTR: 1e12}})
 		_, update := t.store.Update(ctx, nil, []row.Change{change(executing, row.Completed)})
 		_, now := t.store.Now(ctx)

@@ -120,7 +120,7 @@ var discardTests = []test{
 			if got.Status != row.Failed || got.Version != id || !strings.Contains(got.ErrorStack, reason) {
 				t.Errorf("got %s, want it failed at the next version because of %q", show(got), reason)
 			}
-			t.within("finish_time", got.Finish, early, late)
+			t.within("finish_time", got.Finish(), early, late)
 			t.within("due_time", got.Due, early, late)
 		}
 		t.insert(t.keyed(3, "a", "k"), t.keyed(4, "a", "l"))

@@ -24,7 +24,7 @@ type machine struct {
 	store  store.Store
 	base   row.Time // the moment that the due times are chosen around
 	rows   map[int64]row.Row
-	claims int // gives every claim an executor of its own
+	claims int64 // gives every claim an executor of its own
 }
 
 // with makes the operations draw from, and fail, the action that is running.

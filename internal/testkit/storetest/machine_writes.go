@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -43,7 +42,7 @@ func (m *machine) insert() {
 
 func (m *machine) claim() {
 	m.claims++
-	c := row.Claim{Rows: m.someRefs(), Executor: fmt.Sprintf("e%d", m.claims), IP: 7}
+	c := row.Claim{Rows: m.someRefs(), Executor: row.Executor{Process: 3, Claim: m.claims}, IP: 7}
 	claimed, err := m.store.Claim(m.ctx, c)
 	m.must(err)
 	got := make(map[int64]row.Row)
@@ -75,7 +74,7 @@ func (m *machine) renew() {
 	for _, ref := range m.someRefs() {
 		l := row.Lease{Ref: ref, TTR: time.Duration(rapid.IntRange(1, 3).Draw(m.T, "ttr")) * time.Hour}
 		if rapid.Bool().Draw(m.T, "handed over") {
-			l.Executor, l.Execution = row.PopMark+executor, m.someTime("execution")
+			l.Executor, l.Execution = executor.ForPop(), m.someTime("execution")
 			l.Late = m.someReason()
 		}
 		leases = append(leases, l)
@@ -148,7 +147,7 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 		ID: ref.ID, Version: ref.Version, From: status, To: someStatuses().Draw(m.T, "to"), Due: m.someTime("due"),
 		Attempt: rapid.IntRange(0, 20).Draw(m.T, "attempt"), CrashCount: rapid.IntRange(0, 5).Draw(m.T, "crashes"),
 		ErrorStack: rapid.StringN(0, 5, -1).Draw(m.T, "error"),
-		Executor:   rapid.SampledFrom([]string{"", "other"}).Draw(m.T, "executor"),
+		Executor:   rapid.SampledFrom([]row.Executor{{}, {Process: 4, Claim: 1}}).Draw(m.T, "executor"),
 	}
 	if rapid.IntRange(0, 4).Draw(m.T, "other status") == 0 {
 		c.From = someStatuses().Draw(m.T, "from")
@@ -158,7 +157,7 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 		c.LeaseBy = m.someTime("lease by")
 	}
 	if rapid.Bool().Draw(m.T, "executed") {
-		c.Execution, c.Finish, c.Late = m.someTime("execution"), m.someTime("finish"), m.someReason()
+		c.Execution, c.Late = m.someTime("execution"), m.someReason()
 	}
 	if rapid.Bool().Draw(m.T, "rescheduled") {
 		c.Expected, c.Delay = m.someTime("expected"), time.Minute
@@ -172,7 +171,7 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 // changedBy returns the row that a change must make of r.
 func changedBy(r row.Row, c row.Change) row.Row {
 	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
-	r.Execution, r.Finish, r.ErrorStack, r.Errors = c.Execution, c.Finish, c.ErrorStack, c.Errors
+	r.Execution, r.ErrorStack, r.Errors = c.Execution, c.ErrorStack, c.Errors
 	if c.Late != "" || c.Execution.IsZero() {
 		r.Late = c.Late
 	}
@@ -214,7 +213,7 @@ func (m *machine) discard() {
 	}
 	got := m.read()[ref.ID]
 	r.Status, r.Version, r.ErrorStack = row.Failed, r.Version+1, got.ErrorStack
-	r.Due, r.Finish = m.about(got.Due, now), m.about(got.Finish, now)
+	r.Due = m.about(got.Due, now)
 	m.rows[ref.ID] = r
 }
 

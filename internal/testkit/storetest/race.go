@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -31,15 +30,15 @@ var raceTests = []test{
 	}},
 	{"Of many nodes one gets the number", func(t *tester) {
 		winner := t.oneWins(20, func(i int) (bool, error) {
-			return t.store.Join(t.Context(), node(1, claimer(i)), 1e12)
+			return t.store.Join(t.Context(), node(1, claimer(i).Token()), 1e12)
 		})
-		t.beats(node(1, claimer(winner)), true)
+		t.beats(node(1, claimer(winner).Token()), true)
 	}},
 	{"Claimers of overlapping batches share the rows", overlappingBatches},
 	{"Claim, settle, cancel and rescue have one winner per version", storm},
 }
 
-func claimer(i int) string { return fmt.Sprintf("host:1:t:%d", i) }
+func claimer(i int) row.Executor { return row.Executor{Process: int64(i), Claim: 1} }
 
 // oneWins lets n callers try at once, and returns the one that has won.
 func (t *tester) oneWins(n int, try func(i int) (bool, error)) (winner int) {
@@ -86,14 +85,14 @@ func mayTryAgain(err error) bool {
 // makers notes the callers that have made a change which only one can make.
 type makers struct {
 	mu sync.Mutex
-	of map[int64]string
+	of map[int64]row.Executor
 }
 
-func (m *makers) made(t *tester, what int64, caller string) {
+func (m *makers) made(t *tester, what int64, caller row.Executor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if other, twice := m.of[what]; twice {
-		t.Errorf("%d was made by %s and by %s", what, other, caller)
+		t.Errorf("%d was made by %v and by %v", what, other, caller)
 	}
 	m.of[what] = caller
 }
@@ -102,7 +101,7 @@ func overlappingBatches(t *tester) {
 	const rows, claimers = 60, 12
 	ids := upTo(rows)
 	t.insertTasks(plain, ids...)
-	won := makers{of: make(map[int64]string)}
+	won := makers{of: make(map[int64]row.Executor)}
 	together(claimers, func(i int) {
 		c := row.Claim{Executor: claimer(i)}
 		for j := range 2 * rows / 3 {
@@ -121,7 +120,7 @@ func overlappingBatches(t *tester) {
 	})
 	for _, r := range t.all() {
 		if won.of[r.ID] != r.Executor || r.Version != 1 {
-			t.Errorf("task %d is owned by %q at version %d, won by %q", r.ID, r.Executor, r.Version, won.of[r.ID])
+			t.Errorf("task %d is owned by %v at version %d, won by %v", r.ID, r.Executor, r.Version, won.of[r.ID])
 		}
 	}
 	if len(won.of) != rows {
@@ -134,7 +133,7 @@ func overlappingBatches(t *tester) {
 func storm(t *tester) {
 	const actors, rounds = 8, 25
 	t.insertTasks(plain, 1)
-	versions := makers{of: make(map[int64]string)}
+	versions := makers{of: make(map[int64]row.Executor)}
 	var empty atomic.Int64 // claims that returned no row: some have won a row that was settled before they read it back
 	together(actors, func(actor int) {
 		for round := range rounds {
@@ -144,7 +143,7 @@ func storm(t *tester) {
 				return
 			}
 			seen, status := row.Ref{ID: 1, Version: states[0].Version}, states[0].Status
-			caller := fmt.Sprintf("actor %d in round %d", actor, round)
+			caller := row.Executor{Process: int64(actor), Claim: int64(round) + 1}
 			applied := 0
 			if status == row.Pending && actor%2 == 0 {
 				var claimed row.Claimed
@@ -161,7 +160,7 @@ func storm(t *tester) {
 				applied, err = t.store.Update(t.Context(), nil, []row.Change{c})
 			}
 			if err != nil && !mayTryAgain(err) {
-				t.Errorf("%s: %v", caller, err)
+				t.Errorf("%v: %v", caller, err)
 			}
 			if applied == 1 {
 				versions.made(t, seen.Version+1, caller)

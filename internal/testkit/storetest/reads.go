@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -80,45 +81,65 @@ var statesTests = []test{
 			t.holds(s, t.get(s.ID))
 		}
 	}},
-	{"Orphans are executing rows, found by the beginning of their executor, taken literally", func(t *tester) {
-		for i, name := range []string{
-			"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`, "x:host:1",
-			"host:1:done",
+	{"Orphans are executing rows, found by their process", func(t *tester) {
+		for i, of := range []row.Executor{
+			{Process: 1, Claim: 1}, {Process: 2, Claim: 1}, {Process: 1, Claim: -2}, {Process: -1, Claim: 1},
+			{Process: math.MinInt64, Claim: 7}, {Process: 1, Claim: 3},
 		} {
 			r := t.task(int64(i + 1))
 			t.insert(r)
-			t.wins(row.Claim{Rows: []row.Ref{ref(r)}, Executor: name}, r.ID)
+			t.wins(row.Claim{Rows: []row.Ref{ref(r)}, Executor: of}, r.ID)
 		}
-		t.apply(change(t.get(7), row.Completed))
-		for prefix, want := range map[string][]int64{
-			"host:1:ab_c:1":    {1},
-			"host:1:ab_":       {1},
-			"host:1:ab%":       {3},
-			`host:1:ab\`:       {5},
-			"host:1:":          {1, 2, 3, 5},
-			"%":                nil,
-			"_":                nil,
-			"HOST":             {4},
-			"host:1:ab_c:1 ":   nil,
-			"host:1:ab_c:1:99": nil,
-			"host:1:done":      nil,
-		} {
+		t.apply(change(t.get(6), row.Completed))
+		for process, want := range map[int64][]int64{1: {1, 3}, 2: {2}, -1: {4}, math.MinInt64: {5}, 0: nil, 3: nil} {
 			var got []int64
-			for _, s := range t.orphans(10, prefix) {
+			for _, s := range t.orphans(10, process) {
 				got = append(got, s.ID)
 				t.holds(s, t.get(s.ID))
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
-				t.Errorf("prefix %q: got %v, want %v", prefix, got, want)
+				t.Errorf("process %d: got %v, want %v", process, got, want)
 			}
 		}
-		if got := t.orphans(2, "host:"); len(got) != 2 {
-			t.Errorf("got %d orphans, want the limit of 2", len(got))
+		if got := t.orphans(1, 1, 2); len(got) != 1 {
+			t.Errorf("got %d orphans, want the limit of 1", len(got))
 		}
-		if got := t.orphans(10, "HOST", "x:", "%"); len(got) != 2 || len(t.orphans(10)) != 0 {
-			t.Errorf("two prefixes: got %v, want the rows 4 and 6, and none without a prefix", got)
+		if got := t.orphans(10, 2, -1, 9); len(got) != 2 || len(t.orphans(10)) != 0 {
+			t.Errorf("two processes: got %v, want the rows 2 and 4, and none without a process", got)
 		}
+	}},
+	{"A read of whole rows names the process of the executor", func(t *tester) {
+		host := row.Process{ID: executor.Process, Name: "höst:with:colons", PID: 17}
+		held := t.take(t.task(1))
+		t.must(t.store.Introduce(t.Context(), host))
+		t.must(t.store.Introduce(t.Context(), row.Process{ID: host.ID, Name: "other", PID: 18})) // keeps its name
+		t.must(t.store.Introduce(t.Context(), row.Process{ID: 9, Name: "nobody's", PID: 1}))
+		held.Process = host.String()
+		t.same(t.get(1), held)
+		t.apply(change(held, row.Completed))
+		done := t.get(1)
+		if text := done.Executor.At(done.Process); text != "höst:with:colons:17:0123456789abcdef:1" {
+			t.Errorf("the executor reads %s", text)
+		}
+		early := t.now()
+		purge := func(before row.Time, limit, want int) {
+			t.Helper()
+			n, err := t.store.PurgeProcesses(t.Context(), before, limit)
+			if t.must(err); n != want {
+				t.Errorf("%d processes were purged, want %d", n, want)
+			}
+		}
+		t.must(t.store.Introduce(t.Context(), host))
+		purge(t.start, 10, 0)
+		purge(early, 0, 0)
+		purge(early, 10, 1) // host was seen since
+		if t.get(1).Process == "" {
+			t.Error("the process that was seen last is gone")
+		}
+		purge(row.MaxTime, 10, 1)
+		done.Process = ""
+		t.same(t.get(1), done)
 	}},
 	{"Rows that no transaction changes are not locked", func(t *tester) {
 		before := []row.Row{t.inserted(t.task(1)), t.take(t.task(2))}
@@ -130,9 +151,9 @@ var statesTests = []test{
 	}},
 }
 
-func (t *tester) orphans(limit int, prefixes ...string) []row.State {
+func (t *tester) orphans(limit int, processes ...int64) []row.State {
 	t.Helper()
-	states, err := t.store.Orphans(t.Context(), tagsWith(t, t.store, row.Executing), prefixes, limit)
+	states, err := t.store.Orphans(t.Context(), tagsWith(t, t.store, row.Executing), processes, limit)
 	t.must(err)
 	return states
 }

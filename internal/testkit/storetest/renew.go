@@ -60,7 +60,7 @@ var renewTests = []test{
 		var leases []row.Lease
 		for _, r := range []row.Row{stolen, {ID: 6, Version: 1}, kept, released, completed, pending} {
 			leases = append(leases,
-				row.Lease{Ref: ref(r), TTR: time.Hour, Executor: row.PopMark + executor, Execution: t.start})
+				row.Lease{Ref: ref(r), TTR: time.Hour, Executor: executor.ForPop(), Execution: t.start})
 		}
 		states := make(map[int64]row.State)
 		for _, s := range t.renew(leases...) {
@@ -83,7 +83,7 @@ var renewTests = []test{
 func renewNamesTheExecutor(t *tester) {
 	handed, kept := t.take(t.task(1)), t.take(t.task(2))
 	started := t.start.Add(123 * time.Microsecond)
-	lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started,
+	lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: executor.ForPop(), Execution: started,
 		Late: delaytask.LateReceiver}
 	for range 2 {
 		states := t.renew(lease, row.Lease{Ref: ref(kept), TTR: time.Hour})
@@ -99,7 +99,7 @@ func renewNamesTheExecutor(t *tester) {
 	}
 	t.renew(row.Lease{Ref: ref(handed), TTR: time.Minute})
 	if got := t.get(1); got.Executor != lease.Executor || got.Execution != started || got.Late != lease.Late {
-		t.Fatalf("a plain renewal has changed the executor to %q, the start to %v or why it was late to %v",
+		t.Fatalf("a plain renewal has changed the executor to %v, the start to %v or why it was late to %v",
 			got.Executor, got.Execution, got.Late)
 	}
 }

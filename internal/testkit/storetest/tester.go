@@ -197,7 +197,7 @@ func (t *tester) holdsIDs(want ...int64) {
 	}
 }
 
-const executor = "host:1:token:1"
+var executor = row.Executor{Process: 0x0123456789abcdef, Claim: 1}
 
 func (t *tester) claim(refs ...row.Ref) row.Claimed {
 	t.Helper()
@@ -277,7 +277,7 @@ func ref(r row.Row) row.Ref { return row.Ref{ID: r.ID, Version: r.Version} }
 func change(r row.Row, to row.Status) row.Change {
 	return row.Change{
 		ID: r.ID, Version: r.Version, From: r.Status, To: to,
-		Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish,
+		Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution,
 		ErrorStack: r.ErrorStack, Errors: r.Errors, Delay: r.Delay, Executor: r.Executor, SameExecutor: true,
 	}
 }

@@ -110,10 +110,9 @@ func changeWritesAll(t *tester) {
 		CrashCount: 4,
 		Execution:  t.start.Add(12 * time.Microsecond),
 		Late:       delaytask.LateSlot,
-		Finish:     t.start.Add(13 * time.Microsecond),
 		ErrorStack: "panic: 'quoted' \"twice\" \\ 🚀\n\tgoroutine 1 [running]:\n",
 		Errors:     []byte(`[{"n":1,"error":"Zoë said \"no\" 🚀"}]`),
-		Executor:   "höst:2:other:9",
+		Executor:   row.Executor{Process: -2, Claim: -9},
 	}
 	t.apply(c)
 	failed := changedBy(held, c)
@@ -129,7 +128,7 @@ func changeWritesAll(t *tester) {
 func changeWritesExtremes(t *tester) {
 	t.insert(t.task(1))
 	c := change(t.get(1), row.Completed)
-	c.Due, c.Execution, c.Finish = row.MaxTime, row.MinTime, row.MaxTime
+	c.Due, c.Execution = row.MaxTime, row.MinTime
 	c.Expected, c.Delay = row.MaxTime, time.Duration(math.MaxInt64).Truncate(time.Millisecond)
 	c.Attempt, c.CrashCount = math.MaxInt32, math.MaxInt16
 	c.ErrorStack = strings.Repeat("🚀", 2048)
@@ -146,14 +145,14 @@ func changesOfNeighbours(t *tester) {
 		c := row.Change{
 			ID: first + int64(i), From: row.Pending, To: []row.Status{row.Completed, row.Failed, row.Pending}[i%3],
 			Attempt: i, CrashCount: 20 - i, Due: t.start.Add(time.Duration(i) * time.Hour),
-			Executor: strings.Repeat("e", i),
+			Executor: row.Executor{Process: math.MaxInt64 - int64(i), Claim: int64(i)},
 		}
 		if i%2 == 0 {
 			c.Execution, c.ErrorStack = c.Due+1, "error '"+strings.Repeat("\\", i)
 			c.Errors = []byte(`["` + strings.Repeat("é", i) + `"]`)
 		}
 		if i%5 == 0 {
-			c.Finish, c.Expected, c.Delay = c.Due+2, c.Due+3, time.Duration(i)*time.Minute
+			c.Expected, c.Delay = c.Due+3, time.Duration(i)*time.Minute
 		}
 		if i%4 == 0 {
 			c.Body = []byte(strings.Repeat("ü", i))

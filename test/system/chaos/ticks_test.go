@@ -32,16 +32,16 @@ func TestEachLawOfSchedulesIsBrokenByItsRows(t *testing.T) {
 	}
 	defer db.Close()
 	const run = "INSERT INTO delay_task_schedule_run (schedule_id, tick, cause, until_tick, task_id) SELECT id, "
-	const task = "INSERT INTO delay_task_message (id, tag, message_body, schedule, expected_time, execution_time," +
+	const task = "INSERT INTO delay_task_message (id, tag, message_body, schedule, expected_time, start_time," +
 		" create_time) VALUES "
 	broken := [][]string{
 		{run + "'2027-01-01', 0, '2027-01-01', NULL FROM delay_task_schedule",
 			run + "'2027-01-01 00:02:00', 0, '2027-01-01 00:02:00', NULL FROM delay_task_schedule"},
 		{task + "(1, 't', '', 's', '2027-01-01 00:00:01', '2027-01-01', '2027-01-01')"},
-		{task + "(2, 't', '', 'two', '2027-01-01', NULL, '2027-01-01')",
-			task + "(3, 't', '', 'two', '2027-01-01', NULL, '2027-01-02')"},
+		{task + "(2, 't', '', 'two', '2027-01-01', '1970-01-01', '2027-01-01')",
+			task + "(3, 't', '', 'two', '2027-01-01', '1970-01-01', '2027-01-02')"},
 		{run + "'2027-01-01 00:03:00', 0, '2027-01-01 00:03:00', 99 FROM delay_task_schedule"},
-		{task + "(4, 't', '', 'lost', '2027-01-01', NULL, '2027-01-01')"},
+		{task + "(4, 't', '', 'lost', '2027-01-01', '1970-01-01', '2027-01-01')"},
 		{"UPDATE delay_task_schedule SET next_time = '2020-01-01'"},
 	}
 	if len(broken) != len(laws) {

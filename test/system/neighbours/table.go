@@ -63,13 +63,13 @@ func (t *table) fill(ctx context.Context) error {
 					t.last = id
 				}
 				at := fmt.Sprintf("UTC_TIMESTAMP(6) + INTERVAL %d MINUTE + INTERVAL %d MICROSECOND", minutes, k*7)
-				values = append(values, fmt.Sprintf("(%d, '%s', %s, '{}', %d, %s, %s, %s)",
-					id, tagName(tag), key, p.status, at, at, finished(p.status, at)))
+				values = append(values, fmt.Sprintf("(%d, '%s', %s, '{}', %d, %s, %s)",
+					id, tagName(tag), key, p.status, at, at))
 			}
 		}
 		for ; len(values) > 0; values = values[min(len(values), 1000):] {
 			_, err := t.pool.ExecContext(ctx, "INSERT INTO delay_task_message"+
-				" (id, tag, task_key, message_body, status, expected_time, due_time, finish_time) VALUES "+
+				" (id, tag, task_key, message_body, status, expected_time, due_time) VALUES "+
 				strings.Join(values[:min(len(values), 1000)], ", "))
 			if err != nil {
 				return err
@@ -91,13 +91,6 @@ func (t *table) fill(ctx context.Context) error {
 	for analyzed.Next() { // it ends when its answer is read
 	}
 	return analyzed.Err()
-}
-
-func finished(status int, at string) string {
-	if status == 0 || status == 3 {
-		return "NULL"
-	}
-	return at
 }
 
 // probe returns which tags cannot save, start or complete a task now, because the places of its row are locked. It
@@ -133,7 +126,7 @@ func (t *table) waits(ctx context.Context, tag int) (bool, error) {
 		fmt.Sprintf("INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (%d, '%s', '{}', 300)",
 			id, tagName(tag)),
 		"UPDATE delay_task_message SET status = 3, due_time = UTC_TIMESTAMP(6) + INTERVAL 15 SECOND" + at,
-		"UPDATE delay_task_message SET status = 1, due_time = UTC_TIMESTAMP(6), finish_time = due_time" + at,
+		"UPDATE delay_task_message SET status = 1, due_time = UTC_TIMESTAMP(6)" + at,
 	} {
 		if _, err = c.ExecContext(ctx, s); err != nil {
 			break

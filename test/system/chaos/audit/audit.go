@@ -29,8 +29,14 @@ const now = "SYSDATE(6) - INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())
 const noted = "INSERT INTO chaos_audit (member, at, task, version, status, attempt, crash_count, executor, due," +
 	" expected, moved, tag, task_key, body) VALUES (@@port, " + now + ", "
 
-const newRow = "NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time," +
+var newRow = "NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, " + executor("NEW.") + ", NEW.due_time," +
 	" NEW.expected_time, "
+
+// executor is the text that journals of processes have.
+func executor(of string) string {
+	return fmt.Sprintf("CASE WHEN %[1]sprocess = 0 THEN '' ELSE CONCAT(IF(%[1]sclaim < 0, 'pop:', ''),"+
+		" LOWER(LPAD(HEX(%[1]sprocess), 16, '0')), ':', ABS(%[1]sclaim)) END", of)
+}
 
 var statements = []string{
 	`CREATE TABLE chaos_audit (member INT UNSIGNED NOT NULL, seq BIGINT NOT NULL AUTO_INCREMENT,
@@ -47,8 +53,9 @@ var statements = []string{
 		noted+newRow+"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''); END IF;"),
 	// A delete of a task that is not finished cancels it.
 	trigger("delete", fmt.Sprintf("IF OLD.schedule IS NULL AND OLD.status IN (%d, %d) THEN "+noted+
-		"OLD.id, OLD.version + 1, %d, OLD.attempt, OLD.crash_count, OLD.executor, OLD.due_time, OLD.expected_time, 0,"+
-		" '', '', ''); END IF;", row.Pending, row.Executing, row.Cancelled)),
+		"OLD.id, OLD.version + 1, %d, OLD.attempt, OLD.crash_count, %s, OLD.due_time, OLD.expected_time, 0,"+
+		" '', '', ''); END IF;", row.Pending, row.Executing, row.Cancelled,
+		executor("OLD."))),
 }
 
 func trigger(event, body string) string {
@@ -77,7 +84,7 @@ func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 
 func Rows(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 	return read(ctx, db, "SELECT UTC_TIMESTAMP(6), 0, id, tag, COALESCE(task_key, ''), message_body, version, status,"+
-		" attempt, crash_count, executor, due_time, expected_time FROM delay_task_message"+
+		" attempt, crash_count, "+executor("")+", due_time, expected_time FROM delay_task_message"+
 		" WHERE schedule IS NULL ORDER BY id", journal.Row)
 }
 
@@ -172,7 +179,7 @@ func Agree(ctx context.Context, members []*sql.DB) error {
 
 func digest(ctx context.Context, member *sql.DB) (sums string, err error) {
 	const sum = "SELECT CONCAT_WS(' '," +
-		"(SELECT SUM(CRC32(CONCAT_WS('/', id, version, status, crash_count, executor, message_body)))" +
+		"(SELECT SUM(CRC32(CONCAT_WS('/', id, version, status, crash_count, process, claim, message_body)))" +
 		" FROM delay_task_message)," +
 		"(SELECT SUM(CRC32(CONCAT_WS('/', member, seq, task, version, status, executor))) FROM chaos_audit))"
 	err = member.QueryRowContext(ctx, sum).Scan(&sums)

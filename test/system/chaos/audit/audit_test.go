@@ -43,7 +43,8 @@ func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 			"SET time_zone = '+05:00'",
 			"INSERT INTO delay_task_message (id, tag, task_key, message_body, delay_time)" +
 				" VALUES (7, 't', 'k', 'b', 0), (8, 't', NULL, 'c', 0)",
-			"UPDATE delay_task_message SET status = 3, version = version + 1, attempt = 1, executor = 'e' WHERE id = 7",
+			"UPDATE delay_task_message SET status = 3, version = version + 1, attempt = 1, process = 9, claim = 1" +
+				" WHERE id = 7",
 			"UPDATE delay_task_message SET due_time = due_time + INTERVAL 1 SECOND WHERE id = 7",
 			"UPDATE delay_task_message SET update_time = UTC_TIMESTAMP(6) WHERE id = 7", // no transition
 			"DELETE FROM delay_task_message WHERE id = 8",
@@ -98,7 +99,7 @@ func TestMembersHaveToShowTheSame(t *testing.T) {
 	if err := Agree(t.Context(), members); err != nil {
 		t.Errorf("of the same task: %v", err)
 	}
-	execute(t, members[0], "UPDATE delay_task_message SET executor = 'e'") // which the audit does not see
+	execute(t, members[0], "UPDATE delay_task_message SET claim = 99") // which the audit does not see
 	if err := agreeSoon(t, members); err == nil {
 		t.Error("a task that differs is not noticed")
 	}
