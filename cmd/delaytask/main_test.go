@@ -105,7 +105,7 @@ func (s *shell) save(args ...string) string {
 // exec changes the database by plain SQL.
 func (s *shell) exec(statement string, args ...any) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:")+"?_pragma=busy_timeout(10000)")
 	servertest.OK(s.t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(s.t.Context(), statement, args...); err != nil {
