@@ -127,7 +127,8 @@ func parseStored(s []byte) (Time, bool) {
 	year, month, day := number(0, 4), number(5, 7), number(8, 10)
 	hour, minute, second, micros := number(11, 13), number(14, 16), number(17, 19), number(20, 26)
 	// time.Date turns a day that does not exist into another one.
-	if !ok || month < 1 || month > 12 || day < 1 || day > fewestDays[month-1] || hour > 23 || minute > 59 || second > 59 {
+	if !ok || month < 1 || month > 12 || day < 1 || day > fewestDays[month-1] ||
+		hour > 23 || minute > 59 || second > 59 {
 		return 0, false
 	}
 	return Time(time.Date(year, time.Month(month), day, hour, minute, second, micros*1000, time.UTC).UnixMicro()), true

@@ -25,7 +25,8 @@ import (
 const (
 	// maxSkew is how far the clocks of servers behind one address may be apart and still count as one clock.
 	maxSkew = 500 * time.Millisecond
-	// forgetAfter is how long a server that no longer answers goes on widening the bounds, while others do answer.
+	// forgetAfter is how long a server that no longer answers goes on widening the bounds, while others do answer, and
+	// no clock is slewed.
 	forgetAfter = time.Minute
 )
 
@@ -139,10 +140,12 @@ func (c *Clock) contradicts(name string, fresh bounds, now moment) bool {
 }
 
 // forget drops servers without a recent reading. The one just read stays. So an outage forgets nothing, and the first
-// reading after it is compared with the clock from before.
+// reading after it is compared with the clock from before. While clocks are slewed, a server whose bounds have moved
+// apart by more than servers may be apart tells nothing any more: starts would wait for it.
 func (c *Clock) forget(now time.Time) {
 	for name, s := range c.servers {
-		if now.Sub(s.lastReading) > forgetAfter {
+		silent := now.Sub(s.lastReading)
+		if silent > forgetAfter || slack(silent, c.allowed()) > maxSkew {
 			delete(c.servers, name)
 		}
 	}

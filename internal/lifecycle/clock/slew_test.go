@@ -41,10 +41,12 @@ func newSite() *site {
 	return s
 }
 
-func (s *site) read(request, reply time.Duration) bool {
+func (s *site) read(request, reply time.Duration) bool { return s.readOf("a", request, reply) }
+
+func (s *site) readOf(server string, request, reply time.Duration) bool {
 	sent := s.mono.now()
 	time.Sleep(request)
-	r := row.Reading{Server: "a", Time: row.Time(s.db.now().UnixMicro())}
+	r := row.Reading{Server: server, Time: row.Time(s.db.now().UnixMicro())}
 	s.answered = time.Now()
 	time.Sleep(reply)
 	received := s.mono.now()
@@ -255,6 +257,32 @@ func TestAMinuteAfterTheLastSlewTheBoundsAreNarrowAgain(t *testing.T) {
 
 // TestAStepThatASlewExplainsIsBelievedOnlyByItsWiderSide has a reply of the replaced server arrive after one of the
 // server that took over under its name.
+// The bounds of the server before the failover move apart by a tenth of the time that passes.
+func TestAFailoverDelaysNothingForLongWhileTheClockIsSlewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite()
+		s.read(0, 0)
+		s.db.set(1.05)
+		time.Sleep(time.Second)
+		s.read(0, 0)
+		s.db.set(1)
+		for after := time.Duration(0); after < 30*time.Second; after += time.Second {
+			time.Sleep(time.Second)
+			if !s.readOf("b", 0, 0) {
+				t.Fatalf("%v after the failover the clock is lost", after)
+			}
+			late, _ := s.wrong()
+			if late = -late; late > maxSkew+100*time.Millisecond ||
+				after > 6*time.Second && late > 10*time.Millisecond {
+				t.Errorf("%v after the failover starts are late by %v", after, late)
+			}
+			if !s.ServerSlewed() {
+				t.Fatal("no slew is seen")
+			}
+		}
+	})
+}
+
 func TestAStepThatASlewExplainsIsBelievedOnlyByItsWiderSide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
