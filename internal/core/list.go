@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine/control"
 	"github.com/delaytask/delaytask/internal/eyes/listing"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 const (
@@ -150,7 +151,7 @@ func (c *Core) List(ctx context.Context, f delaytask.Filter) (delaytask.Page, er
 	if err != nil {
 		return delaytask.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
-	page := delaytask.Page{Tasks: tasksOf(found.Rows, found.Broken), Stopped: found.Stopped}
+	page := delaytask.Page{Tasks: c.tasksOf(ctx, found.Rows, found.Broken), Stopped: found.Stopped}
 	place := make(map[int64]int, len(found.IDs))
 	for i, id := range found.IDs {
 		place[id] = i
@@ -162,8 +163,10 @@ func (c *Core) List(ctx context.Context, f delaytask.Filter) (delaytask.Page, er
 	return page, nil
 }
 
-// tasksOf returns the tasks of rows, and of those that cannot be decoded.
-func tasksOf(rows []row.Row, broken []row.Broken) []delaytask.TaskRow {
+// tasksOf returns the tasks of rows, and of those that cannot be decoded. An executor whose process cannot be read has
+// no name.
+func (c *Core) tasksOf(ctx context.Context, rows []row.Row, broken []row.Broken) []delaytask.TaskRow {
+	_ = store.NameProcesses(ctx, c.store, rows)
 	tasks := make([]delaytask.TaskRow, 0, len(rows)+len(broken))
 	for i := range rows {
 		tasks = append(tasks, taskOf(&rows[i]))
@@ -201,7 +204,7 @@ func (c *Core) get(ctx context.Context, name control.Ref) (delaytask.TaskRow, er
 	if err != nil {
 		return delaytask.TaskRow{}, err
 	}
-	found := tasksOf(rows, broken)
+	found := c.tasksOf(ctx, rows, broken)
 	if len(found) == 0 {
 		return delaytask.TaskRow{}, delaytask.ErrNotFound
 	}

@@ -19,7 +19,7 @@ func (c *Core) Wait(ctx context.Context, id int64) (delaytask.TaskRow, error) {
 	if err != nil {
 		return delaytask.TaskRow{}, fmt.Errorf("wait for %v: %w", delaytask.ID(id), err)
 	}
-	return tasksOf(rows, broken)[0], nil
+	return c.tasksOf(ctx, rows, broken)[0], nil
 }
 
 // Subscribe returns a subscription to the events of this process.

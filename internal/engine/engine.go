@@ -53,10 +53,8 @@ type Engine struct {
 
 	mu      sync.Mutex // guards what follows; the outermost lock: any other may be taken while it is held
 	started bool
-	// introduced is when this process has said its name last.
-	introduced time.Time
-	stopped    chan struct{} // closed when a stop is complete; nil before it began
-	stopErr    error
+	stopped chan struct{} // closed when a stop is complete; nil before it began
+	stopErr error
 }
 
 // New reads the database's clock, leases a node number and begins to keep both. Tasks can be saved from then on; none
@@ -178,7 +176,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
 	e.find.Start(e.finders)
-	for _, loop := range append(e.find.Loops(), e.planner.Loop, e.planner.Measure) {
+	for _, loop := range append(e.find.Loops(), e.planner.Loop, e.planner.Measure, e.introduce) {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}
 	e.findersDone.Go(func() {

@@ -20,31 +20,25 @@ func (e *Engine) heartbeat(ctx context.Context) {
 			e.events.Answered(time.Now())
 		}
 		cancel()
-		e.introduce(ctx)
 	}
 }
 
-// introduceEvery is how often a process says that it was seen. Its name outlives it by as long as tasks are kept.
-const introduceEvery = time.Minute
+const (
+	// introduceEvery is how often a process says that it was seen. Its name outlives it by as long as tasks are kept.
+	introduceEvery = time.Minute
+	introduceAgain = 5 * time.Second // after an error
+)
 
-// introduce stores what people call this process: its executors are numbers.
+// introduce stores what people call this process, because its executors are numbers. No heartbeat waits for that.
 func (e *Engine) introduce(ctx context.Context) {
-	e.mu.Lock()
-	due := e.started && time.Since(e.introduced) >= introduceEvery
-	if due {
-		e.introduced = time.Now()
-	}
-	e.mu.Unlock()
-	if !due {
-		return
-	}
-	ctx, cancel := e.events.CallIn(ctx)
-	defer cancel()
-	if err := e.events.Store.Introduce(ctx, e.process); err != nil && ctx.Err() == nil {
-		e.events.Failed("introducing the process", err)
-		e.mu.Lock()
-		e.introduced = time.Time{}
-		e.mu.Unlock()
+	for wait := time.Duration(0); lifecycle.Sleep(ctx, lifecycle.Jitter(wait, 0.1)); {
+		call, cancel := e.events.CallIn(ctx)
+		err := e.events.Store.Introduce(call, e.process)
+		cancel()
+		if wait = introduceEvery; err != nil && ctx.Err() == nil {
+			e.events.Failed("introducing the process", err)
+			wait = introduceAgain
+		}
 	}
 }
 
@@ -82,7 +76,6 @@ func (e *Engine) describe(running bool) {
 
 // announce tells the other nodes at once which tags are served here.
 func (e *Engine) announce() {
-	e.introduce(e.finders)
 	ctx, cancel := e.events.CallIn(e.finders)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {

@@ -45,7 +45,7 @@ type Row struct {
 	LatePolicy  delaytask.LatePolicy
 	IPAddress   uint32
 	Executor    Executor // of the last claim
-	Process     string   // "host:pid" of the executor; "" where a read leaves it out, and where it is not known
+	Process     string   // "host:pid" of the executor, which no read returns: see store.NameProcesses
 	Delay       time.Duration
 	Expected    Time                 // when the task is to start, as promised to the user
 	Execution   Time                 // when the first attempt was handed to who runs it; see [Row.FirstStart]

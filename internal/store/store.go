@@ -198,8 +198,11 @@ type Nodes interface {
 	// Leave deletes the rows of the tokens.
 	Leave(ctx context.Context, tokens []string) error
 
-	// Introduce stores what people call a process, for reads of whole rows, and that it was seen now.
+	// Introduce stores what people call a process, and that it was seen now.
 	Introduce(ctx context.Context, p row.Process) error
+
+	// Processes returns the processes that were introduced, ordered by id, and leaves out the others.
+	Processes(ctx context.Context, ids []int64) ([]row.Process, error)
 
 	// PurgeProcesses deletes up to limit processes that were seen last before the moment.
 	PurgeProcesses(ctx context.Context, before row.Time, limit int) (deleted int, err error)

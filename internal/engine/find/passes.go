@@ -124,7 +124,11 @@ func (l expiredLeases) Expired(ctx context.Context, limit int) ([]row.Row, []row
 		return nil, nil, err
 	}
 	tags = row.Distinct(append(tags, l.leased.arm.Census.ServedTags()...)) // others leave this turn out
-	return l.Bounded.Expired(ctx, tags, limit)
+	rows, broken, err := l.Bounded.Expired(ctx, tags, limit)
+	if failed := store.NameProcesses(ctx, l.Bounded, rows); failed != nil {
+		l.events.Failed("reading whose leases have ended", failed)
+	}
+	return rows, broken, err
 }
 
 // Discard implements [scanner.Leases].

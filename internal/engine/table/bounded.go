@@ -134,6 +134,13 @@ func (b Bounded) Oldest(ctx context.Context, status row.Status) ([]row.TagCount,
 	})
 }
 
+// Processes calls the store.
+func (b Bounded) Processes(ctx context.Context, ids []int64) ([]row.Process, error) {
+	return within(ctx, b, "Processes", func(ctx context.Context) ([]row.Process, error) {
+		return b.store.Processes(ctx, ids)
+	})
+}
+
 // PurgeProcesses calls the store.
 func (b Bounded) PurgeProcesses(ctx context.Context, before row.Time, limit int) (int, error) {
 	return within(ctx, b, "PurgeProcesses", func(ctx context.Context) (int, error) {

@@ -40,7 +40,6 @@ func (s *Store) Expired(ctx context.Context, tags []string, limit int) ([]row.Ro
 		for _, e := range firstOf(over, limit) {
 			page.add(s.tasks.rows[e.ID], false)
 		}
-		page = s.named(page)
 	})
 	return page.rows, page.broken, err
 }

@@ -147,7 +147,7 @@ func (t *table) of(ids []int64) (rows []row.Row) {
 
 // Rows implements [store.Lister].
 func (s *Store) Rows(ctx context.Context, ids []int64, bodies bool) ([]row.Row, []row.Broken, error) {
-	found, err := under(ctx, s, "read tasks", func() page { return s.named(s.tasks.page(ids, bodies)) })
+	found, err := under(ctx, s, "read tasks", func() page { return s.tasks.page(ids, bodies) })
 	return found.rows, found.broken, err
 }
 

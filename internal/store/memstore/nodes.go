@@ -101,14 +101,16 @@ func (s *Store) Introduce(ctx context.Context, p row.Process) error {
 	})
 }
 
-// named adds the names of the executors' processes.
-func (s *Store) named(p page) page {
-	for i := range p.rows {
-		if of, ok := s.known[p.rows[i].Executor.Process]; ok {
-			p.rows[i].Process = of.process.String()
+// Processes implements [store.Nodes].
+func (s *Store) Processes(ctx context.Context, ids []int64) ([]row.Process, error) {
+	return under(ctx, s, "read the names of processes", func() (found []row.Process) {
+		for _, id := range row.Distinct(ids) {
+			if of, ok := s.known[id]; ok {
+				found = append(found, of.process)
+			}
 		}
-	}
-	return p
+		return found
+	})
 }
 
 // PurgeProcesses implements [store.Nodes].

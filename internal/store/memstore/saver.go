@@ -70,7 +70,7 @@ func (s *Store) Get(ctx context.Context, tx delaytask.Tx, ids []int64) ([]row.Ro
 		return nil, nil, err
 	}
 	defer s.mu.Unlock()
-	page := s.named(s.tasks.page(ids, true))
+	page := s.tasks.page(ids, true)
 	return page.rows, page.broken, nil
 }
 
@@ -86,7 +86,7 @@ func (s *Store) FindActive(ctx context.Context, tx delaytask.Tx, keys []row.TagK
 			ids = append(ids, id)
 		}
 	}
-	return s.named(s.tasks.page(ids, true)).rows, nil
+	return s.tasks.page(ids, true).rows, nil
 }
 
 // LockActive implements [store.Saver]. The store has no transactions whose locks a row could keep.

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -23,12 +22,6 @@ func newTable[T any](name string, columns ...column[T]) *tableOf[T] {
 	for _, c := range columns {
 		t.byName[c.name] = c
 	}
-	return t
-}
-
-// with adds a computed column, which only reads have that name it.
-func (t *tableOf[T]) with(c column[T]) *tableOf[T] {
-	t.byName[c.name] = c
 	return t
 }
 
@@ -119,8 +112,7 @@ const (
 	aMomentOfRun // NULL where the column schedule is. A server converts NULL, too, and claims read many such rows
 	aText
 	aJSON
-	aHash          // bytes, which go as hexadecimal digits
-	aNameOfProcess // computed, of the column process
+	aHash // bytes, which go as hexadecimal digits
 )
 
 // mark returns what stands for a value that is not written out.
@@ -147,9 +139,6 @@ func (f form) read(d dialect, alias, name string) string {
 		return "CASE WHEN schedule IS NOT NULL THEN CAST(" + name + " AS CHAR) END AS " + name
 	case aHash:
 		return "HEX(" + alias + name + ") AS " + name
-	case aNameOfProcess:
-		return fmt.Sprintf(d.readText, "(SELECT CONCAT(p.name, ':', p.pid) FROM "+processTable+
-			" AS p WHERE p.id = process)") + " AS " + name
 	default:
 		return d.text(name)
 	}

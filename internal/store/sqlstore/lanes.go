@@ -13,7 +13,9 @@ const (
 	lockChecks // look for locked rows while other writes wait for them
 	scheduling // decisions: a transaction that waits for its schedules must hold up no save, and no save it
 	chores     // purge and rare writes
-	apart      // what may wait for a locked range (see [store.Apart]), and the audit log, which anyone may lock
+	// What may wait for a locked range (see [store.Apart]), and what anyone may lock: the audit log and the names of
+	// processes.
+	apart
 	uses
 )
 

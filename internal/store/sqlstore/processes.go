@@ -14,20 +14,14 @@ var processes = newTable(processTable,
 	column[row.Process]{name: "seen_time"},
 )
 
-// nameOfProcess is read with a task. It is no column of the table.
-var nameOfProcess = column[row.Row]{
-	name: "process_name", form: aNameOfProcess, read: byPeople,
-	decode: func(_ *decoder, r *row.Row, raw []byte) { r.Process = string(raw) },
-}
-
 // Introduce implements [store.Nodes].
 func (s *Store) Introduce(ctx context.Context, p row.Process) error {
 	const op = "introduce the process"
-	known, err := s.lanes[beats].execute(ctx, op, s.own.seen(p.ID))
+	known, err := s.lanes[apart].execute(ctx, op, s.own.seen(p.ID))
 	if known > 0 || err != nil {
 		return err
 	}
-	err = s.lanes[beats].write(ctx, op, s.own.introduce(p))
+	err = s.lanes[apart].write(ctx, op, s.own.introduce(p))
 	if isDuplicate(err) { // by a call whose answer was lost
 		return nil
 	}
@@ -41,6 +35,20 @@ func (d dialect) seen(process int64) clause {
 func (d dialect) introduce(p row.Process) clause {
 	return clause{"INSERT INTO " + processTable + " (id, name, pid, seen_time) VALUES (?, " + d.bindText + ", ?, " +
 		d.now + ")", []any{p.ID, p.Name, p.PID}}
+}
+
+// Processes implements [store.Nodes].
+func (s *Store) Processes(ctx context.Context, ids []int64) ([]row.Process, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, _, err := readAll(ctx, s.db, s.dialect.processes(ids), processes)
+	return all, classify("read the names of processes", err)
+}
+
+func (d dialect) processes(ids []int64) clause {
+	return clause{sql: "SELECT " + processes.list(d, "", "id", "name", "pid") + " FROM " + processTable + d.byID +
+		" WHERE id IN (" + idList(ids) + ") ORDER BY id"}
 }
 
 // PurgeProcesses implements [store.Nodes].

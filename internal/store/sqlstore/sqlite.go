@@ -116,7 +116,6 @@ func sqliteExplain(ctx context.Context, q queryer, p planned) (keys []string, so
 			return strings.Contains(detail, known.step)
 		})
 		switch {
-		case strings.HasPrefix(detail, "SEARCH p "): // the name of a process
 		case strings.HasPrefix(detail, "USE TEMP"):
 			sorted = true
 		case at >= 0:

@@ -241,6 +241,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Nodes", func() error { return two(s.Nodes(ctx)) }},
 		{"Leave", func() error { return s.Leave(ctx, []string{"t"}) }},
 		{"Introduce", func() error { return s.Introduce(ctx, row.Process{ID: 9, Name: "n", PID: 1}) }},
+		{"Processes", func() error { return one(s.Processes(ctx, []int64{9, -9})) }},
 		{"PurgeProcesses", func() error { return one(s.PurgeProcesses(ctx, now, 5)) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // finds the first

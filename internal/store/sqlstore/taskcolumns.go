@@ -77,7 +77,7 @@ var tasks = newTable(table,
 			}
 		},
 	}),
-).with(nameOfProcess)
+)
 
 // unsetStart is the start_time of a task that was not started. The column is never NULL, so that a row keeps its size
 // when it is claimed.
@@ -128,7 +128,7 @@ func ofNoSchedule(r *row.Row) bool { return r.TickOf == nil }
 // What reads of whole tasks and an INSERT have.
 var (
 	attemptColumns = tasksRead(byAttempt)
-	wholeColumns   = append(slices.Concat(attemptColumns, tasksRead(byOwner), tasksRead(byPeople)), nameOfProcess)
+	wholeColumns   = slices.Concat(attemptColumns, tasksRead(byOwner), tasksRead(byPeople))
 	claimedColumns = append(attemptColumns[:len(attemptColumns):len(attemptColumns)], tasks.byName[bodyColumn])
 	stateColumns   = tasks.pick("id", "tag", "version", "status", "due_time", "process", "claim")
 	savedColumns   = tasksSaved()

@@ -342,6 +342,12 @@ func (s *Store) Introduce(ctx context.Context, p row.Process) error {
 	return s.do(ctx, "Introduce", func(ctx context.Context) error { return s.inner.Introduce(ctx, p) })
 }
 
+func (s *Store) Processes(ctx context.Context, ids []int64) ([]row.Process, error) {
+	return call(ctx, s, "Processes", func(ctx context.Context) ([]row.Process, error) {
+		return s.inner.Processes(ctx, ids)
+	})
+}
+
 func (s *Store) PurgeProcesses(ctx context.Context, before row.Time, limit int) (int, error) {
 	return call(ctx, s, "PurgeProcesses", func(ctx context.Context) (int, error) {
 		return s.inner.PurgeProcesses(ctx, before, limit)

@@ -93,6 +93,7 @@ var neighbours = []neighbour{
 	{name: "lock-schedule", sql: []string{"LOCK TABLES delay_task_schedule WRITE"}},
 	{name: "lock-run", sql: []string{"LOCK TABLES delay_task_schedule_run WRITE"}},
 	{name: "lock-node", sql: []string{"LOCK TABLES delay_task_node WRITE"}},
+	{name: "lock-process", sql: []string{"LOCK TABLES delay_task_process WRITE"}},
 	{name: "lock-tag", sql: []string{"LOCK TABLES delay_task_tag WRITE"}},
 
 	{name: "moved-address", moved: true},
