@@ -104,6 +104,9 @@ func newPlan(st State) *plan {
 	p.to.Schedule = st.Schedule
 	p.s = &p.to.Schedule
 	p.ticks = newTicks(p.s, st.Spec, skipped(st.History, p.cursor()))
+	if p.isAhead(p.s.Next) { // the history is newer than the schedule: what is decided here will be refused
+		p.setNext(p.next(p.s.Next))
+	}
 	return p
 }
 

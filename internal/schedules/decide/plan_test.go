@@ -201,6 +201,22 @@ func TestAPauseLeavesWhatRuns(t *testing.T) {
 	w.until(5 * time.Minute).wants("00:00:00 completed")
 }
 
+// Another process decides between the reads of the schedule and of its history, where an operator has skipped a tick.
+func TestAHistoryThatIsNewerThanTheScheduleIsDecidedOn(t *testing.T) {
+	w := begin(t, row.Schedule{Overlap: delaytask.OverlapAllow, Missed: delaytask.MissedAll}, everyMinute).
+		until(50 * time.Second)
+	st := w.state()
+	st.Now = midnight.Add(150 * time.Second)
+	tick := midnight.Add(2 * time.Minute)
+	st.Schedule.Next, st.Schedule.Last = tick, midnight.Add(10*time.Minute)
+	for _, at := range []row.Time{st.Schedule.Last, tick} {
+		st.History = append(st.History, row.ScheduleRun{Tick: at, Until: at, Ticks: 1, Outcome: row.OutcomeSkipped})
+	}
+	if d := Decide(st); d.Schedule.Next <= tick {
+		t.Errorf("the next tick is %v, which was skipped", d.Schedule.Next)
+	}
+}
+
 func TestPauseAfterFailures(t *testing.T) {
 	w := begin(t, row.Schedule{PauseAfter: 3}, everyMinute)
 	results := []row.Status{row.Failed, row.Cancelled, row.Failed, row.Completed, row.Failed, row.Failed, row.Failed}
