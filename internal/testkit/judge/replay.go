@@ -220,7 +220,8 @@ func (n *node) compare(r row.ScheduleRun, runs bool) (stored *row.ScheduleRun, s
 			continue
 		}
 		next := of.after(tick) // which is the latest one instead, where it is due before the table shows the end
-		if !n.isClose(tick.Add(of.jitter)) && (next.IsZero() || !n.isClose(next.Add(of.jitter))) {
+		by := tick.Add(of.jitter + n.state.Schedule.StartWithin) // or it may not start any more by then
+		if !n.isClose(tick.Add(of.jitter)) && !n.isClose(by) && (next.IsZero() || !n.isClose(next.Add(of.jitter))) {
 			single := "run"
 			if !runs {
 				single = r.Outcome.String() + ": " + r.Note
