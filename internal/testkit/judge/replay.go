@@ -219,8 +219,9 @@ func (n *node) compare(r row.ScheduleRun, runs bool) (stored *row.ScheduleRun, s
 		if runs == (stored.TaskID != 0) && (runs || stored.Outcome == r.Outcome) {
 			continue
 		}
-		next := of.after(tick) // which is the latest one instead, where it is due before the table shows the end
-		by := tick.Add(of.jitter + n.state.Schedule.StartWithin) // or it may not start any more by then
+		// The latest tick runs instead where it is due before the table shows the end, and where this one may not start
+		// any more by then.
+		next, by := of.after(tick), tick.Add(of.jitter+n.state.Schedule.StartWithin)
 		if !n.isClose(tick.Add(of.jitter)) && !n.isClose(by) && (next.IsZero() || !n.isClose(next.Add(of.jitter))) {
 			single := "run"
 			if !runs {
