@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
@@ -108,6 +109,28 @@ var scheduleStories = []struct {
 	}).decide(30, 1, 40, skips(30)).decide(40, 2, 50, skips(40)).decide(50, 3, 60, skips(50)).
 		decide(60, 4, 70, skips(60)).
 		over()},
+	{"a tick waits for a run whose end is shown when it may not start any more", clean, endShownAt(36)},
+	{"a tick is too late that may still start when the end of the run before is shown", 16, endShownAt(33)},
+}
+
+// endShownAt is a run whose lease ends at second 32. The next tick may start until 34.
+func endShownAt(seconds float64) *story {
+	queued := func(more func(*row.Decision)) func(*row.Decision) {
+		return func(d *row.Decision) {
+			d.Schedule.Overlap, d.Schedule.StartWithin = delaytask.OverlapQueueOne, 4*time.Second
+			more(d)
+		}
+	}
+	return tell().decide(1, -1, 30, queued(plants(1, 20, "schedule:job"))).plantedRow(1, 1, 20, "schedule:job").
+		write(20, 1, 1, executing, 1, 0, 32).
+		decide(23, 0, 30, queued(func(d *row.Decision) { d.Schedule.Look = tickAt(32) })).
+		write(seconds, 1, 2, failed, 0, 1, 32).
+		decide(seconds+.1, 1, 40, queued(func(d *row.Decision) {
+			d.Schedule.State = row.SchedulePaused
+			d.Ended = []row.ScheduleRun{{Tick: tickAt(20), Until: tickAt(20), Ticks: 1, TaskID: 1,
+				Outcome: row.OutcomeFailed, Start: tickAt(20), Finish: tickAt(32)}}
+			d.New = []row.ScheduleRun{{Tick: tickAt(30), Until: tickAt(30), Ticks: 1, Outcome: row.OutcomeMissed}}
+		})).over()
 }
 
 func TestStoriesOfSchedules(t *testing.T) {
