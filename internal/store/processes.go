@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -10,6 +11,9 @@ import (
 type Processes interface {
 	Processes(ctx context.Context, ids []int64) ([]row.Process, error)
 }
+
+// nameWait bounds the wait for names. Anyone may lock their table, and no rescue and no reader waits for that.
+const nameWait = 250 * time.Millisecond
 
 // NameProcesses adds to rows what people call the processes of their executors. Where that cannot be read, or a process
 // is not known, its rows stay as they are.
@@ -23,6 +27,8 @@ func NameProcesses(ctx context.Context, s Processes, rows []row.Row) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, nameWait)
+	defer cancel()
 	found, err := s.Processes(ctx, row.Distinct(ids))
 	names := make(map[int64]string, len(found))
 	for _, p := range found {
