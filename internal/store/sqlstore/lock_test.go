@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
@@ -312,5 +313,32 @@ func TestAWaitIsCutOffForAnAccountThatMaySeeLocks(t *testing.T) {
 		if got := claim(); got != interrupted {
 			t.Errorf("with the privilege the claim ends with %d, want %d", got, interrupted)
 		}
+	})
+}
+
+// TestNamesOfProcessesHoldUpNoReader locks their table, as a backup does.
+func TestNamesOfProcessesHoldUpNoReader(t *testing.T) {
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		must(t, s.Introduce(t.Context(), row.Process{ID: 9, Name: "here", PID: 1}))
+		rows := []row.Row{{ID: 1, Executor: row.Executor{Process: 9, Claim: 1}}}
+		must(t, store.NameProcesses(t.Context(), s, rows))
+		if rows[0].Process != "here:1" {
+			t.Fatalf("the process is called %q", rows[0].Process)
+		}
+		conn, err := pool.Conn(t.Context())
+		must(t, err)
+		defer conn.Close()
+		_, err = conn.ExecContext(t.Context(), "LOCK TABLES delay_task_process WRITE")
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a lock would be waited for to its end
+		defer cancel()
+		err = store.NameProcesses(ctx, s, rows)
+		if err == nil || ctx.Err() != nil || rows[0].Process != "" {
+			t.Errorf("with the table locked: %v, and the process is called %q; want an error", err, rows[0].Process)
+		}
+		_, err = conn.ExecContext(t.Context(), "UNLOCK TABLES")
+		must(t, err)
+		must(t, store.NameProcesses(t.Context(), s, rows))
 	})
 }
