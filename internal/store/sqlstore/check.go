@@ -12,7 +12,7 @@ func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
 // CheckService checks the tables that the HTTP service alone needs: they are there, whole and writable. Its error is
 // like the error of [Store.Check].
 func (s *Store) CheckService(ctx context.Context) error {
-	if err := CheckWritable(ctx, s.db.DB, s.dialect.kind); err != nil {
+	if err := CheckWritable(ctx, s.db.DB.DB, s.dialect.kind); err != nil {
 		return err
 	}
 	_, err := all(ctx, s.serviceChecks())

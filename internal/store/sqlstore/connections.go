@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jmoiron/sqlx"
 )
 
 const (
@@ -36,7 +35,9 @@ var (
 //
 // A SQLite file has none of its own: a write borrows one of the pool.
 type connections struct {
-	db         *sqlx.DB
+	*waitlist // of writes; nil: a file, whose connections cost little
+
+	db         *pool
 	dialect    dialect
 	life       time.Duration // of a connection
 	servers    *servers      // behind the address; nil: the pool's next connection will do
@@ -46,8 +47,9 @@ type connections struct {
 	drained chan struct{} // closed when none is in use after that
 
 	mu      sync.Mutex
-	most    int           // at once
-	inUse   [uses]int     // by kinds of writes
+	most    int       // at once
+	inUse   [uses]int // by kinds of writes
+	tempos  [uses]tempo
 	waiting []*waiter     // in the order in which they came
 	idle    []reservation // the one that was used last at the end
 	full    time.Time     // until then the server has none left
@@ -68,11 +70,15 @@ type waiter struct {
 	turn chan struct{} // closed when it has come
 }
 
-func newConnections(db *sqlx.DB, d dialect, most int) *connections {
-	return &connections{
+func newConnections(db *pool, d dialect, most int) *connections {
+	c := &connections{
 		db: db, dialect: d, life: maxLifetime, most: most,
 		closed: make(chan struct{}), drained: make(chan struct{}),
 	}
+	if d.reserves {
+		c.waitlist = &waitlist{tempo: &tempo{fresh: time.Now()}}
+	}
+	return c
 }
 
 // bound changes how many are in use at most. More than that are not taken from their writes.
@@ -89,7 +95,7 @@ func (c *connections) take(ctx context.Context, u use) (reservation, error) {
 		if err := c.enter(ctx, u); err != nil {
 			return reservation{}, err
 		}
-		r, err := c.ready(ctx, c.lastUsed(ctx))
+		r, err := c.ready(ctx, c.idleOne(ctx))
 		if err == nil {
 			return r, nil
 		}
@@ -159,10 +165,36 @@ func (c *connections) mayTake(u use) bool {
 		return false
 	case !c.dialect.reserves: // the pool counts
 		return true
+	case batched[u] && c.inUse[u] >= c.tempos[u].atOnce(atOnce[u]):
+		return false
 	case time.Now().Before(c.full):
 		return total == 0 || len(c.idle) > 0
 	default:
 		return has[host] == 0 || total+kept < c.most
+	}
+}
+
+// idleOne returns an idle connection, or after a wait for one none: a new one is to be opened.
+func (c *connections) idleOne(ctx context.Context) (r reservation) {
+	c.until(ctx, func() bool {
+		r = c.lastUsed(ctx)
+		return r.conn != nil || ctx.Value(newKey{}) != nil || c.isAlone()
+	})
+	return r
+}
+
+// isAlone reports whether one write has a place.
+func (c *connections) isAlone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return sum(c.inUse[:]) == 1
+}
+
+// note takes how long a write of that kind took.
+func (c *connections) note(u use, took time.Duration) {
+	if c.waitlist != nil {
+		c.tempo.note(took)
+		c.tempos[u].note(took)
 	}
 }
 
@@ -199,6 +231,7 @@ func (c *connections) give(u use, r reservation) {
 	for _, r := range c.put(u, r) {
 		discard(r.conn)
 	}
+	c.freed()
 }
 
 // put returns the connections that are not needed any more.

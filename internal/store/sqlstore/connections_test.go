@@ -81,6 +81,7 @@ func TestConnectionsThatNoWriteNeedsAreClosed(t *testing.T) {
 		s := New(db, MySQL)
 		defer s.Close(context.Background())
 		c, l := s.connections, s.lanes[saves]
+		c.tempo.fresh = time.Time{} // the start is over
 		together(t, l, atOnce[saves])
 		if len(c.idle) != atOnce[saves] {
 			t.Fatalf("%d connections are idle, want %d", len(c.idle), atOnce[saves])

@@ -23,7 +23,7 @@ func patientLane(t *testing.T, db *sqlx.DB, size int) *lane {
 	t.Helper()
 	d := mysqlDialect
 	d.session = append(slices.Clone(d.session), "SET SESSION innodb_lock_wait_timeout = 50")
-	l := newLane(newConnections(db, d, inAll), saves, size)
+	l := newLane(newConnections(&pool{DB: db}, d, inAll), saves, size)
 	l.unanswered = New(db, MySQL).connections.unanswered
 	t.Cleanup(func() { must(t, l.close(context.WithoutCancel(t.Context()))) })
 	return l

@@ -26,9 +26,9 @@ func TestFileVersionTellsOfWhatOtherProcessesCommit(t *testing.T) {
 		must(t, err)
 		return v
 	}
-	mustExec(t, other.db, "CREATE TABLE delay_task_tag "+
+	mustExec(t, other.db.DB, "CREATE TABLE delay_task_tag "+
 		"(tag TEXT PRIMARY KEY, paused INTEGER, reason TEXT, update_time TEXT)")
-	mustExec(t, other.db, "CREATE TABLE delay_task_schedule (look_time TEXT)")
+	mustExec(t, other.db.DB, "CREATE TABLE delay_task_schedule (look_time TEXT)")
 	before := version()
 	if now := version(); now != before {
 		t.Errorf("version %d became %d although nothing was committed", before, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -59,8 +60,10 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 		l.give(l.kind, r)
 		return notApplied(op, err)
 	}
+	began := time.Now()
 	inside, begun := l.unanswered.begin(ctx, r.session)
 	err = outcome(inside, f(inside, r.conn))
+	l.note(l.kind, time.Since(began))
 	l.release(l.kind, r, err, l.unanswered.end(begun))
 	if err == nil { // the file may have lost its name during the write
 		if gone := l.file.check(ctx, nil); gone != nil {

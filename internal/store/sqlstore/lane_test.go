@@ -48,7 +48,7 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 		mustExec(t, callers, "CREATE TABLE written (id INT)")
 		for _, tt := range append(tests, test{"killed in the midst of a statement", killed(callers), false}) {
 			t.Run(tt.name, func(t *testing.T) {
-				l := newLane(newConnections(callers, mysqlDialect, inAll), saves, 1)
+				l := newLane(newConnections(&pool{DB: callers}, mysqlDialect, inAll), saves, 1)
 				defer func() { _ = l.close(t.Context()) }()
 				before := laneConnection(t, l)
 				err := l.do(t.Context(), "test", tt.last)

@@ -25,6 +25,9 @@ var atOnce = [uses]int{
 	apart: 4,
 }
 
+// batched holds the kinds of which an overloaded server gets fewer at once. What waits is sent together.
+var batched = [uses]bool{claims: true, results: true}
+
 // inAll is how many of all kinds are sent at the same time.
 var inAll = sum(atOnce[:])
 

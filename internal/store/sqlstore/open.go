@@ -18,8 +18,9 @@ func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, inAll) }
 // Connections are opened when they are needed: as many as help, or in a smaller pool as many as concurrency says.
 func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	d := dialectOf(kind)
-	c := newConnections(db, d, mostOf(db.Stats().MaxOpenConnections, concurrency))
-	s := &Store{db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency, connections: c}
+	p := &pool{DB: db}
+	c := newConnections(p, d, mostOf(db.Stats().MaxOpenConnections, concurrency))
+	s := &Store{db: p, dialect: d, own: d.onOwnSession(), concurrency: concurrency, connections: c}
 	if !d.reserves {
 		s.file = new(sameFile)
 		turn := make(chan struct{}, 1)
@@ -32,8 +33,9 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	for u, size := range atOnce {
 		s.lanes[u] = newLane(c, use(u), size)
 	}
-	s.servers = newServers(db)
-	c.servers, c.unanswered = s.servers, newUnanswered(s.servers)
+	p.waitlist = &waitlist{tempo: c.tempo}
+	s.servers = newServers(p)
+	c.servers, c.unanswered = s.servers, newUnanswered(s.servers, c.tempo)
 	c.unanswered.version, c.unanswered.probe, c.unanswered.closed = s.serverVersion, c.probe, c.closed
 	c.unanswered.ask = func(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
 		return s.lanes[lockChecks].do(ctx, "ask why a write has no answer", f)

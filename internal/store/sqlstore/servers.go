@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -30,7 +28,7 @@ const (
 //
 // Methods may be called by several goroutines.
 type servers struct {
-	db *sqlx.DB
+	db *pool
 
 	mu        sync.Mutex // no other lock is taken while it is held
 	asked     map[string]answer
@@ -55,7 +53,7 @@ type sight struct {
 	first, last time.Time
 }
 
-func newServers(db *sqlx.DB) *servers {
+func newServers(db *pool) *servers {
 	return &servers{db: db, asked: map[string]answer{}, databases: map[string]*sight{}}
 }
 
@@ -281,17 +279,11 @@ func (s *servers) now(ctx context.Context, read func(*sql.Conn) (row.Reading, er
 // look takes a reading on a connection of the pool, and reports whether that leads to the current database.
 func (s *servers) look(ctx context.Context, read func(*sql.Conn) (row.Reading, error)) (
 	reading row.Reading, current bool, err error) {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return row.Reading{}, false, err
-	}
-	if reading, err = read(conn); err == nil {
-		current, err = s.meet(ctx, conn, reading.Server)
-	}
-	if sessionKeeps(err) || err == nil && !current {
-		discard(conn)
-		return reading, false, err
-	}
-	_ = conn.Close() // only gives it back
+	err = s.db.borrow(ctx, func(conn *sql.Conn) (bool, error) {
+		if reading, err = read(conn); err == nil {
+			current, err = s.meet(ctx, conn, reading.Server)
+		}
+		return !sessionKeeps(err) && (err != nil || current), err
+	})
 	return reading, current, err
 }

@@ -155,7 +155,7 @@ func TestAServerThatStallsIsWaitedFor(t *testing.T) {
 func TestReservedConnectionsAreRenewedByAge(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, _ := connect(t, d)
-		l := newLane(newConnections(db, mysqlDialect, inAll), saves, 1)
+		l := newLane(newConnections(&pool{DB: db}, mysqlDialect, inAll), saves, 1)
 		defer func() { _ = l.close(t.Context()) }()
 		first := laneConnection(t, l)
 		if again := laneConnection(t, l); again != first {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/jmoiron/sqlx"
 )
 
 // queryer is what reads run on: the pool, a connection of a lane, or a caller's transaction.
@@ -62,8 +60,8 @@ func eachRow(ctx context.Context, q queryer, query clause, bind func(columns []s
 	each func() error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
-	if pool, ok := q.(*sqlx.DB); ok {
-		return onPool(ctx, pool, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, bind, each) })
+	if p, ok := q.(*pool); ok {
+		return p.read(ctx, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, bind, each) })
 	}
 	rows, err := q.QueryContext(ctx, query.sql, query.args...)
 	if err != nil {
@@ -90,20 +88,6 @@ func eachRow(ctx context.Context, q queryer, query clause, bind func(columns []s
 		}
 	}
 	return rows.Err()
-}
-
-// onPool runs f on a connection of the pool, and discards the connection when it would repeat f's error.
-func onPool(ctx context.Context, db *sqlx.DB, f func(*sql.Conn) error) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	if err = f(conn); sessionKeeps(err) {
-		discard(conn)
-		return err
-	}
-	_ = conn.Close() // only gives it back
-	return err
 }
 
 // discard closes the connection for good.

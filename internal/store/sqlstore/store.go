@@ -12,8 +12,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/delaytask/delaytask/internal/store"
 )
 
@@ -21,7 +19,7 @@ import (
 // service. The engine does not use these, so the store in memory has none, and the conformance suite does not test
 // them.
 type Store struct {
-	db          *sqlx.DB
+	db          *pool
 	dialect     dialect
 	own         dialect // on the connections of the lanes
 	concurrency int     // tasks that run at once: the smallest pool for processors depends on it
@@ -60,4 +58,6 @@ func (s *Store) HasFileVersion() bool {
 
 // FileVersion returns a number. It differs from the last one if another connection has committed a change meanwhile. It
 // takes no lock, and reads no page of the database. Servers have no such number.
-func (s *Store) FileVersion(ctx context.Context) (int64, error) { return s.fileVersion.read(ctx, s.db) }
+func (s *Store) FileVersion(ctx context.Context) (int64, error) {
+	return s.fileVersion.read(ctx, s.db.DB)
+}

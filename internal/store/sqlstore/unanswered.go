@@ -16,6 +16,8 @@ const (
 	// the writes wait for no lock, and the server has enough to do.
 	firstLookPause = 100 * time.Millisecond
 	lastLookPause  = time.Second
+	// restOfLooks is how many times longer than a look the pause after it is at least: a look costs the server a lot.
+	restOfLooks = 4
 	// lookTimeout bounds a look. By then the server has ended most waits by itself.
 	lookTimeout = time.Second
 )
@@ -27,6 +29,7 @@ type unanswered struct {
 	version func(context.Context, *sql.Conn) (version, error)
 	probe   func(ctx context.Context, before time.Time) error // asks on an idle connection from before that time
 	servers *servers
+	tempo   *tempo
 	closed  <-chan struct{} // with the store
 
 	mu       sync.Mutex
@@ -41,7 +44,9 @@ func nameSession(ctx context.Context, conn *sql.Conn, d dialect) (s session, err
 	return s, err
 }
 
-func newUnanswered(s *servers) *unanswered { return &unanswered{servers: s, writes: map[*write]bool{}} }
+func newUnanswered(s *servers, t *tempo) *unanswered {
+	return &unanswered{servers: s, tempo: t, writes: map[*write]bool{}}
+}
 
 type askKey struct{} // of a context of ask
 
@@ -52,7 +57,7 @@ func (u *unanswered) begin(ctx context.Context, on session) (context.Context, *w
 	}
 	w := &write{session: on}
 	ctx, w.giveUp = context.WithCancelCause(ctx)
-	w.timer = time.AfterFunc(unansweredAfter, func() { u.watch(w) })
+	w.timer = time.AfterFunc(u.tempo.slow(unansweredAfter), func() { u.watch(w) })
 	return context.WithValue(ctx, writeKey{}, w), w
 }
 
@@ -100,10 +105,11 @@ func (u *unanswered) watch(w *write) {
 // attend looks at the writes while there are some without an answer.
 func (u *unanswered) attend() {
 	for pause := firstLookPause; !u.isOver(); pause = min(pause+pause/2, lastLookPause) {
+		began := time.Now()
 		if u.lookAt(u.all()) {
 			pause = firstLookPause
 		}
-		if !u.sleep(pause) {
+		if !u.sleep(max(pause, restOfLooks*time.Since(began))) {
 			return
 		}
 	}

@@ -1,0 +1,93 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// pool is what reads take their connections from. Writes open theirs from it, and keep them.
+type pool struct {
+	*sqlx.DB
+	*waitlist // of reads; nil: a file, whose connections cost little
+
+	mu       sync.Mutex
+	inUse    int // by reads, with those that wait
+	entering int // reads that are about to take an idle connection
+}
+
+// read runs f on a connection, and discards that when it would repeat f's error.
+func (p *pool) read(ctx context.Context, f func(*sql.Conn) error) error {
+	return p.borrow(ctx, func(conn *sql.Conn) (keep bool, err error) {
+		err = f(conn)
+		return !sessionKeeps(err), err
+	})
+}
+
+// borrow runs f on a connection, and discards that unless f keeps it.
+func (p *pool) borrow(ctx context.Context, f func(*sql.Conn) (keep bool, err error)) error {
+	p.count(1, 0)
+	defer p.freed()
+	defer p.count(-1, 0)
+	conn, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	keep, err := f(conn)
+	if p.waitlist != nil {
+		p.tempo.note(time.Since(began))
+	}
+	if !keep {
+		discard(conn)
+		return err
+	}
+	_ = conn.Close() // only gives it back
+	return err
+}
+
+// take returns an idle connection or, after a wait, a new one. Where the server has none left, one that another read
+// gives back will do.
+func (p *pool) take(ctx context.Context) (*sql.Conn, error) {
+	for {
+		entering := 0
+		p.until(ctx, func() bool {
+			entering = p.enter()
+			return entering > 0
+		})
+		conn, err := p.Conn(ctx)
+		others := p.count(0, -entering) > 1
+		if !isFull(err) {
+			return conn, err
+		}
+		if p.restart(); !others {
+			return nil, err
+		}
+	}
+}
+
+// enter reserves an idle connection, and returns how many: 0 where others may give one back first.
+func (p *pool) enter() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inUse > 1 && p.Stats().Idle <= p.entering {
+		return 0
+	}
+	if p.Stats().OpenConnections == 0 {
+		p.restart()
+	}
+	p.entering++
+	return 1
+}
+
+// count returns how many reads use connections, after a change.
+func (p *pool) count(inUse, entering int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inUse += inUse
+	p.entering += entering
+	return p.inUse
+}
