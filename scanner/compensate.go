@@ -30,13 +30,17 @@ type Compensate struct {
 	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)
 	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack
 	Tags  func() []string                                 // served here and not paused
-	Mine  func(id int64, tag string) bool                 // of this node's share; it leaves other rows at first
-	Share func(tag string) (s row.Share, some bool)       // the same for a read; not some: all rows
-	Now   func() (now row.Time, ok bool)                  // the database's clock; not ok holds the pass back
+	// Turn returns in which turn this node takes a row: 0 for one of its share, which it takes at once.
+	Turn func(id int64, tag string) int
+	// Share selects the rows of the first so many turns for a read; not some: all rows.
+	Share func(tag string, turns int) (s row.Share, some bool)
+	Now   func() (now row.Time, ok bool) // the database's clock; not ok holds the pass back
 	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error
 	// ends the tag's turn.
 	Offer func(ctx context.Context, tag string, page []row.Due) error
-	Page  int // rows in one read
+	Crowd func() time.Duration // how many times longer than one node many pause: each reads past the rows of all
+	Turns int                  // of which rows are read, where that is not all
+	Page  int                  // rows in one read
 	Log   *slog.Logger
 
 	once    sync.Once
@@ -177,6 +181,7 @@ func (c *Compensate) drain(ctx context.Context, tag string, s *shareFilter) erro
 func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again bool, err error) {
 	again, wait := s.next(more)
 	if wait > 0 {
+		wait = max(wait, soon*c.Crowd(), min(readRest*s.took, overdue))
 		err = sleep(ctx, wait)
 	}
 	return again && err == nil, err
@@ -185,12 +190,16 @@ func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again
 // drainTurn reads the rows of this node's share, and all rows when it has come to the end of these, or when a while has
 // passed. It reports whether there may be more to read.
 func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *shareFilter) (more bool, err error) {
-	if share, some := c.Share(w.Tags[0]); some && !s.helps {
+	tag := w.Tags[0]
+	if share, some := c.Share(tag, 1); some && !s.helps {
 		own := w
 		own.Shares = []row.Share{share}
 		if more, err = c.readOn(ctx, own, s); err != nil || !s.looks() {
 			return more, err
 		}
+	}
+	if share, some := c.Share(tag, c.Turns); some {
+		w.Shares = []row.Share{share}
 	}
 	return c.readOn(ctx, w, s)
 }
@@ -202,7 +211,9 @@ func (c *Compensate) readOn(ctx context.Context, w row.Window, s *shareFilter) (
 			s.forget()
 			return false, nil
 		}
+		began := time.Now()
 		page, err := c.read(ctx, w)
+		s.took = time.Since(began)
 		if err != nil || len(page) == 0 {
 			return false, err
 		}
@@ -245,7 +256,7 @@ func (c *Compensate) offerMine(ctx context.Context, tag string, rows []row.Due, 
 			return err
 		}
 	}
-	rows = s.filter(rows, c.Mine)
+	rows = s.filter(rows, c.Turn)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -264,16 +275,21 @@ func byTag(rows []row.Due) map[string][]row.Due {
 // now.
 const spared = 2000
 
-// stuckAfter is how long a node with rows of its own leaves a row to the others.
+// stuckAfter is how long a node with rows of its own leaves a row to the others, where it is the first of its
+// successors.
 const stuckAfter = 3 * overdue
+
+// readRest is how many times longer than a read the pause after a turn is at least, if there is one: a database that is
+// overloaded is read less often.
+const readRest = 4
 
 // soon is how long rows that were handed over take to be claimed. Until then they would be read again.
 const soon = 100 * time.Millisecond
 
 // shareFilter separates the overdue rows that this node runs from those that it leaves to others. If all nodes claimed
 // what all of them read, most claims would be in vain. A node's own share comes first. A row of others that is still
-// there a moment later is run by any node that sees it. A node without rows of its own left helps with what the others
-// will not reach soon.
+// there a moment later is run by the next node in the row's order. A node without rows of its own left helps with what
+// the others will not reach soon.
 type shareFilter struct {
 	helps bool           // it has no rows of its own left
 	left  map[int64]left // rows that were left to others in the last turn; no more than are spared
@@ -281,6 +297,8 @@ type shareFilter struct {
 	own    int            // rows in this turn
 	others int            // rows that were left to others
 	leave  map[int64]left // the first of those
+
+	took time.Duration // by the last read
 
 	alone  bool      // this turn has read no rows of others
 	looked time.Time // when a turn last did
@@ -303,11 +321,12 @@ type left struct {
 }
 
 // filter returns the rows that this node runs.
-func (s *shareFilter) filter(rows []row.Due, mine func(id int64, tag string) bool) []row.Due {
+func (s *shareFilter) filter(rows []row.Due, turn func(id int64, tag string) int) []row.Due {
 	now := time.Now()
 	var taken []row.Due
 	for _, d := range rows {
-		if mine(d.ID, d.Tag) {
+		turn := turn(d.ID, d.Tag)
+		if turn == 0 {
 			s.own++
 			taken = append(taken, d)
 			continue
@@ -316,7 +335,7 @@ func (s *shareFilter) filter(rows []row.Due, mine func(id int64, tag string) boo
 		if !waited || l.version != d.Version {
 			l, waited = left{d.Version, now}, false
 		}
-		if waited && (s.helps || now.Sub(l.since) >= stuckAfter) || s.helps && s.others >= spared {
+		if waited && now.Sub(l.since) >= s.leaves(turn) || turn == 1 && s.helps && s.others >= spared {
 			taken = append(taken, d)
 			continue
 		}
@@ -331,12 +350,22 @@ func (s *shareFilter) filter(rows []row.Due, mine func(id int64, tag string) boo
 	return taken
 }
 
+// leaves is how long a row is left to those that take it in earlier turns. The time doubles from turn to turn, so that
+// few nodes take the same rows, also where all rows wait for long.
+func (s *shareFilter) leaves(turn int) time.Duration {
+	least := stuckAfter
+	if s.helps {
+		least = overdue
+	}
+	return least << (turn - 1)
+}
+
 // next begins another turn, unless nothing is left. If the last turn has met only rows of others, the next one comes
 // after the time that they get, and helps with what is still there. If it has met rows of its own and came to the end,
 // the next one comes soon: more of its own may be overdue by then. In the middle of the rows it comes at once.
 func (s *shareFilter) next(more bool) (again bool, wait time.Duration) {
 	last := *s
-	*s = shareFilter{looked: last.looked}
+	*s = shareFilter{looked: last.looked, took: last.took}
 	switch {
 	case last.alone:
 		s.left = last.left

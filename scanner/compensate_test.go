@@ -142,8 +142,9 @@ func (b *backlog) scan() *Compensate {
 	return &Compensate{
 		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Log: slog.New(slog.DiscardHandler),
 		Now:   func() (row.Time, bool) { return row.At(time.Now()), true },
-		Mine:  func(int64, string) bool { return true },
-		Share: func(string) (row.Share, bool) { return row.Share{}, false },
+		Turn:  func(int64, string) int { return 0 },
+		Crowd: func() time.Duration { return 1 },
+		Share: func(string, int) (row.Share, bool) { return row.Share{}, false },
 	}
 }
 

@@ -16,9 +16,9 @@ func rowsFrom(id int64, n int) []row.Due {
 	return rows
 }
 
-func odd(id int64, _ string) bool { return id%2 == 1 }
+func odd(id int64, _ string) int { return int(1 - id%2) }
 
-func none(int64, string) bool { return false }
+func none(int64, string) int { return 1 }
 
 func TestShareFilterTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestShareFilterTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
 
 func TestShareFilterHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 	t.Parallel()
-	for name, mine := range map[string]func(int64, string) bool{"helps": none, "has its own": odd} {
+	for name, mine := range map[string]func(int64, string) int{"helps": none, "has its own": odd} {
 		var s shareFilter
 		s.filter(rowsFrom(1, 4*spared), mine)
 		if _, wait := s.next(false); wait == 0 {
@@ -82,6 +82,36 @@ func TestShareFilterHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 			t.Errorf("it takes %d rows of others while it has its own", got)
 		}
 	}
+}
+
+// Where all rows wait for long, few nodes take the same one: each next node in the order of a row waits twice as long.
+func TestShareFilterLeavesARowTwiceAsLongInEachTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turnOf := func(id int64, _ string) int { return int(id) }
+		for _, own := range []bool{false, true} {
+			s := shareFilter{}
+			rows, least := rowsFrom(1, 4), overdue
+			if own {
+				rows, least = rowsFrom(0, 5), stuckAfter // row 0 comes again and again
+			}
+			began, taken := time.Now(), map[int64]time.Duration{}
+			for len(taken) < 4 {
+				for _, d := range s.filter(rows, turnOf) {
+					if _, again := taken[d.ID]; !again && d.ID > 0 {
+						taken[d.ID] = time.Since(began)
+					}
+				}
+				_, wait := s.next(false)
+				time.Sleep(wait)
+			}
+			for id, after := range taken {
+				if want := least << (id - 1); after < want || after > want+overdue {
+					t.Errorf("own rows: %t: the row of turn %d is taken after %v, want %v", own, id, after, want)
+				}
+			}
+		}
+	})
 }
 
 // A long backlog is read in several turns. A row that one turn left has not waited for another node.
@@ -102,7 +132,7 @@ func TestShareFilterGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 		t.Errorf("a turn of others' rows alone: again: %t, after %v", again, wait)
 	}
 	s = shareFilter{}
-	s.filter(rows, func(int64, string) bool { return true })
+	s.filter(rows, func(int64, string) int { return 0 })
 	if again, _ := s.next(false); again {
 		t.Error("all rows were taken, and it looks again")
 	}

@@ -32,7 +32,7 @@ func hostIdentity(name string) string {
 // were not there; signals know better.
 func startTime(pid int) (int64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	if errors.Is(err, fs.ErrNotExist) && exists(pid) {
 		return 0, fmt.Errorf("process %d is hidden: %w", pid, fs.ErrPermission)
 	}
 	if err != nil {
@@ -40,6 +40,9 @@ func startTime(pid int) (int64, error) {
 	}
 	return parseStartTime(stat)
 }
+
+// exists reports whether a process has the id.
+func exists(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // parseStartTime reads field 22 of a stat file. The second field is the program's name in parentheses and may itself
 // hold spaces and parentheses, so counting begins behind the last one.

@@ -160,12 +160,6 @@ func (v *View) SaverServes(id int64, tag string) bool {
 // Servers returns the numbers of the nodes that take new tasks of the tag, in order. The caller must not change them.
 func (v *View) Servers(tag string) []int { return v.tags[tag].numbers }
 
-// Assigned reports whether a row belongs to this node's share, whichever node saved it and whenever it is due.
-func (v *View) Assigned(id int64, tag string) bool {
-	s := v.tags[tag]
-	return len(s.numbers) > 0 && s.assigned(id)
-}
-
 func (s servers) assigned(id int64) bool { return s.share(id) == s.self }
 
 func (s servers) share(id int64) int { return ids.Taker(id, len(s.numbers), 0) }
@@ -193,6 +187,20 @@ func (v *View) Turn(id int64, due row.Time, tag string) int {
 			return turn + 1
 		default:
 			turn++
+		}
+	}
+	return Turns
+}
+
+// TurnOfAny is Turn for a row of the node's share, whichever node saved it and whenever it is due.
+func (v *View) TurnOfAny(id int64, tag string) int {
+	s := v.tags[tag]
+	if s.self < 0 {
+		return 1
+	}
+	for turn := range min(Turns, len(s.numbers)) {
+		if ids.Taker(id, len(s.numbers), turn) == s.self {
+			return turn
 		}
 	}
 	return Turns

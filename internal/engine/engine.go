@@ -163,7 +163,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.started = true
 	e.declare()
 	if e.cfg.Waker != nil {
-		e.cfg.Waker.Listen(e.arm.Census.Token, e.find.Hear)
+		e.cfg.Waker.Listen(e.arm.Census.Process.Token, e.find.Hear)
 	}
 	e.describe(true)
 	e.markNode(report.MarkJoined)

@@ -17,7 +17,9 @@ func (e *Engine) heartbeat(ctx context.Context) {
 		if err := e.member.Beat(call); err != nil {
 			e.events.Failed("sending the heartbeat", err)
 		} else {
-			e.events.Answered(time.Now())
+			now := time.Now()
+			e.events.Answered(now)
+			e.arm.Census.Beat(now)
 		}
 		cancel()
 	}
@@ -64,7 +66,7 @@ func (e *Engine) announceAtBeat() { e.describe(e.running()) }
 
 func (e *Engine) describe(running bool) {
 	if e.cfg.Waker != nil {
-		w := e.cfg.Waker.Row(e.arm.Census.Token)
+		w := e.cfg.Waker.Row(e.arm.Census.Process.Token)
 		e.events.Metrics.SetUnreachable(len(w.Unreachable))
 		w.Pops = e.arm.Tags.PoppedLately()
 		e.member.SetWake(w)

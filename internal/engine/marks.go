@@ -12,7 +12,7 @@ import (
 // markNode marks what this node has done.
 func (e *Engine) markNode(kind report.MarkKind) {
 	if now := e.events.Now(); !now.IsZero() {
-		e.events.Rollup.Mark(now, "", e.arm.Census.Token, row.Mark{Kind: kind, Name: e.arm.Census.Name})
+		e.events.Rollup.Mark(now, "", e.arm.Census.Process.Token, row.Mark{Kind: kind, Name: e.arm.Census.Process.Name})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 const (
 	readClockEvery = time.Second
 	readClockBusy  = 50 * time.Millisecond // while something is due soon, to undo the drift
+	mostIdle       = 2                     // how many times longer many idle nodes wait
 	readClockSlews = 10 * time.Millisecond // the same while a clock is slewed, by which the bounds are wide
 )
 
@@ -38,7 +39,7 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 			behind = true
 		}
 		var err error
-		if readings > 1 || !e.isRead(every) || time.Since(asked) >= readClockEvery {
+		if readings > 1 || !e.isRead(every) || time.Since(asked) >= max(every, readClockEvery) {
 			asked = time.Now()
 			err = e.events.TakeReadings(ctx, e.events.Store, readings)
 		}
@@ -65,7 +66,7 @@ func (e *Engine) isRead(within time.Duration) bool {
 // a slew of the database's clock, they start early by the slew since the last reading.
 func (e *Engine) interval() (every time.Duration, readings int) {
 	if e.pool.Attempts.Len() == 0 && !e.runqueue.FiresBy(e.events.Now().Add(readClockEvery)) {
-		return readClockEvery, 1
+		return readClockEvery * min(e.arm.Census.Crowd(), mostIdle), 1
 	}
 	crowd := e.arm.Census.Crowd()
 	switch {

@@ -37,7 +37,7 @@ func (e *Engine) Declare(set plan.Set) {
 // declare keeps what is stored as the program declares it. The node's row says so from its next heartbeat on.
 func (e *Engine) declare() {
 	set := e.declared
-	e.member.SetDeclares(set.Declares(e.arm.Census.Token))
+	e.member.SetDeclares(set.Declares(e.arm.Census.Process.Token))
 	e.findersDone.Go(func() { e.planner.Assert(e.finders, set) })
 }
 

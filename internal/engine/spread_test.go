@@ -106,7 +106,7 @@ func TestWhatWaitsForRoomIsRedistributedAsWell(t *testing.T) {
 		pick := func() []*runqueue.Item { return e.runqueue.Pick(runqueue.MaxClaim, 0, true) }
 		for picked := pick(); len(picked) > 0; picked = pick() {
 			for _, it := range picked {
-				if !both.Assigned(it.ID, "a") {
+				if both.TurnOfAny(it.ID, "a") != 0 {
 					w.Fatalf("row %d of the other node waits", it.ID)
 				}
 				e.runqueue.Release(it, runqueue.Ended)

@@ -61,7 +61,7 @@ func (c *deps) ShortTerm() time.Duration { return 2 * c.cfg.LookAhead }
 func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Process) *Arm {
 	c := &deps{Events: e, cfg: cfg, runqueue: q}
 	a := &Arm{deps: c}
-	a.Census = &Census{deps: c, Token: process.Token, Name: process.Name, gone: process.Gone}
+	a.Census = &Census{deps: c, Process: process}
 	a.Notifier = newNotifier(c, a.Census)
 	a.Tags = newTags(c, a.Notifier)
 	a.Census.tags = a.Tags
@@ -153,12 +153,18 @@ func (a *Arm) Mine(id int64, due row.Time, tag string) bool {
 // Shared reports whether an overdue row is of this node's share, whichever process has saved it. All rows are until the
 // second look at the nodes: a process that starts catches up at once with what a dead node has left. Contention brings
 // the second look early.
-func (a *Arm) Shared(id int64, tag string) bool {
+func (a *Arm) Shared(id int64, tag string) bool { return a.TurnOfAny(id, tag) == 0 }
+
+// TurnOfAny returns in which turn this node takes an overdue row, whichever process has saved it: see [Arm.Shared].
+func (a *Arm) TurnOfAny(id int64, tag string) int {
 	if a.Unassigned() {
-		return true
+		return 0
 	}
 	view := a.shares.Load().view
-	return view.Assigned(id, tag) || !view.Served(tag)
+	if !view.Served(tag) {
+		return 0
+	}
+	return view.TurnOfAny(id, tag)
 }
 
 // Unassigned reports whether the nodes were looked at less than twice, so that all rows count as this node's.
@@ -285,15 +291,19 @@ func (l *Ahead) Usual() time.Duration { return time.Duration(l.roundTrip.Load())
 // windowRows is how many rows of the window one read returns.
 const windowRows = 2000
 
-// ReadWindow arms what falls due from a second ago to the end of the window. It returns the rows of this node's part
+// ReadWindow arms what falls due until the end of the window. It returns the rows of this node's part
 // that have no due time, which only an operator's SQL leaves behind.
 func (a *Arm) ReadWindow(ctx context.Context, tags []string) (lacking []row.Ref, err error) {
 	now, anchored := a.Bounds.AtLeast()
 	if !anchored {
 		return nil, nil
 	}
+	from := now
+	if a.Census.Crowd() == 1 {
+		from = now.Add(-runqueue.Overdue) // where many have run rows just now, the poll alone reads through these
+	}
 	all := row.Window{
-		Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(a.cfg.Window), Lacking: true, Limit: windowRows,
+		Tags: tags, From: from, To: now.Add(a.cfg.Window), Lacking: true, Limit: windowRows,
 	}
 	for _, w := range a.Parts(all, 1) {
 		refs, err := a.readPart(ctx, w)

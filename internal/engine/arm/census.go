@@ -14,11 +14,11 @@ import (
 // Census knows which nodes live.
 type Census struct {
 	*deps
-	Token string // of this node
-	Name  string
-	gone  func(row.Node) bool
-	tags  *Tags
-	last  atomic.Pointer[Count]
+	beats
+	Process cluster.Process // this one
+	looks   atomic.Int64    // at which nodes live
+	tags    *Tags
+	last    atomic.Pointer[Count]
 }
 
 // Count is what one read of the nodes has found. It never changes.
@@ -41,11 +41,12 @@ type Count struct {
 // Read reads which nodes live, how they share the tags, the database's clock, and which tags are paused. What the nodes
 // say of themselves is read only when some of it has changed, because each node asks every second.
 func (c *Census) Read(ctx context.Context) (*Count, error) {
-	began, alive := time.Now(), 2*c.cfg.Heartbeat
+	began, alive := time.Now(), c.alive(c.cfg.Heartbeat)
 	cluster, err := c.Store.Cluster(ctx, alive)
 	if err != nil {
 		return nil, err
 	}
+	c.noteRead(time.Since(began))
 	c.tags.take(cluster.Tags, cluster.Look)
 	last, sum, reading := c.last.Load(), cluster.Members, cluster.Reading
 	if last == nil || last.sum != sum {
@@ -53,14 +54,12 @@ func (c *Census) Read(ctx context.Context) (*Count, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.count(nodes, sum, reading.Time, began), nil
+		return c.count(nodes, sum, reading.Time, began, alive), nil
 	}
 	next := *last
 	next.Time, next.read = reading.Time, began
-	for _, n := range last.nodes {
-		if c.gone(n) != last.ended[n.Token] {
-			return c.count(last.beaten(reading.Time, alive), sum, reading.Time, began), nil
-		}
+	if c.anotherHasEnded(last) {
+		return c.count(last.beaten(reading.Time, alive), sum, reading.Time, began, alive), nil
 	}
 	next.Living = maps.Clone(last.Living)
 	for number, n := range next.Living {
@@ -69,6 +68,43 @@ func (c *Census) Read(ctx context.Context) (*Count, error) {
 	}
 	c.last.Store(&next)
 	return &next, nil
+}
+
+// closely is how many nodes of this host are looked at closely in a read, in turn. Every node of a large host does so.
+const closely = 4
+
+// anotherHasEnded reports whether other processes of this host have ended than did at the last count.
+func (c *Census) anotherHasEnded(last *Count) bool {
+	nodes := len(last.nodes)
+	first := int(c.looks.Add(1)) * closely % max(nodes, 1)
+	for i, n := range last.nodes {
+		had := last.ended[n.Token]
+		hasEnded := c.Process.Ended
+		if had || (i-first+nodes)%nodes < closely {
+			hasEnded = c.Process.Gone
+		}
+		if hasEnded(n) != had {
+			return true
+		}
+	}
+	return false
+}
+
+// ended returns the nodes of this host whose processes have ended. It looks closely at those that were not there at the
+// last count.
+func (c *Census) ended(nodes []row.Node) map[string]bool {
+	ended, known := map[string]bool{}, map[string]bool{}
+	if last := c.last.Load(); last != nil {
+		for _, n := range last.nodes {
+			known[n.Token] = !last.ended[n.Token]
+		}
+	}
+	for _, n := range nodes {
+		if known[n.Token] && c.Process.Ended(n) || !known[n.Token] && c.Process.Gone(n) {
+			ended[n.Token] = true
+		}
+	}
+	return ended
 }
 
 // beaten returns the nodes with fresh heartbeats where these were fresh: the same ones are now.
@@ -82,20 +118,20 @@ func (n *Count) beaten(now row.Time, alive time.Duration) []row.Node {
 	return nodes
 }
 
-func (c *Census) count(nodes []row.Node, sum int64, now row.Time, began time.Time) *Count {
-	alive := 2 * c.cfg.Heartbeat
-	rule := cluster.Rule{Alive: alive, Near: c.ShortTerm(), Gone: c.gone}
+func (c *Census) count(nodes []row.Node, sum int64, now row.Time, began time.Time, alive time.Duration) *Count {
+	ended := c.ended(nodes)
+	rule := cluster.Rule{
+		Alive: alive, Near: c.ShortTerm(), Gone: func(n row.Node) bool { return ended[n.Token] },
+	}
 	n := &Count{
-		View:   cluster.NewView(c.Token, nodes, now, rule),
+		View:   cluster.NewView(c.Process.Token, nodes, now, rule),
 		Living: map[int]row.Node{}, pops: map[string][]int{}, Time: now, read: began,
-		nodes: nodes, then: now, sum: sum, ended: map[string]bool{},
+		nodes: nodes, then: now, sum: sum, ended: ended,
 	}
 	for _, node := range nodes {
-		if c.gone(node) {
-			n.ended[node.Token] = true
-		} else if now.Sub(node.Heartbeat) <= alive {
+		if !ended[node.Token] && now.Sub(node.Heartbeat) <= alive {
 			n.Living[node.Number] = node
-			if node.Token == c.Token {
+			if node.Token == c.Process.Token {
 				n.Self, n.number = true, node.Number
 				continue
 			}
@@ -139,8 +175,13 @@ const fewNodes = 8
 // Crowd returns how many times longer a node pauses between what it reads often, so that many nodes together read no
 // more than a few.
 func (c *Census) Crowd() time.Duration {
+	return (c.Alive() + fewNodes - 1) / fewNodes
+}
+
+// Alive returns how many nodes are known to live, at least 1.
+func (c *Census) Alive() time.Duration {
 	if n := c.last.Load(); n != nil {
-		return time.Duration(1 + max(len(n.Living)-1, 0)/fewNodes)
+		return time.Duration(max(len(n.Living), 1))
 	}
 	return 1
 }

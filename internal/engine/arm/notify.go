@@ -134,7 +134,7 @@ func (t *Notifier) NotifyAll(ctx context.Context) error {
 		}
 	}
 	for number, notices := range byNode {
-		if n, lives := count.Living[number]; lives && n.Token != t.census.Token {
+		if n, lives := count.Living[number]; lives && n.Token != t.census.Process.Token {
 			t.cfg.Waker.Notify(n, notices...)
 		}
 	}

@@ -29,12 +29,13 @@ func (a *Arm) Turn(d row.Due) int {
 	return turn
 }
 
-// Share returns which overdue rows of the tag are this node's, by [Arm.Shared]. It returns false for all.
-func (a *Arm) Share(tag string) (row.Share, bool) {
+// Share returns which overdue rows of the tag this node takes within so many turns, by [Arm.TurnOfAny]. It returns
+// false for all.
+func (a *Arm) Share(tag string, turns int) (row.Share, bool) {
 	if a.Unassigned() {
 		return row.Share{}, false
 	}
-	return a.shares.Load().view.Part(tag, 1)
+	return a.shares.Load().view.Part(tag, turns)
 }
 
 // Parts divides a window by the tags of which this process takes the same part of the rows within so many turns. Tags

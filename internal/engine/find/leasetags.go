@@ -44,7 +44,7 @@ func (l *leaseTags) read(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		last = &leaseWalk{next: began.Add(min(walkEvery, walkPart*time.Since(began)))}
+		last = &leaseWalk{next: began.Add(min(walkEvery, walkPart*time.Since(began)*l.arm.Census.Alive()))}
 		for _, of := range oldest {
 			last.tags = append(last.tags, of.Tag)
 		}

@@ -16,6 +16,12 @@ const (
 	pollFrom = 100 * time.Millisecond // younger rows are being claimed
 	pollBusy = 100 * time.Millisecond
 	pollIdle = 400 * time.Millisecond
+	// mostCrowd is from which crowd on an idle process pauses twice as long.
+	mostCrowd = 12
+	// pollReach is how far back it looks at most.
+	pollReach = 2 * time.Second
+	// pollRest is how many times longer than a poll the pause after it is at least, as a rule.
+	pollRest = 4
 )
 
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
@@ -33,7 +39,10 @@ const pollRows = 200
 // loop polls at once. What was a little overdue for the scan of the start would be too old for a later poll.
 func (p *overduePoll) loop(ctx context.Context) {
 	for {
-		if err := p.RunOnce(ctx); err != nil && ctx.Err() == nil {
+		began := time.Now()
+		err := p.RunOnce(ctx)
+		took := min(time.Since(began), pollIdle)
+		if err != nil && ctx.Err() == nil {
 			p.Failed("polling for overdue tasks", err)
 			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
 		}
@@ -42,8 +51,11 @@ func (p *overduePoll) loop(ctx context.Context) {
 			p.busy = time.Now()
 		}
 		if time.Since(p.busy) < time.Second {
-			every = min(pollBusy*p.arm.Census.Crowd(), pollIdle)
+			every = pollBusy
 		}
+		crowd := p.arm.Census.Crowd()
+		idle := pollIdle + pollIdle*min(crowd-1, mostCrowd)/mostCrowd
+		every = max(min(every*crowd, idle), pollRest*took)
 		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
 			return
 		}
@@ -59,7 +71,7 @@ func (p *overduePoll) RunOnce(ctx context.Context) error {
 	}
 	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	all := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-pollFrom), Limit: pollRows}
+	all := row.Window{Tags: tags, From: p.from(now), To: now.Add(-pollFrom), Limit: pollRows}
 	var found []row.Due
 	seen := all.To
 	for _, w := range p.arm.Parts(all, cluster.Turns-1) { // behind the process that has saved a row, its owner
@@ -83,6 +95,16 @@ func (p *overduePoll) RunOnce(ctx context.Context) error {
 	p.runqueue.AddDue(found, false, now)
 	p.quick.note(found)
 	return nil
+}
+
+// from is where a poll begins. One of many processes polls seldom, and less often yet where the database is slow. A
+// scan each time would make it slower still: it reads through all that the others have run meanwhile.
+func (p *overduePoll) from(now row.Time) row.Time {
+	from := now.Add(-runqueue.Overdue)
+	if p.arm.Census.Crowd() > 1 && p.seen < from {
+		return max(p.seen, now.Add(-pollReach))
+	}
+	return from
 }
 
 // looked wakes the scan when rows may have grown too old for the poll unseen: at the start, after an outage or a long

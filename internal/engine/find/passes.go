@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/ids"
@@ -61,8 +62,8 @@ func newPasses(c *deps) *passes {
 	}
 	p.leased = &leaseTags{store: p.stores[passRescue], arm: c.arm, atOnce: c.cfg.AtOnce}
 	p.backlog = &scanner.Compensate{
-		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Mine: c.arm.Shared,
-		Share: c.arm.Share, Now: c.Bounds.AtLeast,
+		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Turn: c.arm.TurnOfAny,
+		Share: c.arm.Share, Turns: cluster.Turns, Crowd: c.arm.Census.Crowd, Now: c.Bounds.AtLeast,
 		Offer: p.Offer, Page: scanPage, Log: c.Log,
 	}
 	p.rescue = &scanner.Rescue{
