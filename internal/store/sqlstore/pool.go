@@ -63,7 +63,7 @@ func (p *pool) take(ctx context.Context) (*sql.Conn, error) {
 		if !isFull(err) {
 			return conn, err
 		}
-		if p.restart(); !others {
+		if p.tempo.restart(); !others {
 			return nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func (p *pool) enter() int {
 		return 0
 	}
 	if p.Stats().OpenConnections == 0 {
-		p.restart()
+		p.tempo.restart()
 	}
 	p.entering++
 	return 1

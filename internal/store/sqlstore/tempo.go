@@ -21,8 +21,8 @@ const (
 	quickOnes   = 4
 	leastWait   = 5 * time.Millisecond
 	longestWait = 250 * time.Millisecond
-	// freshFor is for how long waits are long after the server was found, or had no connection left: others are about
-	// to find it as well.
+	// freshFor is for how long waits of reads are long after the server was found, or had no connection left: others
+	// are about to find it as well.
 	freshFor = 10 * time.Second
 )
 
@@ -56,10 +56,10 @@ func (t *tempo) restart() {
 }
 
 // patience is how long a statement waits for a connection that is in use.
-func (t *tempo) patience() time.Duration {
+func (t *tempo) patience(reads bool) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if time.Since(t.fresh) < freshFor {
+	if reads && time.Since(t.fresh) < freshFor {
 		return longestWait
 	}
 	return min(max(quickOnes*t.quickest(), leastWait), longestWait)

@@ -11,10 +11,13 @@ import (
 // would each open one for every statement of that moment, and exhaust the server. A wait is short where the server is
 // quick, and no statement waits for longer than the bound behind one that is stuck.
 type waitlist struct {
-	*tempo
+	tempo *tempo
+	reads bool // what starts together reads above all
 
 	mu      sync.Mutex
 	waiting []chan struct{} // in the order in which they came
+	debt    time.Duration   // for how long some have waited since a connection was opened
+	last    time.Time       // when one has waited last
 }
 
 // until returns when ready reports true, when it is time to open a connection, or when ctx ends.
@@ -23,28 +26,53 @@ func (w *waitlist) until(ctx context.Context, ready func() bool) {
 		return
 	}
 	turn := make(chan struct{}, 1)
-	w.mu.Lock()
-	w.waiting = append(w.waiting, turn)
-	// One after the other loses it.
-	patience := min(w.patience()*time.Duration(len(w.waiting)), 2*longestWait)
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if i := slices.Index(w.waiting, turn); i >= 0 {
-			w.waiting = slices.Delete(w.waiting, i, i+1)
-		}
-	}()
+	patience := w.join(turn)
+	if patience <= 0 {
+		return
+	}
+	began, opens := time.Now(), false
+	defer func() { w.leave(turn, began, opens) }()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for !ready() {
 		select {
 		case <-turn:
 		case <-timer.C:
+			opens = true
 			return
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// join returns how long a statement waits. One after the other loses patience, and what others have waited lately
+// counts: where statements wait again and again, another connection helps.
+func (w *waitlist) join(turn chan struct{}) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.last) >= spareFor {
+		w.debt = 0
+	}
+	patience := w.tempo.patience(w.reads)
+	if w.debt >= patience {
+		w.debt = 0
+		return 0
+	}
+	w.waiting = append(w.waiting, turn)
+	return min(patience*time.Duration(len(w.waiting)), 2*longestWait) - w.debt
+}
+
+func (w *waitlist) leave(turn chan struct{}, since time.Time, opens bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = slices.DeleteFunc(w.waiting, func(other chan struct{}) bool { return other == turn })
+	if w.last.After(since) {
+		since = w.last // another one has waited meanwhile
+	}
+	w.last = time.Now()
+	if w.debt += w.last.Sub(since); opens {
+		w.debt = 0
 	}
 }
 

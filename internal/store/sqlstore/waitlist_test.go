@@ -42,7 +42,7 @@ func TestAStatementWaitsForAConnectionAsLongAsAFewQuickOnesTake(t *testing.T) {
 func TestStatementsThatWaitTogetherLosePatienceOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &waitlist{tempo: &tempo{fresh: time.Now()}}
+		w := &waitlist{tempo: &tempo{fresh: time.Now()}, reads: true}
 		var free atomic.Bool
 		ends := make(chan time.Duration, 3)
 		for began, i := time.Now(), 0; i < cap(ends); i++ {
@@ -64,6 +64,32 @@ func TestStatementsThatWaitTogetherLosePatienceOneAfterTheOther(t *testing.T) {
 		}
 		if got := <-ends; got != 2*longestWait || len(w.waiting) != 0 {
 			t.Errorf("the third went on after %v, and %d wait", got, len(w.waiting))
+		}
+	})
+}
+
+// Each wait ends soon, because others give connections back. That they wait again and again tells that one more helps.
+func TestStatementsThatWaitAgainAndAgainOpenAConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &waitlist{tempo: new(tempo)}
+		waits := func(n int) (opened int) {
+			for range n {
+				began, pause := time.Now(), 2*time.Millisecond
+				time.AfterFunc(pause, w.freed)
+				if waited(t, w, func() bool { return time.Since(began) >= pause }) < pause {
+					opened++
+				}
+				time.Sleep(pause)
+			}
+			return opened
+		}
+		if got := waits(30); got < 5 || got > 10 {
+			t.Errorf("%d connections were opened in 30 waits of 2 ms, want one for each %v", got, leastWait)
+		}
+		time.Sleep(spareFor)
+		if got := waits(2); got != 0 {
+			t.Error("waits of long ago count")
 		}
 	})
 }
