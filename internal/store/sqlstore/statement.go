@@ -14,6 +14,11 @@ type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// lender is a [queryer] that reads on one of its connections.
+type lender interface {
+	read(ctx context.Context, f func(*sql.Conn) error) error
+}
+
 type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
@@ -60,7 +65,7 @@ func eachRow(ctx context.Context, q queryer, query clause, bind func(columns []s
 	each func() error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
-	if p, ok := q.(*pool); ok {
+	if p, ok := q.(lender); ok {
 		return p.read(ctx, func(conn *sql.Conn) error { return eachRow(ctx, conn, query, bind, each) })
 	}
 	rows, err := q.QueryContext(ctx, query.sql, query.args...)
