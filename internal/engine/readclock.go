@@ -11,7 +11,7 @@ import (
 const (
 	readClockEvery = time.Second
 	readClockBusy  = 50 * time.Millisecond // while something is due soon, to undo the drift
-	mostIdle       = 2                     // how many times longer many idle nodes wait
+	readClockIdle  = 2 * time.Second       // while nothing is due soon, of many nodes
 	readClockSlews = 10 * time.Millisecond // the same while a clock is slewed, by which the bounds are wide
 )
 
@@ -66,7 +66,10 @@ func (e *Engine) isRead(within time.Duration) bool {
 // a slew of the database's clock, they start early by the slew since the last reading.
 func (e *Engine) interval() (every time.Duration, readings int) {
 	if e.pool.Attempts.Len() == 0 && !e.runqueue.FiresBy(e.events.Now().Add(readClockEvery)) {
-		return readClockEvery * min(e.arm.Census.Crowd(), mostIdle), 1
+		if e.arm.Census.Many() {
+			return readClockIdle, 1
+		}
+		return readClockEvery, 1
 	}
 	crowd := e.arm.Census.Crowd()
 	switch {

@@ -155,7 +155,8 @@ func (a *Arm) Mine(id int64, due row.Time, tag string) bool {
 // the second look early.
 func (a *Arm) Shared(id int64, tag string) bool { return a.TurnOfAny(id, tag) == 0 }
 
-// TurnOfAny returns in which turn this node takes an overdue row, whichever process has saved it: see [Arm.Shared].
+// TurnOfAny returns in which turn this node takes an overdue row, whichever process has saved it: see [Arm.Shared]. Few
+// nodes all take a row of others in the turn after its owner.
 func (a *Arm) TurnOfAny(id int64, tag string) int {
 	if a.Unassigned() {
 		return 0
@@ -164,7 +165,10 @@ func (a *Arm) TurnOfAny(id int64, tag string) int {
 	if !view.Served(tag) {
 		return 0
 	}
-	return view.TurnOfAny(id, tag)
+	if turn := view.TurnOfAny(id, tag); turn == 0 || a.Census.Many() {
+		return turn
+	}
+	return 1
 }
 
 // Unassigned reports whether the nodes were looked at less than twice, so that all rows count as this node's.
@@ -299,7 +303,7 @@ func (a *Arm) ReadWindow(ctx context.Context, tags []string) (lacking []row.Ref,
 		return nil, nil
 	}
 	from := now
-	if a.Census.Crowd() == 1 {
+	if !a.Census.Many() {
 		from = now.Add(-runqueue.Overdue) // where many have run rows just now, the poll alone reads through these
 	}
 	all := row.Window{

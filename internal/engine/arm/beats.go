@@ -47,8 +47,11 @@ func (b *beats) Beat(at time.Time) {
 	b.last = at
 }
 
-// alive returns the span for heartbeats that are sent so often. It doubles, so that it seldom changes.
-func (b *beats) alive(every time.Duration) time.Duration {
+// alive returns the span for heartbeats that are sent so often. Of many nodes it doubles, so that it seldom changes.
+func (b *beats) alive(every time.Duration, many bool) time.Duration {
+	if !many {
+		return aliveBeats * every
+	}
 	b.mu.Lock()
 	slowest := max(slices.Max(b.took[:]), every+readsToBeat*b.read)
 	if !b.last.IsZero() {

@@ -17,7 +17,7 @@ func TestNodesCountAsAliveForLongerWhereHeartbeatsAreLate(t *testing.T) {
 		}
 		want := func(what string, alive time.Duration) {
 			t.Helper()
-			if got := b.alive(every); got != alive {
+			if got := b.alive(every, true); got != alive {
 				t.Errorf("%s: a node is alive for %v, want %v", what, got, alive)
 			}
 		}
@@ -38,5 +38,8 @@ func TestNodesCountAsAliveForLongerWhereHeartbeatsAreLate(t *testing.T) {
 		want("they are in time again", 2*every)
 		b.noteRead(200 * time.Millisecond)
 		want("a read of the nodes was slow", 4*every)
+		if got := b.alive(every, false); got != 2*every {
+			t.Errorf("one of few nodes is alive for %v, want %v", got, 2*every)
+		}
 	})
 }

@@ -41,7 +41,7 @@ type Count struct {
 // Read reads which nodes live, how they share the tags, the database's clock, and which tags are paused. What the nodes
 // say of themselves is read only when some of it has changed, because each node asks every second.
 func (c *Census) Read(ctx context.Context) (*Count, error) {
-	began, alive := time.Now(), c.alive(c.cfg.Heartbeat)
+	began, alive := time.Now(), c.alive(c.cfg.Heartbeat, c.Many())
 	cluster, err := c.Store.Cluster(ctx, alive)
 	if err != nil {
 		return nil, err
@@ -177,6 +177,13 @@ const fewNodes = 8
 func (c *Census) Crowd() time.Duration {
 	return (c.Alive() + fewNodes - 1) / fewNodes
 }
+
+// manyNodes are too many for what helps few to start on time: reads that overlap, and any node that takes what any
+// other has left.
+const manyNodes = 25
+
+// Many reports whether so many nodes live.
+func (c *Census) Many() bool { return c.Alive() >= manyNodes }
 
 // Alive returns how many nodes are known to live, at least 1.
 func (c *Census) Alive() time.Duration {

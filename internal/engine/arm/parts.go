@@ -30,9 +30,9 @@ func (a *Arm) Turn(d row.Due) int {
 }
 
 // Share returns which overdue rows of the tag this node takes within so many turns, by [Arm.TurnOfAny]. It returns
-// false for all.
+// false for all, as few nodes do for more than one turn.
 func (a *Arm) Share(tag string, turns int) (row.Share, bool) {
-	if a.Unassigned() {
+	if a.Unassigned() || turns > 1 && !a.Census.Many() {
 		return row.Share{}, false
 	}
 	return a.shares.Load().view.Part(tag, turns)

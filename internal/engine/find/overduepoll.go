@@ -101,7 +101,7 @@ func (p *overduePoll) RunOnce(ctx context.Context) error {
 // scan each time would make it slower still: it reads through all that the others have run meanwhile.
 func (p *overduePoll) from(now row.Time) row.Time {
 	from := now.Add(-runqueue.Overdue)
-	if p.arm.Census.Crowd() > 1 && p.seen < from {
+	if p.arm.Census.Many() && p.seen < from {
 		return max(p.seen, now.Add(-pollReach))
 	}
 	return from
