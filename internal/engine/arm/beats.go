@@ -13,6 +13,8 @@ const (
 	lastBeats = 4
 	// mostStretch bounds how many times longer than usual a node counts as alive.
 	mostStretch = 4
+	// readsToBeat is by how many times the last read of the nodes a heartbeat counts as late.
+	readsToBeat = 4
 )
 
 // beats tells for how long a node counts as alive after its heartbeat. Where the heartbeats of this process are late,
@@ -25,9 +27,6 @@ type beats struct {
 	next int
 	read time.Duration // what the last read of the nodes took
 }
-
-// readsToBeat is how many reads take as long as a heartbeat is late by, at the worst.
-const readsToBeat = 4
 
 // noteRead notes how long a read of the nodes took.
 func (b *beats) noteRead(took time.Duration) {
