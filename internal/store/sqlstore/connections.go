@@ -35,7 +35,7 @@ var (
 //
 // A SQLite file has none of its own: a write borrows one of the pool.
 type connections struct {
-	*waitlist // of writes; nil: a file, whose connections cost little
+	*waitlist // nil: a file, whose connections cost little
 
 	db         *pool
 	dialect    dialect
@@ -95,7 +95,7 @@ func (c *connections) take(ctx context.Context, u use) (reservation, error) {
 		if err := c.enter(ctx, u); err != nil {
 			return reservation{}, err
 		}
-		r, err := c.ready(ctx, c.idleOne(ctx))
+		r, err := c.ready(ctx, c.idleOne(ctx, u))
 		if err == nil {
 			return r, nil
 		}
@@ -175,8 +175,8 @@ func (c *connections) mayTake(u use) bool {
 }
 
 // idleOne returns an idle connection, or after a wait for one none: a new one is to be opened.
-func (c *connections) idleOne(ctx context.Context) (r reservation) {
-	c.until(ctx, func() bool {
+func (c *connections) idleOne(ctx context.Context, u use) (r reservation) {
+	c.until(ctx, u == chores, func() bool {
 		r = c.lastUsed(ctx)
 		return r.conn != nil || ctx.Value(newKey{}) != nil || c.isAlone()
 	})

@@ -121,6 +121,15 @@ func TestWritesShareWhatAFullServerHasLeftThem(t *testing.T) {
 				})
 			}
 			all.Wait()
+			// Reads have none, so none of them gives one back.
+			for range 2 {
+				all.Go(func() {
+					if _, err := readClock(t.Context(), mysqlDialect, s.db); !isFull(err) {
+						t.Errorf("got %v, want that the server is full", err)
+					}
+				})
+			}
+			all.Wait()
 		})
 	}
 }

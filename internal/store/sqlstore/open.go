@@ -33,7 +33,7 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	for u, size := range atOnce {
 		s.lanes[u] = newLane(c, use(u), size)
 	}
-	p.waitlist = &waitlist{tempo: c.tempo, reads: true}
+	p.waitlist = &waitlist{tempo: c.tempo}
 	s.servers = newServers(p)
 	c.servers, c.unanswered = s.servers, newUnanswered(s.servers, c.tempo)
 	c.unanswered.version, c.unanswered.probe, c.unanswered.closed = s.serverVersion, c.probe, c.closed

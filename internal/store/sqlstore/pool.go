@@ -12,11 +12,12 @@ import (
 // pool is what reads take their connections from. Writes open theirs from it, and keep them.
 type pool struct {
 	*sqlx.DB
-	*waitlist // of reads; nil: a file, whose connections cost little
+	*waitlist // nil: a file, whose connections cost little
 
 	mu       sync.Mutex
-	inUse    int // by reads, with those that wait
-	entering int // reads that are about to take an idle connection
+	reads    int // with those that wait
+	holding  int // reads that have a connection
+	entering int // reads that are about to take an idle one
 }
 
 // read runs f on a connection, and discards that when it would repeat f's error.
@@ -29,13 +30,14 @@ func (p *pool) read(ctx context.Context, f func(*sql.Conn) error) error {
 
 // borrow runs f on a connection, and discards that unless f keeps it.
 func (p *pool) borrow(ctx context.Context, f func(*sql.Conn) (keep bool, err error)) error {
-	p.count(1, 0)
+	p.count(1, 0, 0)
 	defer p.freed()
-	defer p.count(-1, 0)
 	conn, err := p.take(ctx)
 	if err != nil {
+		p.count(-1, 0, 0)
 		return err
 	}
+	defer p.count(-1, -1, 0)
 	began := time.Now()
 	keep, err := f(conn)
 	if p.waitlist != nil {
@@ -49,21 +51,25 @@ func (p *pool) borrow(ctx context.Context, f func(*sql.Conn) (keep bool, err err
 	return err
 }
 
-// take returns an idle connection or, after a wait, a new one. Where the server has none left, one that another read
-// gives back will do.
+// take returns an idle connection or, after a wait, a new one. Where the server has none left, one will do that another
+// read has and gives back.
 func (p *pool) take(ctx context.Context) (*sql.Conn, error) {
 	for {
 		entering := 0
-		p.until(ctx, func() bool {
+		p.until(ctx, true, func() bool {
 			entering = p.enter()
 			return entering > 0
 		})
 		conn, err := p.Conn(ctx)
-		others := p.count(0, -entering) > 1
-		if !isFull(err) {
-			return conn, err
+		if err == nil {
+			p.count(0, 1, -entering)
+			return conn, nil
 		}
-		if p.tempo.restart(); !others {
+		held := p.count(0, 0, -entering)
+		if !isFull(err) {
+			return nil, err
+		}
+		if p.tempo.restart(); held == 0 {
 			return nil, err
 		}
 	}
@@ -73,7 +79,7 @@ func (p *pool) take(ctx context.Context) (*sql.Conn, error) {
 func (p *pool) enter() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inUse > 1 && p.Stats().Idle <= p.entering {
+	if p.reads > 1 && p.Stats().Idle <= p.entering {
 		return 0
 	}
 	if p.Stats().OpenConnections == 0 {
@@ -83,11 +89,12 @@ func (p *pool) enter() int {
 	return 1
 }
 
-// count returns how many reads use connections, after a change.
-func (p *pool) count(inUse, entering int) int {
+// count returns how many reads hold a connection, after a change.
+func (p *pool) count(reads, holding, entering int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inUse += inUse
+	p.reads += reads
+	p.holding += holding
 	p.entering += entering
-	return p.inUse
+	return p.holding
 }

@@ -21,9 +21,11 @@ const (
 	quickOnes   = 4
 	leastWait   = 5 * time.Millisecond
 	longestWait = 250 * time.Millisecond
-	// freshFor is for how long waits of reads are long after the server was found, or had no connection left: others
-	// are about to find it as well.
-	freshFor = 10 * time.Second
+	// freshFor is for how long the bounds are larger after the server was found, or had no connection left: others are
+	// about to find it as well. The largest is for calm statements, whose least is freshWait.
+	freshFor     = 10 * time.Second
+	freshWait    = time.Second
+	longestFresh = 5 * time.Second
 )
 
 // tempo is how quickly a server answers statements.
@@ -56,13 +58,17 @@ func (t *tempo) restart() {
 }
 
 // patience is how long a statement waits for a connection that is in use.
-func (t *tempo) patience(reads bool) time.Duration {
+func (t *tempo) patience(calm bool) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if reads && time.Since(t.fresh) < freshFor {
-		return longestWait
+	least, most := leastWait, longestWait
+	switch fresh := time.Since(t.fresh) < freshFor; {
+	case fresh && calm:
+		least, most = freshWait, longestFresh
+	case fresh:
+		most = freshWait
 	}
-	return min(max(quickOnes*t.quickest(), leastWait), longestWait)
+	return min(max(quickOnes*t.quickest(), least), most)
 }
 
 // atOnce is how many of so many statements are sent at the same time. An overloaded server gets fewer: what waits is
@@ -84,4 +90,13 @@ func (t *tempo) slow(least time.Duration) time.Duration {
 	return max(least, slowFrom*t.quickest())
 }
 
-func (t *tempo) quickest() time.Duration { return slices.Min(t.took[:]) }
+// quickest is what the quickest of the last statements took, 0 before the first.
+func (t *tempo) quickest() time.Duration {
+	quickest := slices.Max(t.took[:])
+	for _, took := range t.took {
+		if took > 0 {
+			quickest = min(quickest, took)
+		}
+	}
+	return quickest
+}

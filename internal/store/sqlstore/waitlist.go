@@ -12,7 +12,6 @@ import (
 // quick, and no statement waits for longer than the bound behind one that is stuck.
 type waitlist struct {
 	tempo *tempo
-	reads bool // what starts together reads above all
 
 	mu      sync.Mutex
 	waiting []chan struct{} // in the order in which they came
@@ -20,13 +19,14 @@ type waitlist struct {
 	last    time.Time       // when one has waited last
 }
 
-// until returns when ready reports true, when it is time to open a connection, or when ctx ends.
-func (w *waitlist) until(ctx context.Context, ready func() bool) {
+// until returns when ready reports true, when it is time to open a connection, or when ctx ends. A calm statement has
+// time at the start.
+func (w *waitlist) until(ctx context.Context, calm bool, ready func() bool) {
 	if w == nil || ready() {
 		return
 	}
 	turn := make(chan struct{}, 1)
-	patience := w.join(turn)
+	patience := w.join(turn, calm)
 	if patience <= 0 {
 		return
 	}
@@ -48,19 +48,19 @@ func (w *waitlist) until(ctx context.Context, ready func() bool) {
 
 // join returns how long a statement waits. One after the other loses patience, and what others have waited lately
 // counts: where statements wait again and again, another connection helps.
-func (w *waitlist) join(turn chan struct{}) time.Duration {
+func (w *waitlist) join(turn chan struct{}, calm bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.last) >= spareFor {
 		w.debt = 0
 	}
-	patience := w.tempo.patience(w.reads)
+	patience := w.tempo.patience(calm)
 	if w.debt >= patience {
 		w.debt = 0
 		return 0
 	}
 	w.waiting = append(w.waiting, turn)
-	return min(patience*time.Duration(len(w.waiting)), 2*longestWait) - w.debt
+	return min(patience*time.Duration(len(w.waiting)), 2*max(longestWait, patience)) - w.debt
 }
 
 func (w *waitlist) leave(turn chan struct{}, since time.Time, opens bool) {

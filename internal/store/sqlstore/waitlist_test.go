@@ -11,7 +11,7 @@ import (
 func waited(t *testing.T, w *waitlist, ready func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
-	w.until(t.Context(), ready)
+	w.until(t.Context(), false, ready)
 	return time.Since(began)
 }
 
@@ -39,30 +39,47 @@ func TestAStatementWaitsForAConnectionAsLongAsAFewQuickOnesTake(t *testing.T) {
 	})
 }
 
+func TestAStatementWaitsForLongerAtTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct{ first, write, read time.Duration }{
+			{time.Millisecond, leastWait, freshWait},
+			{700 * time.Millisecond, freshWait, 2800 * time.Millisecond},
+			{time.Minute, freshWait, longestFresh},
+		} {
+			pace := &tempo{fresh: time.Now()}
+			pace.note(c.first)
+			if write, read := pace.patience(false), pace.patience(true); write != c.write || read != c.read {
+				t.Errorf("after a statement of %v a write waits %v and a read %v, want %+v", c.first, write, read, c)
+			}
+		}
+	})
+}
+
 func TestStatementsThatWaitTogetherLosePatienceOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &waitlist{tempo: &tempo{fresh: time.Now()}, reads: true}
+		w := &waitlist{tempo: &tempo{fresh: time.Now()}}
 		var free atomic.Bool
 		ends := make(chan time.Duration, 3)
 		for began, i := time.Now(), 0; i < cap(ends); i++ {
 			go func() {
-				w.until(t.Context(), free.Load)
+				w.until(t.Context(), true, free.Load)
 				ends <- time.Since(began)
 			}()
 			synctest.Wait()
 		}
-		time.Sleep(longestWait + time.Millisecond)
+		time.Sleep(freshWait + time.Millisecond)
 		if synctest.Wait(); len(ends) != 1 {
-			t.Fatalf("%d of three have lost patience after %v, want one", len(ends), longestWait)
+			t.Fatalf("%d of three have lost patience after %v, want one", len(ends), freshWait)
 		}
 		<-ends
 		free.Store(true)
 		w.freed() // tells one; the other loses patience by itself
-		if got := <-ends; got != longestWait+time.Millisecond {
+		if got := <-ends; got != freshWait+time.Millisecond {
 			t.Errorf("the second went on after %v, want at once when a connection is free", got)
 		}
-		if got := <-ends; got != 2*longestWait || len(w.waiting) != 0 {
+		if got := <-ends; got != 2*freshWait || len(w.waiting) != 0 {
 			t.Errorf("the third went on after %v, and %d wait", got, len(w.waiting))
 		}
 	})
