@@ -124,6 +124,10 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Rest is the least pause after a read that took so long: a loop of reads leaves an overloaded database four fifths of
+// the time.
+func Rest(took time.Duration) time.Duration { return 4 * took }
+
 // Backoff is the wait before the n-th repetition of something the database refused: 10 ms, doubling up to 2 s, and
 // jittered so that processes which failed together do not come back together.
 func Backoff(n int) time.Duration {

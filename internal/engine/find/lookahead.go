@@ -14,9 +14,6 @@ import (
 // contentionEvery is the shortest time between two looks at the nodes after contention.
 const contentionEvery = 100 * time.Millisecond
 
-// contentionRest is how many times longer than such a look the pause after it is at least.
-const contentionRest = 4
-
 // lookahead reads every second which nodes live, which tags are paused, and the rows that fall due within its window of
 // two seconds. It arms the rows of this node's share. So it finds what other processes have saved.
 type lookahead struct {
@@ -54,7 +51,7 @@ func (l *lookahead) rest(ctx context.Context) bool {
 			if err := l.redistribute(ctx); err != nil && ctx.Err() == nil {
 				l.Failed("looking at the nodes", err)
 			}
-			if !lifecycle.Sleep(ctx, max(contentionEvery*l.arm.Census.Crowd(), contentionRest*time.Since(began))) {
+			if !lifecycle.Sleep(ctx, max(contentionEvery*l.arm.Census.Crowd(), lifecycle.Rest(time.Since(began)))) {
 				return false
 			}
 		case <-ctx.Done():

@@ -16,12 +16,10 @@ const (
 	pollFrom = 100 * time.Millisecond // younger rows are being claimed
 	pollBusy = 100 * time.Millisecond
 	pollIdle = 400 * time.Millisecond
-	// mostCrowd is from which crowd on an idle process pauses twice as long.
-	mostCrowd = 12
+	// pollIdleMany is the pause of one of many processes.
+	pollIdleMany = 800 * time.Millisecond
 	// pollReach is how far back it looks at most.
 	pollReach = 2 * time.Second
-	// pollRest is how many times longer than a poll the pause after it is at least, as a rule.
-	pollRest = 4
 )
 
 // overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
@@ -53,9 +51,11 @@ func (p *overduePoll) loop(ctx context.Context) {
 		if time.Since(p.busy) < time.Second {
 			every = pollBusy
 		}
-		crowd := p.arm.Census.Crowd()
-		idle := pollIdle + pollIdle*min(crowd-1, mostCrowd)/mostCrowd
-		every = max(min(every*crowd, idle), pollRest*took)
+		idle := pollIdle
+		if p.arm.Census.Many() {
+			idle = pollIdleMany
+		}
+		every = max(min(every*p.arm.Census.Crowd(), idle), lifecycle.Rest(took))
 		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
 			return
 		}
