@@ -38,10 +38,12 @@ type Compensate struct {
 	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error
 	// ends the tag's turn.
 	Offer func(ctx context.Context, tag string, page []row.Due) error
-	Crowd func() time.Duration // how many times longer than one node many pause: each reads past the rows of all
-	Turns int                  // of which rows are read, where that is not all
-	Page  int                  // rows in one read
-	Log   *slog.Logger
+	// Waiting returns how many rows that were handed over wait to be claimed.
+	Waiting func(tag string) int
+	Crowd   func() time.Duration // how many times longer than one node many pause: each reads past the rows of all
+	Turns   int                  // of which rows are read, where that is not all
+	Page    int                  // rows in one read
+	Log     *slog.Logger
 
 	once    sync.Once
 	readers chan struct{}
@@ -154,7 +156,7 @@ func (c *Compensate) offerPage(ctx context.Context, tag string, rows []row.Due) 
 	if err := c.offerMine(ctx, tag, rows, s); err != nil {
 		return err
 	}
-	if again, err := c.next(ctx, s, false); err != nil || !again {
+	if again, err := c.next(ctx, tag, s, false); err != nil || !again {
 		return err
 	}
 	return c.drain(ctx, tag, s)
@@ -171,18 +173,23 @@ func (c *Compensate) drain(ctx context.Context, tag string, s *shareFilter) erro
 		if err != nil {
 			return err
 		}
-		if again, err := c.next(ctx, s, more); err != nil || !again {
+		if again, err := c.next(ctx, tag, s, more); err != nil || !again {
 			return err
 		}
 	}
 }
 
-// next reports whether there has to be another turn. It first waits for the other nodes to take their rows.
-func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again bool, err error) {
+// next reports whether there has to be another turn. It first waits for the other nodes to take their rows, and until
+// half of what this node has read of its own is claimed: a read would find it again.
+func (c *Compensate) next(ctx context.Context, tag string, s *shareFilter, more bool) (again bool, err error) {
+	own := s.own
 	again, wait := s.next(more)
 	if wait > 0 {
 		wait = max(wait, soon*c.Crowd(), min(readRest*s.took, overdue))
 		err = sleep(ctx, wait)
+		for waited := wait; err == nil && again && waited < mostWait && c.Waiting(tag) > own/2; waited += wait {
+			err = sleep(ctx, wait)
+		}
 	}
 	return again && err == nil, err
 }
@@ -282,6 +289,9 @@ const stuckAfter = 3 * overdue
 // readRest is how many times longer than a read the pause after a turn is at least, if there is one: a database that is
 // overloaded is read less often.
 const readRest = 4
+
+// mostWait bounds how long rows that were handed over keep their reader waiting, as long as from one pass to the next.
+const mostWait = 5 * time.Second
 
 // soon is how long rows that were handed over take to be claimed. Until then they would be read again.
 const soon = 100 * time.Millisecond

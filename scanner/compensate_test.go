@@ -141,10 +141,11 @@ func (b *backlog) served() []string {
 func (b *backlog) scan() *Compensate {
 	return &Compensate{
 		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Log: slog.New(slog.DiscardHandler),
-		Now:   func() (row.Time, bool) { return row.At(time.Now()), true },
-		Turn:  func(int64, string) int { return 0 },
-		Crowd: func() time.Duration { return 1 },
-		Share: func(string, int) (row.Share, bool) { return row.Share{}, false },
+		Now:     func() (row.Time, bool) { return row.At(time.Now()), true },
+		Turn:    func(int64, string) int { return 0 },
+		Crowd:   func() time.Duration { return 1 },
+		Share:   func(string, int) (row.Share, bool) { return row.Share{}, false },
+		Waiting: func(string) int { return 0 },
 	}
 }
 
@@ -344,4 +345,30 @@ func mustOK(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestScanReadsNoBacklogAgainThatWaitsToBeClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 10, time.Minute)
+		b.stay = true
+		c := b.scan()
+		c.Turn = func(id int64, _ string) int { return int(id % 2) }
+		c.Waiting = func(string) int {
+			if time.Since(b.began) < 3*time.Second {
+				return 3 // of five
+			}
+			return 2
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		mustOK(t, c.Pass(ctx))
+		time.Sleep(2900 * time.Millisecond)
+		synctest.Wait()
+		before := b.reads
+		time.Sleep(time.Second)
+		if cancel(); before != 1 || b.reads == 1 {
+			t.Errorf("%d reads while the rows waited, %d with those after it", before, b.reads)
+		}
+		c.Wait()
+	})
 }

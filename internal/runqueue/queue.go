@@ -178,14 +178,16 @@ func (q *Queue) keeps(id, version int64) bool {
 }
 
 // Room returns how many overdue rows of the tag may still be added.
-func (q *Queue) Room(name string) int {
+func (q *Queue) Room(name string) int { return q.limits.Backlog - q.Overdue(name) }
+
+// Overdue returns how many overdue rows of the tag wait.
+func (q *Queue) Overdue(name string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	tag, known := q.tags.byName[name]
-	if !known {
-		return q.limits.Backlog
+	if tag, known := q.tags.byName[name]; known {
+		return len(tag.backlog)
 	}
-	return q.limits.Backlog - len(tag.backlog)
+	return 0
 }
 
 // AwaitRoom notes that a scan waits for room with rows that are older than the backlog.

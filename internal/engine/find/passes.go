@@ -64,7 +64,7 @@ func newPasses(c *deps) *passes {
 	p.backlog = &scanner.Compensate{
 		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: c.arm.Tags.List, Turn: c.arm.TurnOfAny,
 		Share: c.arm.Share, Turns: cluster.Turns, Crowd: c.arm.Census.Crowd, Now: c.Bounds.AtLeast,
-		Offer: p.Offer, Page: scanPage, Log: c.Log,
+		Waiting: p.waiting, Offer: p.Offer, Page: scanPage, Log: c.Log,
 	}
 	p.rescue = &scanner.Rescue{
 		Leases: expiredLeases{p.stores[passRescue], c.Events, p.leased}, Now: c.Bounds.AtLeast,
@@ -182,6 +182,14 @@ func (p *passes) Offer(ctx context.Context, tag string, page []row.Due) error {
 	}
 	p.runqueue.AddDue(page, true, p.Now())
 	return nil
+}
+
+// waiting returns how many rows of a tag a scan need not read again yet. Few nodes read on all the same.
+func (p *passes) waiting(tag string) int {
+	if !p.arm.Census.Many() {
+		return 0
+	}
+	return p.runqueue.Overdue(tag)
 }
 
 func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
