@@ -56,6 +56,11 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
+.PHONY: sim-overload
+sim-overload: ## simulate 30 and 100 nodes under 10 % to 300 % of what their database can, minutes
+	@go test -c -o bin/sim.test ./internal/testkit/sim
+	@bin/sim.test -test.run '^TestNoOverloadCostsThroughput$$' -test.timeout 0 -sim.overload
+
 MODULES := . test/system bench
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 

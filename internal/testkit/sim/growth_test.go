@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/engine/find"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/store/memstore"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/processor"
@@ -84,6 +85,8 @@ type fleet struct {
 	db      *memstore.Store
 	engines []*engine.Engine
 	stores  []*faultstore.Store
+	slots   int     // of each node
+	server  *server // nil: nothing but the way to the database takes time
 
 	mu    sync.Mutex
 	asked int // rows in claims
@@ -96,12 +99,9 @@ type fleet struct {
 // a millisecond in all, everything else no time. So lateness comes from the division of the work alone.
 func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, ran int)) (growth, error) {
 	<-time.After(time.Until(begins))
-	f := &fleet{db: memstore.New(), ran: make([]int, nodes)}
-	for i := range nodes {
-		if err := f.join(i); err != nil {
-			return growth{}, err
-		}
-		<-time.After(7 * time.Millisecond)
+	f := &fleet{db: memstore.New(), ran: make([]int, nodes), slots: 64}
+	if err := f.assemble(); err != nil {
+		return growth{}, err
 	}
 	<-time.After(10 * time.Second)
 	before := f.calls()
@@ -125,6 +125,17 @@ func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, 
 	return g, err
 }
 
+// assemble starts the nodes, one soon after the other.
+func (f *fleet) assemble() error {
+	for i := range f.ran {
+		if err := f.join(i); err != nil {
+			return err
+		}
+		<-time.After(7 * time.Millisecond)
+	}
+	return nil
+}
+
 func (f *fleet) join(i int) error {
 	registry := &processor.Registry{}
 	err := registry.Register("task", processor.Func(func(_ context.Context, task *delaytask.Task) error {
@@ -138,18 +149,24 @@ func (f *fleet) join(i int) error {
 	if err != nil {
 		return err
 	}
-	link := faultstore.NewLink(func(faultstore.Call) (there, back time.Duration) {
-		return 250 * time.Microsecond, 250 * time.Microsecond
-	})
-	store := faultstore.New(f.db).Over(link)
-	w := &world{plan: plan{concurrency: 64, ttr: 15 * time.Second}}
-	cfg := w.config(&claims{listener{Store: store, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
+	way := 250 * time.Microsecond
+	if f.server != nil {
+		way = 0 // one of its workers would wait meanwhile
+	}
+	link := faultstore.NewLink(func(faultstore.Call) (there, back time.Duration) { return way, way })
+	calls := faultstore.New(f.db).Over(link)
+	var reached store.Store = calls
+	if f.server != nil {
+		reached = &front{calls, f.server}
+	}
+	w := &world{plan: plan{concurrency: f.slots, ttr: 15 * time.Second}}
+	cfg := w.config(&claims{listener{Store: reached, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
 	cfg.Retention = find.Retention{Completed: 10 * time.Second}
 	e, err := engine.New(context.Background(), cfg)
 	if err != nil {
 		return err
 	}
-	f.engines, f.stores = append(f.engines, e), append(f.stores, store)
+	f.engines, f.stores = append(f.engines, e), append(f.stores, calls)
 	return e.Start(context.Background())
 }
 
