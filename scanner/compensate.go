@@ -48,6 +48,8 @@ type Compensate struct {
 	once    sync.Once
 	readers chan struct{}
 
+	stuck stuck
+
 	mu      sync.Mutex
 	turns   sync.WaitGroup
 	running map[string]bool // tags that are read by themselves
@@ -69,17 +71,36 @@ func (c *Compensate) Pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(page) < c.Page {
-		for tag, rows := range byTag(page) {
-			c.turn(ctx, tag, func() error { return c.offerPage(ctx, tag, rows) })
-		}
-		return nil
-	}
-	// One tag may have filled the page and hide the others, so each is asked for itself.
+	found := byTag(page)
 	for _, tag := range tags {
-		c.turn(ctx, tag, func() error { return c.drain(ctx, tag, new(shareFilter)) })
+		rows := found[tag]
+		stuck := c.stuck.of(tag, rows, c.isOthers, stuckAfter<<(c.Turns-1))
+		work := func() error { return c.offerPage(ctx, tag, rows) }
+		switch {
+		case len(page) == c.Page: // one tag may have filled it and hide the others, so each is asked for itself
+			work = func() error { return c.drain(ctx, tag, new(shareFilter)) }
+		case len(rows) == 0:
+			continue
+		}
+		c.turn(ctx, tag, func() error {
+			if err := c.help(ctx, tag, stuck); err != nil {
+				return err
+			}
+			return work()
+		})
 	}
 	return nil
+}
+
+// isOthers reports whether the nodes that take a row in one of the first turns are others.
+func (c *Compensate) isOthers(id int64, tag string) bool { return c.Turn(id, tag) >= c.Turns }
+
+// help hands over rows that their nodes do not take, unless this one has enough to do.
+func (c *Compensate) help(ctx context.Context, tag string, rows []row.Due) error {
+	if len(rows) == 0 || c.Waiting(tag) > 0 {
+		return nil
+	}
+	return c.Offer(ctx, tag, rows)
 }
 
 // Wait returns when everything that was found has been handed over, or its context has ended. No Pass may begin

@@ -140,7 +140,8 @@ func (b *backlog) served() []string {
 
 func (b *backlog) scan() *Compensate {
 	return &Compensate{
-		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Log: slog.New(slog.DiscardHandler),
+		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Turns: 4,
+		Log:     slog.New(slog.DiscardHandler),
 		Now:     func() (row.Time, bool) { return row.At(time.Now()), true },
 		Turn:    func(int64, string) int { return 0 },
 		Crowd:   func() time.Duration { return 1 },
@@ -370,5 +371,37 @@ func TestScanReadsNoBacklogAgainThatWaitsToBeClaimed(t *testing.T) {
 			t.Errorf("%d reads while the rows waited, %d with those after it", before, b.reads)
 		}
 		c.Wait()
+	})
+}
+
+func TestScanTakesWhatNodesThatLiveDoNotTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 60, time.Minute) // more than a page
+		c := b.scan()
+		c.Turn = func(int64, string) int { return 4 }
+		c.Share = func(string, int) (row.Share, bool) { return row.Share{Of: 30, At: 1, Turns: 4}, true }
+		c.Due = func(ctx context.Context, w row.Window) ([]row.Due, error) {
+			if len(w.Shares) > 0 {
+				return nil, nil
+			}
+			return b.due(ctx, w)
+		}
+		waiting := 1
+		c.Waiting = func(string) int { return waiting }
+		for range 6 {
+			whole(t, c)
+			time.Sleep(5 * time.Second)
+		}
+		if n := len(b.offered["a"]); n != 0 {
+			t.Errorf("%d rows were taken by a node with enough to do", n)
+		}
+		waiting = 0
+		if whole(t, c); len(b.offered["a"]) != 50 {
+			t.Errorf("%d rows were taken, want a page", len(b.offered["a"]))
+		}
+		if whole(t, c); len(b.offered["a"]) != 50 {
+			t.Errorf("%d rows were taken, also new ones", len(b.offered["a"]))
+		}
 	})
 }
