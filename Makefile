@@ -36,18 +36,19 @@ fuzz: ## fuzz every target for FUZZTIME (10s)
 
 SEED ?= 1
 SEEDS ?= 1
+STEP ?= 1
 TIMES ?= 1
 JSON ?= false
 RECORD ?= false
 
 .PHONY: sim
-sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times; JSON=true; RECORD=true records them
+sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times; SEED=50 STEP=50 those of many nodes; JSON=true; RECORD=true records them
 ifeq ($(RECORD),true)
 	@go run ./test/lab seeds -seed $(SEED) -seeds $(SEEDS)
 else
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestSeeds$$' -test.timeout 0 \
-		-sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.times $(TIMES) -sim.json=$(JSON)
+		-sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.step $(STEP) -sim.times $(TIMES) -sim.json=$(JSON)
 endif
 
 .PHONY: sim-growth

@@ -178,12 +178,12 @@ func (c *Census) Crowd() time.Duration {
 	return (c.Alive() + fewNodes - 1) / fewNodes
 }
 
-// manyNodes are too many for what helps few to start on time: reads that overlap, and any node that takes what any
+// ManyNodes are too many for what helps few to start on time: reads that overlap, and any node that takes what any
 // other has left.
-const manyNodes = 25
+const ManyNodes = 25
 
 // Many reports whether so many nodes live.
-func (c *Census) Many() bool { return c.Alive() >= manyNodes }
+func (c *Census) Many() bool { return c.Alive() >= ManyNodes }
 
 // Alive returns how many nodes are known to live, at least 1.
 func (c *Census) Alive() time.Duration {

@@ -126,6 +126,10 @@ var stories = []struct {
 		save(0, 1, "a").over().write(27.1, 1, 1, executing, 1, 0, 31).write(28, 1, 2, cancelled, 1, 0, 28).
 		cancel(27.5, journal.Unknown)},
 	{"a task is taken within the bound", clean, tell().save(0, 1, "a").over().completes(26.9, 27, "n", 1, 0)},
+	{"a task is taken within the bound of many", clean, tell().
+		nodes(25).save(0, 1, "a").over().completes(30.9, 31, "n", 1, 0)},
+	{"a task is taken within the bound of many by fewer", 7, tell().
+		nodes(24).save(0, 1, "a").over().completes(30.9, 31, "n", 1, 0)},
 	{"the only process that serves a tag comes back after the faults", clean, tell().
 		save(0, 1, "a").add(1, "n", journal.NodeStart, journal.Event{Detail: "s t"}).
 		add(2, "n", journal.NodeCrash, journal.Event{}).over().

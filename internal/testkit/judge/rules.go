@@ -24,6 +24,10 @@ type Rules struct {
 	Commit      time.Duration // from the write of a transition until others see it, at most
 	Behind      bool          // a read at one member of a cluster may miss what another has committed
 	Killers     []string      // the faults, by their details, that end a process from outside
+
+	// Many is from how many processes at once on CaughtUpByMany counts instead of CaughtUp; 0: it never does.
+	Many           int
+	CaughtUpByMany time.Duration
 }
 
 // Encode is what a journal keeps of the rules, in the detail of an event of [journal.Rules].

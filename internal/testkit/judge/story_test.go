@@ -15,6 +15,7 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 var rules = Rules{
 	MaxAttempts: 3, Quarantine: 5, TTR: 4 * time.Second, Settle: time.Second, CaughtUp: 6 * time.Second,
 	Rescue: 5 * time.Second, Hold: 2 * time.Second, Killers: []string{"kill"},
+	Many: 25, CaughtUpByMany: 10 * time.Second,
 }
 
 // story writes a journal.
@@ -69,6 +70,15 @@ func (s *story) saveOver(ahead, expected float64) *story {
 		ID: 1, Tag: "t", Body: "a", Status: pending, Due: at(expected), Expected: at(expected), Clock: at(.1),
 	})
 	s.answer(.2, "a", 1, journal.OK)
+	return s
+}
+
+// nodes are so many processes that live from the beginning on, after one that has crashed.
+func (s *story) nodes(n int) *story {
+	s.add(0, "gone", journal.NodeStart, journal.Event{Detail: "t"}).add(0, "gone", journal.NodeCrash, journal.Event{})
+	for i := range n {
+		s.add(0, fmt.Sprint("n", i), journal.NodeStart, journal.Event{Detail: "t"})
+	}
 	return s
 }
 

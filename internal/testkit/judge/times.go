@@ -15,6 +15,10 @@ func (c *checker) caughtUp() {
 	if !ok {
 		return
 	}
+	within := c.rules.CaughtUp
+	if c.rules.Many > 0 && c.mostAtOnce() >= c.rules.Many {
+		within = c.rules.CaughtUpByMany
+	}
 	for _, t := range c.ordered {
 		for i, w := range t.writes {
 			if w.Status != pending {
@@ -24,16 +28,30 @@ func (c *checker) caughtUp() {
 			if next != nil {
 				ends = next.At
 			}
-			bound := latest(from, w.At, c.inJournal(w.Due)).Add(c.rules.CaughtUp)
+			bound := latest(from, w.At, c.inJournal(w.Due)).Add(within)
 			if !ends.After(bound) {
 				continue // nearly all of them: servedFrom, which is slow, is for the others
 			}
-			if bound = latest(bound, c.servedFrom(t.writes[0].Tag, from).Add(c.rules.CaughtUp)); ends.After(bound) {
+			if bound = latest(bound, c.servedFrom(t.writes[0].Tag, from).Add(within)); ends.After(bound) {
 				c.report(7, t.id, fmt.Sprintf("it was not taken for %v after it was due and there were no more faults",
-					ends.Sub(bound)+c.rules.CaughtUp), w, next)
+					ends.Sub(bound)+within), w, next)
 			}
 		}
 	}
+}
+
+// mostAtOnce returns how many processes have lived at once, at most.
+func (c *checker) mostAtOnce() (most int) {
+	for _, start := range c.starts {
+		alive := 0
+		for _, other := range c.starts {
+			if gone := c.gone(other.Node); !other.At.After(start.At) && (gone == nil || gone.At.After(start.At)) {
+				alive++
+			}
+		}
+		most = max(most, alive)
+	}
+	return most
 }
 
 // bounded returns when the bounds of invariants 7 and 8 count, on the journal's clock: from the end of the faults, and

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/testkit/judge"
 )
 
@@ -61,6 +62,7 @@ var Rules = judge.Rules{
 	MaxAttempts: maxAttempts, Quarantine: quarantine, TTR: longestTTR,
 	Settle: 2 * time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second, Hold: 5 * time.Second,
 	Backoff: 2 * time.Second, Failover: 8 * time.Second,
+	Many: arm.ManyNodes, CaughtUpByMany: 10 * time.Second,
 }
 
 func newPlan(seed uint64) plan {
@@ -111,7 +113,25 @@ func newPlan(seed uint64) plan {
 
 	last := p.draw("last crash")
 	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))
+	if seed%crowdEvery == 0 {
+		p.crowd()
+	}
 	return p
+}
+
+// crowdEvery is which seeds have a crowd: one takes as long as four others.
+const crowdEvery = 50
+
+// crowd makes it a cluster of many nodes. Each of them has so much less to do, and fails so much more seldom, that all
+// together have twice as much of either as few.
+func (p *plan) crowd() {
+	d := p.draw("crowd")
+	few := p.slots
+	p.slots = Rules.Many + d.IntN(16)
+	for _, mean := range []*time.Duration{&p.crash, &p.stop, &p.partition, &p.freeze, &p.opEvery} {
+		*mean = *mean * time.Duration(p.slots) / time.Duration(2*few)
+	}
+	p.lastCrash = oneOf(d, -1, d.IntN(p.slots))
 }
 
 // rng draws: the answer depends on the seed, the question and the numbers alone.

@@ -22,6 +22,7 @@ import (
 var (
 	seeds = flag.Int("sim.seeds", 0, "how many seeds to play; 0: 200, or 20 with the race detector")
 	first = flag.Uint64("sim.seed", 1, "the first seed")
+	step  = flag.Uint64("sim.step", 1, "from one seed to the next")
 	times = flag.Int("sim.times", 1, "play every seed so often")
 	asked = flag.Bool("sim.json", false, "print the totals as JSON")
 )
@@ -47,7 +48,7 @@ func playSeeds(t *testing.T, usual int) {
 					if full || i >= uint64(n)*uint64(*times) {
 						return
 					}
-					seed := *first + i/uint64(*times)
+					seed := *first + i/uint64(*times)**step
 					t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 						v := playOnce(t, seed)
 						mu.Lock()
