@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ Measurements: ` + strings.Replace(strings.Join(names, ", "), " lateness", "\nlat
 			if cmd.Flags().Changed("repeats") && o.Repeats < 1 {
 				return misusedf("--repeats: want more than 0")
 			}
+			if o.Budget && len(o.Only) > 0 && !slices.Contains(o.Only, bench.Drain.Name) {
+				return misusedf("--budget: is of the drain; add it to --only")
+			}
 			c, err := a.settings(cmd)
 			if err != nil {
 				return err
@@ -48,6 +52,7 @@ Measurements: ` + strings.Replace(strings.Join(names, ", "), " lateness", "\nlat
 	flags.IntVar(&o.Repeats, "repeats", 0,
 		"turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
 	flags.StringSliceVar(&o.Only, "only", nil, "measure these instead, as raw,save,drain")
+	flags.BoolVar(&o.Budget, "budget", false, "drain: also where the time of a task goes, in microseconds")
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", names...)

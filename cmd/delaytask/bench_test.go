@@ -70,4 +70,9 @@ func TestBenchRefusesAMeasurementThatThereIsNot(t *testing.T) {
 		t.Errorf("code %d, %s", r.code, r.stdout)
 	}
 	contains(t, r.stderr, `no measurement "drian"; there are raw.insert_alone, raw.insert_single, save`)
+	r = newShell(t).run("bench", "--only", "save", "--budget")
+	if r.code != exitWrongUse || r.stdout != "" {
+		t.Errorf("code %d, %s", r.code, r.stdout)
+	}
+	contains(t, r.stderr, "--budget: is of the drain")
 }

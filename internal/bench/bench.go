@@ -50,6 +50,9 @@ func (o Options) choose(all []Measurement) ([]Measurement, error) {
 // an error it returns what was measured until then, if it had begun to measure. The error is [ErrInvalidOptions],
 // [ErrLeftBehind], ctx's cause, or one of the database.
 func Run(ctx context.Context, all []Measurement, o Options) (*Report, error) {
+	if o.Budget {
+		all = withBudget(all)
+	}
 	chosen, err := o.choose(all)
 	if err != nil {
 		return nil, err

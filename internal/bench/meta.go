@@ -24,7 +24,7 @@ type Meta struct {
 	Duration int64             `json:"duration_ms"`
 	Repeats  int               `json:"repeats,omitempty"`  // 0: as each measurement says
 	Run      string            `json:"run"`                // quick or default
-	LeftOut  map[string]string `json:"left_out,omitempty"` // why measurements could not be taken here, by their names
+	LeftOut  map[string]string `json:"left_out,omitempty"` // why measurements or figures could not be taken, by name
 }
 
 const (

@@ -13,6 +13,7 @@ type Options struct {
 	Quick   bool     // fewer measurements, and shorter ones
 	Repeats int      // turns of each measurement, of which figures are medians; default: what the measurement says
 	Only    []string // names of measurements, or groups of them such as "raw"; default: all that are not apart
+	Budget  bool     // the drain also says where its time goes
 	Scale   float64  // multiplies durations and numbers of tasks: for tests; default: 1
 
 	// Progress is called before each turn and at the end, with the number of turns that are done.

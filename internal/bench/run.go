@@ -23,7 +23,12 @@ var Drain = Measurement{
 	},
 	Measure: Fresh(func(ctx context.Context, r *Runner, d *Database) error {
 		return d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
-			perSecond, err := d.Drain(ctx, s, r.Count(Tasks))
+			perSecond, err := d.drain(ctx, s, r.Count(Tasks), func(run func() error) error {
+				if !r.Budget {
+					return run()
+				}
+				return r.budget(ctx, d, r.Count(Tasks), run)
+			})
 			r.Add("drain.per_s", perSecond)
 			return err
 		})
@@ -46,6 +51,13 @@ const (
 // Drain fills the table with n due tasks, and has a scheduler run them. It returns how many a second it completes, from
 // its start until it has stored all results and is stopped.
 func (d *Database) Drain(ctx context.Context, s *scheduler.Scheduler, n int) (perSecond float64, err error) {
+	return d.drain(ctx, s, n, func(run func() error) error { return run() })
+}
+
+// drain is Drain by a function that calls run once.
+func (d *Database) drain(
+	ctx context.Context, s *scheduler.Scheduler, n int, by func(run func() error) error,
+) (perSecond float64, err error) {
 	starts, tag := lateness.NewStarts(n), "bench.drain."+rand.Text()
 	if _, err := d.Fill(ctx, n, Filling{Tag: tag, From: time.Now()}); err != nil {
 		return 0, err
@@ -53,10 +65,14 @@ func (d *Database) Drain(ctx context.Context, s *scheduler.Scheduler, n int) (pe
 	if err := s.Register(tag, starts); err != nil {
 		return 0, err
 	}
-	began := time.Now()
 	limit := RunLimit + time.Duration(n)*10*time.Millisecond // more than it takes where it is worth measuring
-	err = errors.Join(s.Start(ctx), starts.Wait(ctx, limit), s.Stop(ctx))
-	took := time.Since(began)
+	var took time.Duration
+	err = by(func() error {
+		began := time.Now()
+		err := errors.Join(s.Start(ctx), starts.Wait(ctx, limit), s.Stop(ctx))
+		took = time.Since(began)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -2,8 +2,10 @@ package usage
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
@@ -23,8 +25,19 @@ func TestWhatAProcessNeeds(t *testing.T) {
 	if err != nil || now < size || peak < now {
 		t.Errorf("resident memory with %d bytes in use: now %d, peak %d, %v", len(held), now, peak, err)
 	}
-	if after, err := CPU(); err != nil || after <= before {
+	after, err := CPU()
+	if err != nil || after <= before {
 		t.Errorf("CPU time went from %v to %v, %v", before, after, err)
+	}
+	// It is counted in coarser steps.
+	if same, err := CPUOf(os.Getpid()); err != nil || same < after-time.Second || same > after+time.Second {
+		t.Errorf("CPU time of this process is %v, and by its pid %v, %v", after, same, err)
+	}
+	if idle, err := Idle(); err != nil || idle <= 0 {
+		t.Errorf("the machine was idle for %v, %v", idle, err)
+	}
+	if pid, err := ServerPID("/nowhere/mysqld.pid"); err == nil {
+		t.Errorf("a file that no server has written is of process %d", pid)
 	}
 }
 
