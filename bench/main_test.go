@@ -33,7 +33,7 @@ var errOnFire = errors.New("the machine is on fire")
 
 // tiny makes a run so small that its figures mean nothing.
 func tiny(db dbtest.Database, only ...string) *options {
-	return &options{rows: 1000, viewers: 20, rate: 50, Options: bench.Options{
+	return &options{rows: 1000, viewers: 20, rate: 50, nodes: 2, load: 20, Options: bench.Options{
 		DSN: db.DSN, Only: only, Scale: 0.005, Repeats: 1, Progress: func(int, int, string) {},
 	}}
 }
@@ -161,7 +161,7 @@ func TestWhatSeveralProcessesMeasure(t *testing.T) {
 			// The rolling restart takes too long.
 			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.flood.1", "nodes.flood.3", "nodes.punctual"}
 		}
-		measure(t, o, "nodes.punctual")
+		measure(t, o, "nodes.punctual", "nodes.crowd", "nodes.dbrestart")
 	})
 }
 

@@ -21,7 +21,7 @@ func (o *options) measurements() []bench.Measurement {
 		o.httpSave(), o.httpSaveBatch(), o.httpPop(1000), o.httpPop(5000), o.httpPoll(), o.httpIdle(),
 		o.httpWebhook(1000),
 		nodesDrain.by(1), nodesDrain.by(fleetSize), nodesFlood.by(1), nodesFlood.by(fleetSize), nodesPunctual,
-		nodesRolling, o.nodesCrowd(),
+		nodesRolling, o.nodesCrowd(), o.nodesDeploy(), o.nodesDBRestart(), o.nodesGoodput(),
 		o.uiViewers(), o.uiReads(), o.coldReads(), rollupSave, rollupDrain,
 	})
 }

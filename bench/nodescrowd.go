@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/bench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/scheduler"
 )
 
 const (
@@ -66,34 +64,18 @@ func (o *options) crowd(ctx context.Context, r *bench.Runner, d *bench.Database,
 	r.Add("nodes.crowd.idle_per_s", idle.statements)
 	r.Add("nodes.crowd.idle_kb_per_s", idle.sent/1000)
 	r.Add("nodes.crowd.idle_reads_per_s", idle.reads)
-	var saved atomic.Int64
 	var from, until time.Time
-	err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
-		saving, end := context.WithCancel(ctx)
-		saver := make(chan error, 1)
-		go func() { saver <- saveSteadily(saving, r, s, o.load, &saved) }()
-		err := lateness.Pass(ctx, rollingDelay+rollingSpread)
-		if err == nil {
-			from = time.Now()
-			var busy serverCounts
-			busy, connections, err = during(ctx, pool, r.Lasting(crowdLoad))
-			until = time.Now()
-			r.Add("nodes.crowd.load_per_s", busy.statements)
-			r.Add("nodes.crowd.load_reads_per_task", busy.reads/float64(o.load))
-			r.Add("nodes.crowd.load_connections", connections/float64(o.nodes))
-		}
-		end()
-		if err := errors.Join(err, <-saver); err != nil {
-			return err
-		}
-		return nodes.ran(ctx, int(saved.Load()), rollingDelay+rollingSpread+bench.RunLimit)
-	})
-	if err := errors.Join(err, nodes.stop(o.nodes)); err != nil {
+	tasks, saved, err := underLoad(ctx, r, d, nodes, o.load, func() error {
+		from = time.Now()
+		busy, connections, err := during(ctx, pool, r.Lasting(crowdLoad))
+		until = time.Now()
+		r.Add("nodes.crowd.load_per_s", busy.statements)
+		r.Add("nodes.crowd.load_reads_per_task", busy.reads/float64(o.load))
+		r.Add("nodes.crowd.load_connections", connections/float64(o.nodes))
 		return err
-	}
-	tasks, err := d.TasksOf(ctx, bench.LateTag)
+	})
 	if err == nil {
-		addSteady(r, "nodes.crowd", tasks, int(saved.Load()), from, until, nodes)
+		addSteady(r, "nodes.crowd", tasks, saved, from, until, nodes)
 	}
 	return err
 }

@@ -37,16 +37,7 @@ var nodesFlood = load{
 		if err := nodes.serve(ctx); err != nil {
 			return time.Time{}, err
 		}
-		// Twice as long as it should take: rows that came after their due time would be a backlog.
-		due := time.Now().Add(time.Duration(n)*40*time.Microsecond + r.Ahead())
-		if _, err := d.Fill(ctx, n, bench.Filling{From: due}); err != nil {
-			return time.Time{}, err
-		}
-		if late := time.Since(due); late > 0 {
-			return time.Time{}, fmt.Errorf("the tasks were not there before they were due, but %v later; is the "+
-				"machine busy?", late)
-		}
-		return due, nil
+		return fillAhead(ctx, r, d, n, bench.Filling{})
 	},
 }
 
@@ -74,16 +65,11 @@ func (l load) by(n int) bench.Measurement {
 
 func (l load) run(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet, key string) error {
 	n := r.Count(bench.Tasks)
-	began, err := l.begin(ctx, r, d, nodes, n)
+	took, err := l.took(ctx, r, d, nodes, n)
 	if err != nil {
 		return err
 	}
-	limit := bench.RunLimit + time.Duration(n)*10*time.Millisecond // more than it takes where it is worth measuring
-	err = nodes.ran(ctx, n, time.Until(began)+limit)
-	if err := errors.Join(err, awaitNone(ctx, d, "status IN (?, ?)", row.Pending, row.Executing)); err != nil {
-		return err
-	}
-	r.Add(key, float64(n)/time.Since(began).Seconds())
+	r.Add(key, float64(n)/took.Seconds())
 	processes := len(nodes.all)
 	if err := nodes.stop(processes); err != nil {
 		return err
@@ -92,4 +78,39 @@ func (l load) run(ctx context.Context, r *bench.Runner, d *bench.Database, nodes
 		addShares(r, l.name, nodes)
 	}
 	return nil
+}
+
+// took is how long the processes take for n tasks, the first that they run.
+func (l load) took(
+	ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet, n int,
+) (time.Duration, error) {
+	began, err := l.begin(ctx, r, d, nodes, n)
+	if err != nil {
+		return 0, err
+	}
+	err = allRan(ctx, d, nodes, n, time.Until(began))
+	return time.Since(began), err
+}
+
+// allRan returns when so many tasks, which is all there are, were run and are completed.
+func allRan(ctx context.Context, d *bench.Database, nodes *fleet, n int, begins time.Duration) error {
+	limit := bench.RunLimit + time.Duration(n)*10*time.Millisecond // more than it takes where it is worth measuring
+	err := nodes.ran(ctx, n, begins+limit)
+	return errors.Join(err, awaitNone(ctx, d, "status IN (?, ?)", row.Pending, row.Executing))
+}
+
+// fillAhead inserts n tasks that fall due apart from each other, and returns when the first does.
+func fillAhead(
+	ctx context.Context, r *bench.Runner, d *bench.Database, n int, f bench.Filling,
+) (due time.Time, err error) {
+	// Twice as long as it should take: rows that came after their due time would be a backlog.
+	f.From = time.Now().Add(time.Duration(n)*40*time.Microsecond + r.Ahead())
+	if _, err := d.Fill(ctx, n, f); err != nil {
+		return due, err
+	}
+	if late := time.Since(f.From); late > 0 {
+		return due, fmt.Errorf("the tasks were not there before they were due, but %v later; is the machine "+
+			"busy?", late)
+	}
+	return f.From, nil
 }

@@ -39,20 +39,34 @@ var nodesRolling = bench.Measurement{
 }
 
 func rolling(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet) error {
-	if err := nodes.serve(ctx); err != nil {
+	var from, until time.Time // of what is judged by its lateness
+	tasks, saved, err := underLoad(ctx, r, d, nodes, rollingRate, func() error {
+		from = time.Now()
+		err := restartInTurn(ctx, r, nodes, 1)
+		until = time.Now()
 		return err
+	})
+	if err == nil {
+		addSteady(r, "nodes.rolling", tasks, saved, from, until, nodes)
+	}
+	return err
+}
+
+// underLoad calls f while the processes run so many tasks a second. It stops them, and returns all tasks.
+func underLoad(
+	ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet, rate int, f func() error,
+) (tasks []delaytask.TaskRow, n int, err error) {
+	if err := nodes.serve(ctx); err != nil {
+		return nil, 0, err
 	}
 	var saved atomic.Int64
-	var from, until time.Time // of what is judged by its lateness
-	err := d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
+	err = d.OnScheduler(ctx, scheduler.Config{}, func(s *scheduler.Scheduler) error {
 		saving, end := context.WithCancel(ctx)
 		saver := make(chan error, 1)
-		go func() { saver <- saveSteadily(saving, r, s, rollingRate, &saved) }()
+		go func() { saver <- saveSteadily(saving, r, s, rate, &saved) }()
 		err := lateness.Pass(ctx, rollingDelay+rollingSpread+r.Lasting(rollingRest))
 		if err == nil {
-			from = time.Now()
-			err = restartInTurn(ctx, r, nodes)
-			until = time.Now()
+			err = f()
 		}
 		end()
 		if err := errors.Join(err, <-saver); err != nil {
@@ -60,14 +74,11 @@ func rolling(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fle
 		}
 		return nodes.ran(ctx, int(saved.Load()), rollingDelay+rollingSpread+bench.RunLimit)
 	})
-	if err := errors.Join(err, nodes.stop(fleetSize)); err != nil {
-		return err
+	if err := errors.Join(err, nodes.stop(len(nodes.all)-nodes.stopped)); err != nil {
+		return nil, 0, err
 	}
-	tasks, err := d.TasksOf(ctx, bench.LateTag)
-	if err == nil {
-		addSteady(r, "nodes.rolling", tasks, int(saved.Load()), from, until, nodes)
-	}
-	return err
+	tasks, err = d.TasksOf(ctx, bench.LateTag)
+	return tasks, int(saved.Load()), err
 }
 
 // addSteady judges the lateness of tasks that were due between two moments, and the rest of the figures of all.
@@ -109,11 +120,12 @@ func saveSteadily(
 	return err
 }
 
-// restartInTurn replaces each process by another one, and waits until the load is even again.
-func restartInTurn(ctx context.Context, r *bench.Runner, nodes *fleet) error {
-	for range fleetSize {
-		err := nodes.stop(1)
-		if err := errors.Join(err, nodes.add(ctx, 1), nodes.serve(ctx)); err != nil {
+// restartInTurn replaces all processes, so many at a time, and waits each time until the load is even again.
+func restartInTurn(ctx context.Context, r *bench.Runner, nodes *fleet, atOnce int) error {
+	for left := len(nodes.all) - nodes.stopped; left > 0; left -= atOnce {
+		n := min(atOnce, left)
+		err := nodes.stop(n)
+		if err := errors.Join(err, nodes.add(ctx, n), nodes.serve(ctx)); err != nil {
 			return err
 		}
 		if err := lateness.Pass(ctx, r.Lasting(rollingRest)); err != nil {

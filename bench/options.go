@@ -19,6 +19,7 @@ type options struct {
 	rows, viewers, rate    int
 	nodes, load            int
 	database, profile      string
+	dbRestart              string
 
 	filled *bench.Database // with the table that people read; nil before a measurement wants it
 }
@@ -43,8 +44,10 @@ func parse(args []string) (*options, error) {
 	flags.BoolVar(&o.cold, "cold", false, "ui: read each list, task and page of -database once")
 	flags.IntVar(&o.viewers, "viewers", 100, "ui: dashboards that are open")
 	flags.IntVar(&o.rate, "rate", 1000, "ui: tasks a second that run meanwhile")
-	flags.IntVar(&o.nodes, "nodes", 30, "nodes.crowd: processes")
-	flags.IntVar(&o.load, "load", 200, "nodes.crowd: tasks a second, all processes together")
+	flags.IntVar(&o.nodes, "nodes", 30, "nodes.crowd, deploy, dbrestart, goodput: processes")
+	flags.IntVar(&o.load, "load", 200, "nodes.crowd, deploy, dbrestart: tasks a second, all processes together")
+	flags.StringVar(&o.dbRestart, "db-restart", "",
+		"nodes.dbrestart: shell command that restarts the server of -dsn, and ends when it answers")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr, "go -C bench run . [http|nodes|rollup|schedules|ui] [flags]")
 		flags.PrintDefaults()

@@ -171,7 +171,7 @@ func restartChild(ctx context.Context, o order, t *child.Narrator) error {
 		return err
 	}
 	tasks = dueBetween(tasks, o.Began, until)
-	from, onTime := onTimeFrom(tasks, probes)
+	from, onTime := onTimeFrom(tasks, probes, probeOnTime)
 	e.Probes = probes.Judge(tasks).Starts
 	e.OnTime, e.Late = from.Sub(o.Began), !onTime
 	t.Tell(e)
@@ -188,10 +188,12 @@ func dueBetween(tasks []delaytask.TaskRow, from, until time.Time) []delaytask.Ta
 }
 
 // onTimeFrom returns the due time of the first task after which none was late, and false when the last one was.
-func onTimeFrom(tasks []delaytask.TaskRow, starts *lateness.Starts) (from time.Time, onTime bool) {
+func onTimeFrom(
+	tasks []delaytask.TaskRow, starts *lateness.Starts, within time.Duration,
+) (from time.Time, onTime bool) {
 	for _, task := range slices.Backward(tasks) {
 		at, started := starts.First(task.ID)
-		if !started || at.Sub(task.Expected) >= probeOnTime {
+		if !started || at.Sub(task.Expected) >= within {
 			break
 		}
 		from, onTime = task.Expected, true

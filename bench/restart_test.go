@@ -40,7 +40,7 @@ func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {
 				starts.Add(task.ID, task.Expected.Add(late))
 			}
 		}
-		from, onTime := onTimeFrom(dueBetween(tasks, began, due(5)), starts)
+		from, onTime := onTimeFrom(dueBetween(tasks, began, due(5)), starts, probeOnTime)
 		if onTime != (tt.from > 0) || onTime && !from.Equal(due(tt.from)) {
 			t.Errorf("%s: from %v on, %v, want %v", name, from, onTime, due(tt.from))
 		}
