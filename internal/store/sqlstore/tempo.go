@@ -21,11 +21,14 @@ const (
 	quickOnes   = 4
 	leastWait   = 5 * time.Millisecond
 	longestWait = 250 * time.Millisecond
-	// freshFor is for how long the bounds are larger after the server was found, or had no connection left: others are
-	// about to find it as well. The largest is for calm statements, whose least is freshWait.
+	// The bounds are larger for freshFor after the server was found, or had no connection left: others are about to
+	// find it as well. While statements typically take slowFresh, that may last for longestFresh. The largest bound
+	// is for calm statements, whose least is freshWait.
 	freshFor     = 10 * time.Second
+	longestFresh = time.Minute
+	slowFresh    = 50 * time.Millisecond
 	freshWait    = time.Second
-	longestFresh = 5 * time.Second
+	calmWait     = 5 * time.Second
 )
 
 // tempo is how quickly a server answers statements.
@@ -62,13 +65,13 @@ func (t *tempo) patience(calm bool) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	least, most := leastWait, longestWait
-	switch fresh := time.Since(t.fresh) < freshFor; {
+	switch fresh := t.isFresh(); {
 	case fresh && calm:
-		least, most = freshWait, longestFresh
+		least, most = freshWait, calmWait
 	case fresh:
 		most = freshWait
 	}
-	return min(max(quickOnes*t.quickest(), least), most)
+	return min(max(quickOnes*t.typical(), least), most)
 }
 
 // atOnce is how many of so many statements are sent at the same time. An overloaded server gets fewer: what waits is
@@ -83,20 +86,48 @@ func (t *tempo) atOnce(most int) int {
 	return max(1, min(most, int(time.Duration(most)*slowFrom*usual/max(t.quickest(), 1))))
 }
 
-// slow is how long some quick statements take, at least that long.
+// slow is how long some typical statements take, at least that long.
 func (t *tempo) slow(least time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return max(least, slowFrom*t.quickest())
+	return max(least, slowFrom*t.typical())
 }
 
-// quickest is what the quickest of the last statements took, 0 before the first.
-func (t *tempo) quickest() time.Duration {
-	quickest := slices.Max(t.took[:])
-	for _, took := range t.took {
-		if took > 0 {
-			quickest = min(quickest, took)
-		}
+// typical is what one of the last statements took. The quickest tells of the others while some wait for locks.
+// Processes that start together wait for their machine, and only the median tells how long.
+func (t *tempo) typical() time.Duration {
+	if t.isFresh() {
+		return t.median()
 	}
-	return quickest
+	return t.quickest()
+}
+
+// areSlow reports whether most of the last statements were slow.
+func (t *tempo) areSlow() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.median() >= slowFresh
+}
+
+// isFresh reports whether other processes are about to find the server, too.
+func (t *tempo) isFresh() bool {
+	found := time.Since(t.fresh)
+	return found < freshFor || found < longestFresh && t.median() >= slowFresh
+}
+
+func (t *tempo) median() time.Duration {
+	known := t.known()
+	return known[len(known)/2]
+}
+
+func (t *tempo) quickest() time.Duration { return t.known()[0] }
+
+// known is what the last statements took, the quickest first. Before the first it is 0.
+func (t *tempo) known() []time.Duration {
+	known := slices.DeleteFunc(slices.Clone(t.took[:]), func(took time.Duration) bool { return took == 0 })
+	if len(known) == 0 {
+		return make([]time.Duration, 1)
+	}
+	slices.Sort(known)
+	return known
 }

@@ -9,7 +9,7 @@ import (
 
 // waitlist keeps a process at few connections. Processes that start together, or that find their server again together,
 // would each open one for every statement of that moment, and exhaust the server. A wait is short where the server is
-// quick, and no statement waits for longer than the bound behind one that is stuck.
+// quick, and behind one that is stuck a connection is opened after the bound.
 type waitlist struct {
 	tempo *tempo
 
@@ -60,7 +60,7 @@ func (w *waitlist) join(turn chan struct{}, calm bool) time.Duration {
 		return 0
 	}
 	w.waiting = append(w.waiting, turn)
-	return min(patience*time.Duration(len(w.waiting)), 2*max(longestWait, patience)) - w.debt
+	return patience*time.Duration(len(w.waiting)) - w.debt
 }
 
 func (w *waitlist) leave(turn chan struct{}, since time.Time, opens bool) {

@@ -45,7 +45,7 @@ func TestAStatementWaitsForLongerAtTheStart(t *testing.T) {
 		for _, c := range []struct{ first, write, read time.Duration }{
 			{time.Millisecond, leastWait, freshWait},
 			{700 * time.Millisecond, freshWait, 2800 * time.Millisecond},
-			{time.Minute, freshWait, longestFresh},
+			{time.Minute, freshWait, calmWait},
 		} {
 			pace := &tempo{fresh: time.Now()}
 			pace.note(c.first)
@@ -79,7 +79,7 @@ func TestStatementsThatWaitTogetherLosePatienceOneAfterTheOther(t *testing.T) {
 		if got := <-ends; got != freshWait+time.Millisecond {
 			t.Errorf("the second went on after %v, want at once when a connection is free", got)
 		}
-		if got := <-ends; got != 2*freshWait || len(w.waiting) != 0 {
+		if got := <-ends; got != 3*freshWait || len(w.waiting) != 0 {
 			t.Errorf("the third went on after %v, and %d wait", got, len(w.waiting))
 		}
 	})
