@@ -206,7 +206,7 @@ func (c *Compensate) next(ctx context.Context, tag string, s *shareFilter, more 
 	own := s.own
 	again, wait := s.next(more)
 	if wait > 0 {
-		wait = max(wait, soon*c.Crowd(), min(readRest*s.took, overdue))
+		wait = max(wait, soon*c.Crowd(), min(readRest*s.took, overdue*c.Crowd()))
 		err = sleep(ctx, wait)
 		for waited := wait; err == nil && again && waited < mostWait && c.Waiting(tag) > own/2; waited += wait {
 			err = sleep(ctx, wait)

@@ -39,7 +39,7 @@ func (p *overduePoll) loop(ctx context.Context) {
 	for {
 		began := time.Now()
 		err := p.RunOnce(ctx)
-		took := min(time.Since(began), pollIdle)
+		rest := lifecycle.Rest(time.Since(began))
 		if err != nil && ctx.Err() == nil {
 			p.Failed("polling for overdue tasks", err)
 			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
@@ -51,11 +51,11 @@ func (p *overduePoll) loop(ctx context.Context) {
 		if time.Since(p.busy) < time.Second {
 			every = pollBusy
 		}
-		idle := pollIdle
+		idle, longest := pollIdle, lifecycle.Rest(pollIdle)
 		if p.arm.Census.Many() {
-			idle = pollIdleMany
+			idle, longest = pollIdleMany, p.cfg.ScanEvery // what a poll does not see the scan does
 		}
-		every = max(min(every*p.arm.Census.Crowd(), idle), lifecycle.Rest(took))
+		every = max(min(every*p.arm.Census.Crowd(), idle), min(rest, longest))
 		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
 			return
 		}

@@ -67,7 +67,7 @@ func (c crowd) under(t *testing.T, loads ...float64) {
 			t.Errorf("at %.0f %% of the capacity a task was %v late", 100*load, o.Most)
 		}
 		left := max(0, o.rate-o.goodput) * c.length.Seconds()
-		if o.drained.Seconds() > 2+left/(.8*o.goodput) {
+		if o.drained.Seconds() > 3+left/(.8*o.goodput) {
 			t.Errorf("the backlog of %.0f tasks took %v", left, o.drained)
 		}
 		best = math.Max(best, o.goodput)
