@@ -364,13 +364,15 @@ func TestScanReadsNoBacklogAgainThatWaitsToBeClaimed(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		mustOK(t, c.Pass(ctx))
 		time.Sleep(2900 * time.Millisecond)
-		synctest.Wait()
+		b.mu.Lock()
 		before := b.reads
+		b.mu.Unlock()
 		time.Sleep(time.Second)
-		if cancel(); before != 1 || b.reads == 1 {
+		cancel()
+		c.Wait()
+		if before != 1 || b.reads == 1 {
 			t.Errorf("%d reads while the rows waited, %d with those after it", before, b.reads)
 		}
-		c.Wait()
 	})
 }
 
