@@ -23,7 +23,7 @@ const (
 	longestWait = 250 * time.Millisecond
 	// The bounds are larger for freshFor after the server was found, or had no connection left: others are about to
 	// find it as well. While statements typically take slowFresh, that may last for longestFresh. The largest bound
-	// is for calm statements, whose least is freshWait.
+	// is for calm statements, whose least is longestWait.
 	freshFor     = 10 * time.Second
 	longestFresh = time.Minute
 	slowFresh    = 50 * time.Millisecond
@@ -67,7 +67,7 @@ func (t *tempo) patience(calm bool) time.Duration {
 	least, most := leastWait, longestWait
 	switch fresh := t.isFresh(); {
 	case fresh && calm:
-		least, most = freshWait, calmWait
+		least, most = longestWait, calmWait
 	case fresh:
 		most = freshWait
 	}

@@ -43,7 +43,7 @@ func TestAStatementWaitsForLongerAtTheStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct{ first, write, read time.Duration }{
-			{time.Millisecond, leastWait, freshWait},
+			{time.Millisecond, leastWait, longestWait},
 			{700 * time.Millisecond, freshWait, 2800 * time.Millisecond},
 			{time.Minute, freshWait, calmWait},
 		} {
@@ -69,17 +69,17 @@ func TestStatementsThatWaitTogetherLosePatienceOneAfterTheOther(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		time.Sleep(freshWait + time.Millisecond)
+		time.Sleep(longestWait + time.Millisecond)
 		if synctest.Wait(); len(ends) != 1 {
-			t.Fatalf("%d of three have lost patience after %v, want one", len(ends), freshWait)
+			t.Fatalf("%d of three have lost patience after %v, want one", len(ends), longestWait)
 		}
 		<-ends
 		free.Store(true)
 		w.freed() // tells one; the other loses patience by itself
-		if got := <-ends; got != freshWait+time.Millisecond {
+		if got := <-ends; got != longestWait+time.Millisecond {
 			t.Errorf("the second went on after %v, want at once when a connection is free", got)
 		}
-		if got := <-ends; got != 3*freshWait || len(w.waiting) != 0 {
+		if got := <-ends; got != 3*longestWait || len(w.waiting) != 0 {
 			t.Errorf("the third went on after %v, and %d wait", got, len(w.waiting))
 		}
 	})
