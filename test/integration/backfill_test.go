@@ -45,8 +45,9 @@ func TestBackfillOfKilledProcessesRunsEachTickOnce(t *testing.T) {
 
 		history, err := s.ScheduleTicks(t.Context(), name, time.Time{}, ticks+1)
 		servertest.OK(t, err)
-		if stored := number(t, pool(t, d), "SELECT COUNT(*) FROM delay_task_message"); len(history) != ticks ||
-			stored != ticks || len(runs) != ticks {
+		// Seconds before a full hour the schedule has planted a run, which the pause has cancelled.
+		stored := number(t, pool(t, d), "SELECT COUNT(*) FROM delay_task_message WHERE status <> 4")
+		if len(history) != ticks || stored != ticks || len(runs) != ticks {
 			t.Errorf("%d decided, %d stored, %d run; want %d of each", len(history), stored, len(runs), ticks)
 		}
 		again := 0
