@@ -706,3 +706,34 @@ func TestExpensiveSchedulesArePlannedByTurns(t *testing.T) {
 		}
 	})
 }
+
+// slowLook finds schedules slowly.
+type slowLook struct{ store.Store }
+
+func (s slowLook) LookAt(ctx context.Context, until, from row.Time, afterID int64, limit int) (
+	[]row.Schedule, []row.Broken, error) {
+	time.Sleep(5 * time.Second) // a purge comes meanwhile
+	return s.Store.LookAt(ctx, until, from, afterID, limit)
+}
+
+func TestEndsOfRunsAreCollectedBeforeTheirTasksArePurged(t *testing.T) {
+	inBubble(t, func(w *world) {
+		time.Sleep(time.Hour - 5*time.Second)
+		e := w.idle(w.store, serving{"a": nothing})
+		w.schedule(e, "s", "@every 1h")
+		w.crash(e)
+		time.Sleep(6 * time.Second)
+		run := w.of("a")[0]
+		run.Status, run.Due = row.Completed, row.At(time.Now())
+		w.store.Plant(run) // as if the process had been killed before it saw the end
+		time.Sleep(7 * 24 * time.Hour)
+		w.engine(slowLook{w.store}, serving{"a": nothing}, func(c *Config) { c.Retention.Completed = 72 * time.Hour })
+		time.Sleep(20 * time.Second)
+		if w.exists(run.ID) {
+			w.Error("the task of the run is not purged")
+		}
+		if got := w.history("s"); !strings.HasPrefix(got[0], "completed") {
+			w.Errorf("history: %q", got)
+		}
+	})
+}

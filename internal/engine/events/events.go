@@ -39,6 +39,7 @@ type Events struct {
 // ScheduleWatch is told of schedules and their runs. The planner is.
 type ScheduleWatch interface {
 	Look(at row.Time)                                         // the first schedule needs attention then
+	Behind() bool                                             // one needs attention now, or may
 	Ended(schedule string)                                    // a run of the schedule has ended
 	Confirm(ctx context.Context, schedule string, task int64) // the processor of a cancelled run has returned
 
@@ -78,6 +79,9 @@ func (e *Events) WatchSchedules(w ScheduleWatch) { e.runs = w }
 
 // Scheduled tells when the first schedule needs attention, by a read of the table that was made for another reason.
 func (e *Events) Scheduled(look row.Time) { e.runs.Look(look) }
+
+// Unplanned reports whether a schedule needs attention, or may.
+func (e *Events) Unplanned() bool { return e.runs.Behind() }
 
 // TakenBack asks whether a run of a schedule that was claimed is taken back, because it comes too late.
 func (e *Events) TakenBack(ctx context.Context, run *row.Row, now row.Time) (bool, error) {

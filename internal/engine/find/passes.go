@@ -88,7 +88,7 @@ func newPasses(c *deps) *passes {
 		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.ReleaseOrphans},
 		p.shared(passNumbers, c.cfg.ScanEvery, p.renumber),
 		p.shared(passRescue, rescueEvery, p.rescue.Pass),
-		p.shared(passPurge, c.cfg.ScanEvery, purge.Pass),
+		p.shared(passPurge, c.cfg.ScanEvery, p.afterPlanning(purge.Pass)),
 		p.shared(passRest, restEvery, p.purgeRest),
 	)
 	return p
@@ -109,6 +109,21 @@ func (p *passes) shared(name string, every time.Duration, run func(context.Conte
 		turn := now.Std().UnixNano() / int64(every)
 		return (turn+int64(rank))%int64(nodes) < takers
 	}}
+}
+
+// afterPlanning leaves out the turns of a purge, for a minute at most, while a schedule needs attention. A process that
+// was killed has not seen the ends of its last runs, and what they became goes with their tasks.
+func (p *passes) afterPlanning(purge func(context.Context) error) func(context.Context) error {
+	var first time.Time
+	return func(ctx context.Context) error {
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if p.Unplanned() && time.Since(first) < time.Minute {
+			return nil
+		}
+		return purge(ctx)
+	}
 }
 
 // expiredLeases is what a rescue sees of the store.

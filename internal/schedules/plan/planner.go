@@ -57,6 +57,7 @@ type Planner struct {
 
 	mu    sync.Mutex
 	look  row.Time            // when the first schedule needs attention, as it was read last; zero: none does
+	told  bool                // look was read
 	ended map[string]struct{} // schedules whose runs have ended here
 	held  map[int64]held      // schedules that need attention soon, by id
 	read  row.Time            // when these were read
@@ -85,9 +86,17 @@ func New(t *table.Table, c Config) *Planner {
 // Look tells when the first schedule needs attention, by a read of the table that was made for another reason.
 func (p *Planner) Look(at row.Time) {
 	p.mu.Lock()
-	p.look = at
+	p.look, p.told = at, true
 	p.mu.Unlock()
 	p.nudge()
+}
+
+// Behind reports whether a schedule needs attention, or may.
+func (p *Planner) Behind() bool {
+	now, anchored := p.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !anchored || !p.told || !p.look.IsZero() && p.look <= now
 }
 
 // Ended tells that a run of the schedule has ended. The schedule is looked at at once.
