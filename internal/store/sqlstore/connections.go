@@ -177,7 +177,7 @@ func (c *connections) mayTake(u use) bool {
 // idleOne returns an idle connection, or after a wait for one none: a new one is to be opened.
 func (c *connections) idleOne(ctx context.Context, u use) (r reservation) {
 	// Where all statements are slow, no lock is why a write has no answer.
-	calm := u == chores || u == lockChecks && c.waitlist != nil && c.tempo.areSlow()
+	calm := u == chores || (u == lockChecks || u == apart) && c.waitlist != nil && c.tempo.areSlow()
 	c.until(ctx, calm, func() bool {
 		r = c.lastUsed(ctx)
 		return r.conn != nil || ctx.Value(newKey{}) != nil || c.isAlone()

@@ -22,12 +22,13 @@ const (
 	leastWait   = 5 * time.Millisecond
 	longestWait = 250 * time.Millisecond
 	// The bounds are larger for freshFor after the server was found, or had no connection left: others are about to
-	// find it as well. While statements typically take slowFresh, that may last for longestFresh. The largest bound
-	// is for calm statements, whose least is longestWait.
+	// find it as well. While statements typically take slowFresh, that may last for longestFresh. Calm statements wait
+	// for calmOnes quick ones then, for longestWait at least and calmWait at most.
 	freshFor     = 10 * time.Second
 	longestFresh = time.Minute
-	slowFresh    = 50 * time.Millisecond
+	slowFresh    = 20 * time.Millisecond
 	freshWait    = time.Second
+	calmOnes     = 16
 	calmWait     = 5 * time.Second
 )
 
@@ -64,14 +65,14 @@ func (t *tempo) restart() {
 func (t *tempo) patience(calm bool) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	least, most := leastWait, longestWait
+	ones, least, most := time.Duration(quickOnes), leastWait, longestWait
 	switch fresh := t.isFresh(); {
 	case fresh && calm:
-		least, most = longestWait, calmWait
+		ones, least, most = calmOnes, longestWait, calmWait
 	case fresh:
 		most = freshWait
 	}
-	return min(max(quickOnes*t.typical(), least), most)
+	return min(max(ones*t.typical(), least), most)
 }
 
 // atOnce is how many of so many statements are sent at the same time. An overloaded server gets fewer: what waits is

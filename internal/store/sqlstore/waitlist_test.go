@@ -44,7 +44,8 @@ func TestAStatementWaitsForLongerAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct{ first, write, read time.Duration }{
 			{time.Millisecond, leastWait, longestWait},
-			{700 * time.Millisecond, freshWait, 2800 * time.Millisecond},
+			{30 * time.Millisecond, 120 * time.Millisecond, 480 * time.Millisecond},
+			{270 * time.Millisecond, freshWait, 4320 * time.Millisecond},
 			{time.Minute, freshWait, calmWait},
 		} {
 			pace := &tempo{fresh: time.Now()}
