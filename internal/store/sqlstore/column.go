@@ -97,10 +97,10 @@ type saving uint8
 const (
 	byTable    saving = iota // by its default
 	always                   // a value for each row
-	whereSet                 // the same, where a row sets it
 	shared                   // once, where all rows have one value and the dialect selects from the values
-	asExpected               // the same: as expected_time
-	atNow                    // the same: the time of the INSERT
+	whereSet                 // the same, where a row sets it
+	asExpected               // as expected_time: by its default, or once
+	atNow                    // the time of the INSERT: by its default, or once
 )
 
 // form is how the values of a column are written and read.

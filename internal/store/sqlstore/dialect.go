@@ -82,7 +82,8 @@ type dialect struct {
 	byKey string // hint: enter by active_key
 	by    string // hint: enter by the index %s
 
-	// Name of the second column of VALUES that an INSERT selects from. Empty: each row of the INSERT has all values.
+	// Name of the second column of VALUES that an INSERT selects from. Empty: each row of the INSERT has all values,
+	// except for times that the table computes at a lower cost.
 	secondValue string
 
 	// ELT and INTERVAL pick a row's value from a list. Otherwise a derived table is joined.

@@ -59,14 +59,15 @@ func (s *Store) saveLane(ctx context.Context, rows []row.Row) *lane {
 	return s.lane(ctx, saves)
 }
 
-// insertColumns leaves out columns that no row sets. Where the dialect selects from the values, once has what serves
-// all rows.
+// insertColumns leaves out columns whose default is what all rows want. Where the dialect selects from the values, once
+// has what serves all rows.
 func (d dialect) insertColumns(rows []row.Row) (each, once []*column[row.Row]) {
 	each, once = make([]*column[row.Row], 0, len(savedColumns)), make([]*column[row.Row], 0, len(savedColumns))
 	for i := range savedColumns {
 		c := &savedColumns[i]
 		switch {
 		case c.save == whereSet && every(rows, c.unset):
+		case d.secondValue == "" && isComputed(c, rows):
 		case d.secondValue != "" && isShared(c, rows):
 			once = append(once, c)
 		default:
@@ -78,13 +79,17 @@ func (d dialect) insertColumns(rows []row.Row) (each, once []*column[row.Row]) {
 
 func isShared(c *column[row.Row], rows []row.Row) bool {
 	switch c.save {
-	case shared:
-		return every(rows, func(r *row.Row) bool { return c.same(r, &rows[0]) })
-	case asExpected:
-		return every(rows, func(r *row.Row) bool { return r.Due == r.Expected })
+	case shared, whereSet:
+		return c.same != nil && every(rows, func(r *row.Row) bool { return c.same(r, &rows[0]) })
 	default:
-		return c.save == atNow
+		return isComputed(c, rows)
 	}
+}
+
+// isComputed reports whether a column has the time of the INSERT, or in all rows what expected_time has.
+func isComputed(c *column[row.Row], rows []row.Row) bool {
+	return c.save == atNow ||
+		c.save == asExpected && every(rows, func(r *row.Row) bool { return r.Due == r.Expected })
 }
 
 func every(rows []row.Row, is func(*row.Row) bool) bool {

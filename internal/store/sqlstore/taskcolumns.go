@@ -30,7 +30,7 @@ var tasks = newTable(table,
 		decoded(func(d *decoder, r *row.Row, raw []byte) { r.TTR = max(d.millis("ttr", raw), row.MinTTR) }).
 		with(byAttempt, shared),
 	integer("priority", math.MinInt16, math.MaxInt16, func(r *row.Row) *int { return &r.Priority }).
-		with(byAttempt, shared),
+		with(byAttempt, whereSet),
 	jsonOf[members]("headers", func(r *row.Row) *[]byte { return &r.Headers }).with(byAttempt, whereSet),
 	millis("max_late_ms", func(r *row.Row) *time.Duration { return &r.MaxLate }).with(byAttempt, whereSet),
 	integer("late_policy", 0, int64(delaytask.LateFail),
@@ -40,7 +40,7 @@ var tasks = newTable(table,
 	optional("ip_address", math.MaxUint32, func(r *row.Row) *uint32 { return &r.IPAddress }).with(byOwner, byTable),
 	whole64("process", func(r *row.Row) *int64 { return &r.Executor.Process }).with(byOwner, byTable),
 	whole64("claim", func(r *row.Row) *int64 { return &r.Executor.Claim }).with(byOwner, byTable),
-	millis("delay_time", func(r *row.Row) *time.Duration { return &r.Delay }).with(byOwner, shared),
+	millis("delay_time", func(r *row.Row) *time.Duration { return &r.Delay }).with(byOwner, whereSet),
 	moment("expected_time", func(r *row.Row) *row.Time { return &r.Expected }).notNull().with(byAttempt, always),
 	moment("start_time", func(r *row.Row) *row.Time { return &r.Execution }).decoded(decodeStart).
 		with(byAttempt, byTable),
