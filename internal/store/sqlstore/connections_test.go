@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -15,7 +16,7 @@ import (
 
 // TestEveryHostCanHaveAConnection takes and gives in random order.
 func TestEveryHostCanHaveAConnection(t *testing.T) {
-	for most := fewest; most <= inAll; most++ {
+	for most := crowded; most <= inAll; most++ {
 		c := newConnections(nil, mysqlDialect, most)
 		var used []use
 		for range 2000 {
@@ -148,6 +149,45 @@ func takeRest(t *testing.T, db *sqlx.DB) {
 	}
 }
 
+func TestReadsKeepToTheirProcessesShareOfTheConnections(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, _ := connect(t, d)
+		s := New(db, MySQL)
+		defer s.Close(context.Background())
+		together(t, s.lanes[saves], 2)
+		s.db.bound(3)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				must(t, s.db.read(t.Context(), func(conn *sql.Conn) error {
+					return run("DO SLEEP(0.5)")(t.Context(), conn)
+				}))
+				if open := db.Stats().OpenConnections; open > 3 {
+					t.Errorf("%d connections are open, want at most 3", open)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestALateHeartbeatMakesNoShareLarger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServers(nil)
+		s.note(answer{identity{most: 500}, time.Now()})
+		for _, c := range []struct {
+			after time.Duration
+			live  int
+			want  int
+		}{{0, 50, 8}, {time.Second, 100, 4}, {30 * time.Second, 20, 4}, {sharedFor, 20, 20}} {
+			time.Sleep(c.after)
+			if got := s.share(c.live); got != c.want {
+				t.Errorf("%v later, of %d live nodes: %d connections, want %d", c.after, c.live, got, c.want)
+			}
+		}
+	})
+}
+
 func TestNodesShareTheConnectionsOfAServer(t *testing.T) {
 	f := func(live, server, want int) {
 		t.Helper()
@@ -164,6 +204,6 @@ func TestNodesShareTheConnectionsOfAServer(t *testing.T) {
 	f(1, 151, inAll)
 	f(10, 151, 10)
 	f(30, 500, 11)
-	f(100, 500, fewest)
+	f(100, 500, crowded)
 	f(1, 10, 6)
 }

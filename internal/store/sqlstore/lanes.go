@@ -47,6 +47,9 @@ var hosts = map[use]use{
 
 // hostOf returns the kind that has the right to a connection of its own, when there are so many at most.
 func hostOf(u use, most int) use {
+	if u == saves && most < fewest {
+		return renewals // neither waits for a lock
+	}
 	host, shares := hosts[u]
 	if !shares || u == beats && most > fewest {
 		return u
@@ -57,6 +60,8 @@ func hostOf(u use, most int) use {
 const (
 	// fewest is the smallest number of connections for writes.
 	fewest = 4
+	// crowded is the same where many nodes share the connections of a server.
+	crowded = 3
 	// enough is how many connections for writes processors of any concurrency can do with.
 	enough = 20
 	// readers is how many connections of the pool the reads need beside the writes.

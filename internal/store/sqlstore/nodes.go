@@ -86,19 +86,17 @@ func (d dialect) cluster(fresh time.Duration) clause {
 	}
 }
 
-// sharedPart is the part of a server's connections that all nodes together take.
-const sharedPart = 0.8
-
 // shareConnections bounds the connections of this process, so that the server has enough for all live nodes.
 func (s *Store) shareConnections(live int) {
 	if s.servers == nil {
 		return
 	}
-	most := mostOf(s.db.Stats().MaxOpenConnections, s.concurrency)
-	if all := s.servers.connections(); live > 0 && all > 0 {
-		most = min(most, max(int(sharedPart*float64(all))/live-readers, fewest))
+	most, share := mostOf(s.db.Stats().MaxOpenConnections, s.concurrency), s.servers.share(live)
+	if share > 0 {
+		most = min(most, max(share-readers, crowded))
 	}
 	s.connections.bound(most)
+	s.db.bound(share)
 }
 
 // nodeNames has all columns of a node but its number.

@@ -18,6 +18,7 @@ type pool struct {
 	reads    int // with those that wait
 	holding  int // reads that have a connection
 	entering int // reads that are about to take an idle one
+	most     int // connections of this process, with the ones for writes; 0: no limit but the pool's
 }
 
 // read runs f on a connection, and discards that when it would repeat f's error.
@@ -60,6 +61,9 @@ func (p *pool) take(ctx context.Context) (*sql.Conn, error) {
 			entering = p.enter()
 			return entering > 0
 		})
+		if entering == 0 && p.hasAll() && ctx.Err() == nil {
+			continue
+		}
 		conn, err := p.Conn(ctx)
 		if err == nil {
 			p.count(0, 1, -entering)
@@ -87,6 +91,20 @@ func (p *pool) enter() int {
 	}
 	p.entering++
 	return 1
+}
+
+// bound changes how many connections this process has at most. One read has one all the same.
+func (p *pool) bound(most int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.most = most
+}
+
+// hasAll reports whether a read has to wait until another one gives its connection back.
+func (p *pool) hasAll() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.most > 0 && p.holding+p.entering > 0 && p.Stats().OpenConnections >= p.most
 }
 
 // count returns how many reads hold a connection, after a change.

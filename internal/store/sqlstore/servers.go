@@ -35,6 +35,8 @@ type servers struct {
 	databases map[string]*sight // that were met lately and can be written
 	current   string            // the database that new connections lead to
 	most      int               // connections of the server that has answered last; 0: not known
+	live      int               // the most nodes lately
+	counted   time.Time         // when live was
 	epoch     int               // grows with each move
 	followed  time.Time
 	silence   time.Time // connections from before have no answers any more; zero: none is known
@@ -113,11 +115,24 @@ func (s *servers) other() string {
 	return ""
 }
 
-// connections returns how many the server that has answered last may have; 0: not known.
-func (s *servers) connections() int {
+const (
+	// sharedPart is the part of a server's connections that all nodes together take.
+	sharedPart = 0.8
+	// sharedFor is for how long a node counts that lives no more: on an overloaded server heartbeats are late.
+	sharedFor = time.Minute
+)
+
+// share returns how many connections each of so many live nodes may have; 0: not known.
+func (s *servers) share(live int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.most
+	if now := time.Now(); live >= s.live || now.Sub(s.counted) >= sharedFor {
+		s.live, s.counted = live, now
+	}
+	if s.live == 0 {
+		return 0
+	}
+	return int(sharedPart*float64(s.most)) / s.live
 }
 
 // name is what heartbeats call the current database, "" where that is not known, or where the address leads to two.
