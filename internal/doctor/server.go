@@ -15,7 +15,7 @@ import (
 // settings are what a server says of itself, by names in lower case. A name that it does not know is missing.
 type settings struct {
 	session, global, status map[string]string
-	nodes, pool             int    // live processes, and connections of each
+	nodes                   int    // live processes
 	source                  string // the server that this one replicates, "" for none or where it is not known
 }
 
@@ -41,7 +41,6 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	if told.source, _, err = s.inspect.ReplicaOf(ctx, isAlive); err != nil && !isUntold(err) {
 		return nil, err
 	}
-	told.pool = s.DB.Stats().MaxOpenConnections
 	if nodes, reading, err := s.Store.Nodes(ctx); err == nil { // the table may be missing
 		for _, n := range nodes {
 			if isAlive(n, reading.Time) {
@@ -153,15 +152,15 @@ func (s *Subject) judgeConnections(told settings, add adder) {
 	if user, limited := number(told.global["max_user_connections"]); limited && user > 0 && user < server {
 		most, limit = user, "max_user_connections"
 	}
-	const others = 10 // for an operator, monitoring and this command
-	need := told.nodes*told.pool + others
+	need := sqlstore.ConnectionsFor(told.nodes)
 	used, _ := number(told.status["max_used_connections"])
 	refused, _ := number(told.status["connection_errors_max_connections"])
 	switch {
 	case need > most:
 		add("connections", Warning,
-			fmt.Sprintf("%s is %d, and the live processes may open %d connections", limit, most, need-others),
-			"connections are refused when all are busy, and saves and claims wait",
+			fmt.Sprintf("%s is %d, and %d processes live", limit, most, told.nodes),
+			fmt.Sprintf("each takes a few at least: below %d connections are refused when all are busy, and saves and "+
+				"claims wait", need),
 			s.set(limit, strconv.Itoa(2*need)))
 	case refused > 0 || used >= server:
 		add("connections", Warning,

@@ -35,10 +35,10 @@ func TestSettingsOfAServerAreJudged(t *testing.T) {
 		{"session.max_statement_time=0.000000 session.max_execution_time=0", "", OK, ""},
 		{"session.max_execution_time=9999", "statement_time", Warning, "SET PERSIST max_execution_time = 0"},
 		{"session.max_execution_time=10000", "statement_time", Info, ""},
-		{"global.max_connections=84", "connections", Warning, "SET PERSIST max_connections = 170"}, // 3 × 25 + 10
-		{"global.max_connections=85", "", OK, ""},
-		{"global.max_user_connections=84", "connections", Warning, "SET PERSIST max_user_connections = 170"},
-		{"global.max_user_connections=85 status.max_used_connections=90", "", OK, ""},
+		{"global.max_connections=149", "connections", Warning, "SET PERSIST max_connections = 300"}, // 30 × 4 / 0.8
+		{"global.max_connections=150", "", OK, ""},
+		{"global.max_user_connections=149", "connections", Warning, "SET PERSIST max_user_connections = 300"},
+		{"global.max_user_connections=150 status.max_used_connections=150", "", OK, ""},
 		{"status.max_used_connections=151", "connections", Warning, "SET PERSIST max_connections = 302"},
 		{"status.connection_errors_max_connections=1", "connections", Warning, ""},
 		{"session.wsrep_on=ON status.wsrep_cluster_status=Primary status.wsrep_ready=ON", "", OK, ""},
@@ -49,7 +49,7 @@ func TestSettingsOfAServerAreJudged(t *testing.T) {
 			Info, "%27BEFORE%27"},
 	} {
 		told := settings{session: map[string]string{}, global: map[string]string{}, status: map[string]string{},
-			nodes: 3, pool: 25}
+			nodes: 30}
 		of := map[string]map[string]string{"session": told.session, "global": told.global, "status": told.status}
 		for setting := range strings.FieldsSeq(healthy + " " + tt.changed) {
 			name, value, _ := strings.Cut(setting, "=")

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 	"time"
 
@@ -121,6 +122,9 @@ const (
 	// sharedFor is for how long a node counts that lives no more: on an overloaded server heartbeats are late.
 	sharedFor = time.Minute
 )
+
+// ConnectionsFor returns with how many connections of a server so many nodes keep to sharedPart.
+func ConnectionsFor(nodes int) int { return int(math.Ceil(float64(nodes*(crowded+1)) / sharedPart)) }
 
 // share returns how many connections each of so many live nodes may have; 0: not known.
 func (s *servers) share(live int) int {
