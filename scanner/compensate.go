@@ -221,13 +221,13 @@ func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *shareFilter
 	tag := w.Tags[0]
 	if share, some := c.Share(tag, 1); some && !s.helps {
 		own := w
-		own.Shares = []row.Share{share}
+		own.Share = &share
 		if more, err = c.readOn(ctx, own, s); err != nil || !s.looks() {
 			return more, err
 		}
 	}
 	if share, some := c.Share(tag, c.Turns); some {
-		w.Shares = []row.Share{share}
+		w.Share = &share
 	}
 	return c.readOn(ctx, w, s)
 }

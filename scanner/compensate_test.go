@@ -382,9 +382,9 @@ func TestScanTakesWhatNodesThatLiveDoNotTake(t *testing.T) {
 		b.add("a", 60, time.Minute) // more than a page
 		c := b.scan()
 		c.Turn = func(int64, string) int { return 4 }
-		c.Share = func(string, int) (row.Share, bool) { return row.Share{Of: 30, At: 1, Turns: 4}, true }
+		c.Share = func(string, int) (row.Share, bool) { return row.Share{1}, true }
 		c.Due = func(ctx context.Context, w row.Window) ([]row.Due, error) {
-			if len(w.Shares) > 0 {
+			if w.Share != nil {
 				return nil, nil
 			}
 			return b.due(ctx, w)

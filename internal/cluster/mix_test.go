@@ -103,34 +103,82 @@ func shareOf(t *testing.T, total int, due row.Time) func(int64) int {
 	}
 }
 
-func TestTakersNeverChange(t *testing.T) {
+func TestSlotsNeverChange(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[int64][]int{1: {0, 4, 8}, 794354227819772011: {20, 25, 0}} {
-		got := make([]int, len(want))
-		for turn := range want {
-			got[turn] = ids.Taker(id, 30, turn)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("of 30 nodes %v take task %d, want %v: nodes of two versions would disagree", got, id, want)
+	for id, want := range map[int64]int{1: 2, 794354227819772011: 700} {
+		if got := ids.HashSlot(id); got != want {
+			t.Errorf("task %d is of slot %d, want %d: nodes of two versions would disagree", id, got, want)
 		}
 	}
+	if got := divide([]int{1, 5, 9, 30, 31})[77]; got != [Turns]int16{2, 0, 3, 1} {
+		t.Errorf("%v take slot 77: nodes of two versions would disagree", got)
+	}
+}
+
+// takes counts the slots that each server takes in a turn, of those that the one at this position owns, -1 for all.
+func takes(of *takers, turn, owner, total int) []int {
+	counts := make([]int, total)
+	for _, positions := range of {
+		if owner < 0 || int(positions[0]) == owner {
+			counts[positions[turn]]++
+		}
+	}
+	return counts
+}
+
+func numbered(total int) []int {
+	numbers := make([]int, total)
+	for i := range numbers {
+		numbers[i] = 3*i + 1
+	}
+	return numbers
 }
 
 // The successors of a node are all others alike, so that no node alone gets the work of a node that has died.
 func TestSuccessorsAreAllOthers(t *testing.T) {
 	t.Parallel()
-	for _, total := range []int{3, 7, 16, 30} {
-		successors := make([]float64, total)
-		for _, id := range numbersOf(1<<40, 1, 300*total*total) {
-			if ids.Taker(id, total, 0) == 1 {
-				successors[ids.Taker(id, total, 1)]++
-			}
-		}
+	for total := 2; total <= 16; total++ {
+		successors := takes(divide(numbered(total)), 1, 1, total)
 		for at, n := range successors {
-			if at == 1 && n > 0 || at != 1 && (n < 150 || n > 600) {
-				t.Errorf("of %d nodes %v take the tasks of the second", total, successors)
+			fair := ids.HashSlots / total / (total - 1)
+			if at == 1 && n > 0 || at != 1 && (n < fair/4 || n > 4*fair+4) {
+				t.Errorf("of %d nodes %v take the slots of the second", total, successors)
 				break
 			}
+		}
+	}
+}
+
+func TestEachRowHasDifferentTakers(t *testing.T) {
+	t.Parallel()
+	for _, total := range []int{1, 2, 3, 4, 5, 100, 512} {
+		for slot, positions := range divide(numbered(total)) {
+			some := positions[:min(Turns, total)]
+			if distinct := slices.Compact(slices.Sorted(slices.Values(some))); len(distinct) != len(some) {
+				t.Fatalf("of %d nodes %v take slot %d", total, some, slot)
+			}
+		}
+		if most := slices.Max(takes(divide(numbered(total)), 0, -1, total)); most > (ids.HashSlots+total-1)/total {
+			t.Errorf("one of %d nodes owns %d slots", total, most)
+		}
+	}
+}
+
+// Nodes see another one join or leave at different moments. Where that moves many rows, two nodes claim them.
+func TestANodeThatJoinsTakesOnlyItsOwnSlots(t *testing.T) {
+	t.Parallel()
+	for _, total := range []int{2, 3, 10, 30, 100} {
+		numbers := numbered(total)
+		without := slices.Delete(slices.Clone(numbers), total/2, total/2+1)
+		all, rest := divide(numbers), divide(without)
+		moved := 0
+		for slot := range all {
+			if numbers[all[slot][0]] != without[rest[slot][0]] {
+				moved++
+			}
+		}
+		if most := ids.HashSlots/total + ids.HashSlots/20; moved > most {
+			t.Errorf("the owners of %d slots differ without one of %d nodes, want at most %d", moved, total, most)
 		}
 	}
 }

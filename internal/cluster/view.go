@@ -27,7 +27,8 @@ type View struct {
 // servers are the nodes that take new tasks of one tag, ordered by number.
 type servers struct {
 	numbers []int
-	self    int // position of this node, or -1
+	self    int     // position of this node, or -1
+	takers  *takers // nil where there are no servers
 }
 
 // NewView reads the registry's rows as the node with the token self. A node counts while its heartbeat is fresh at now
@@ -48,7 +49,28 @@ func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
 			v.all.add(n.Number, n.Token == self)
 		}
 	}
+	v.divide()
 	return v
+}
+
+// divide divides the rows of each tag. Most tags have the same servers.
+func (v *View) divide() {
+	var known []servers
+	divided := func(s servers) servers {
+		at := slices.IndexFunc(known, func(k servers) bool { return slices.Equal(k.numbers, s.numbers) })
+		if at < 0 {
+			at = len(known)
+			known = append(known, servers{numbers: s.numbers, takers: divide(s.numbers)})
+		}
+		s.takers = known[at].takers
+		return s
+	}
+	if len(v.all.numbers) > 0 {
+		v.all = divided(v.all)
+	}
+	for tag, s := range v.tags {
+		v.tags[tag] = divided(s)
+	}
 }
 
 func (v *View) add(tag string, number int, self bool) {
@@ -125,8 +147,8 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 // Owner is the node that arms a row.
 type Owner struct {
 	Number int
-	// Share and Of say which rows of the tag are the node's: those that [ids.Taker] gives to the position Share of Of.
-	// Of is 0 for a row that is its own because its process has saved it.
+	// Share and Of say which rows of the tag are the node's: those for which [ids.OneOf] returns Share of Of. Of is 0
+	// for a row that is its own because its process has saved it.
 	Share, Of int
 }
 
@@ -143,8 +165,8 @@ func (v *View) Owner(id int64, due row.Time, tag string) (Owner, bool) {
 			return Owner{Number: number}, true
 		}
 	}
-	share := s.share(id)
-	return Owner{Number: s.numbers[share], Share: share, Of: len(s.numbers)}, true
+	slot := ids.HashSlot(id)
+	return Owner{Number: s.numbers[s.takers[slot][0]], Share: slot, Of: ids.HashSlots}, true
 }
 
 // Serves reports whether this node takes new tasks of the tag.
@@ -160,9 +182,12 @@ func (v *View) SaverServes(id int64, tag string) bool {
 // Servers returns the numbers of the nodes that take new tasks of the tag, in order. The caller must not change them.
 func (v *View) Servers(tag string) []int { return v.tags[tag].numbers }
 
-func (s servers) assigned(id int64) bool { return s.share(id) == s.self }
+func (s servers) assigned(id int64) bool { return int(s.takers[ids.HashSlot(id)][0]) == s.self }
 
-func (s servers) share(id int64) int { return ids.Taker(id, len(s.numbers), 0) }
+// turns returns the positions of those that take a row, in order.
+func (s servers) turns(id int64) []int16 {
+	return s.takers[ids.HashSlot(id)][:min(Turns, len(s.numbers))]
+}
 
 // Turns is how many nodes take a row that its owner does not begin in time, the owner among them. What they leave, too,
 // is found by the scan.
@@ -180,8 +205,8 @@ func (v *View) Turn(id int64, due row.Time, tag string) int {
 	if owner.Number == self {
 		return 0
 	}
-	for of := range min(Turns, len(s.numbers)) {
-		switch taker := s.numbers[ids.Taker(id, len(s.numbers), of)]; taker {
+	for _, at := range s.turns(id) {
+		switch taker := s.numbers[at]; taker {
 		case owner.Number:
 		case self:
 			return turn + 1
@@ -198,10 +223,8 @@ func (v *View) TurnOfAny(id int64, tag string) int {
 	if s.self < 0 {
 		return 1
 	}
-	for turn := range min(Turns, len(s.numbers)) {
-		if ids.Taker(id, len(s.numbers), turn) == s.self {
-			return turn
-		}
+	if turn := slices.Index(s.turns(id), int16(s.self)); turn >= 0 {
+		return turn
 	}
 	return Turns
 }
@@ -212,5 +235,11 @@ func (v *View) Part(tag string, turns int) (row.Share, bool) {
 	if s.self < 0 || len(s.numbers) <= turns {
 		return row.Share{}, false
 	}
-	return row.Share{Of: len(s.numbers), At: s.self, Turns: turns}, true
+	var share row.Share
+	for slot, of := range s.takers {
+		if slices.Contains(of[:turns], int16(s.self)) {
+			share.Add(slot)
+		}
+	}
+	return share, true
 }

@@ -1,7 +1,7 @@
 package row
 
 import (
-	"slices"
+	"math/bits"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -87,7 +87,7 @@ type Change struct {
 // Window asks for pending rows by due time, in the order (due, id).
 type Window struct {
 	Tags    []string // only these; none means no rows
-	Shares  []Share  // only rows of one of them; none means all
+	Share   *Share   // only its rows; nil means all
 	From    Time     // inclusive; zero means from the beginning, rows without a due time included
 	AfterID int64    // of the rows due exactly at From only those with a larger id; 0 for all
 	To      Time     // exclusive
@@ -95,28 +95,36 @@ type Window struct {
 	Limit   int
 }
 
-// Share is some of a tag's rows, as a node divides them with others: those that it takes in one of the first turns, by
-// [ids.Taker].
-type Share struct {
-	Of    int // nodes that serve the tag
-	At    int // position of this one among them
-	Turns int // 1: only those that it owns
-}
+// Share is some of a tag's rows, as a node divides them with others: a bit for each [ids.HashSlot].
+type Share [ids.HashSlots / 64]uint64
+
+// Add adds the rows of a slot.
+func (s *Share) Add(slot int) { s[slot/64] |= 1 << (slot % 64) }
 
 // Has reports whether the row is of the share.
-func (s Share) Has(id int64) bool {
-	for turn := range s.Turns {
-		if ids.Taker(id, s.Of, turn) == s.At {
-			return true
-		}
-	}
-	return false
+func (s *Share) Has(id int64) bool {
+	slot := ids.HashSlot(id)
+	return s[slot/64]>>(slot%64)&1 == 1
 }
 
-// Has reports whether the window has the row, by its shares alone.
-func (w *Window) Has(id int64) bool {
-	return len(w.Shares) == 0 || slices.ContainsFunc(w.Shares, func(s Share) bool { return s.Has(id) })
+// Or returns the rows of both shares.
+func (s Share) Or(other Share) Share {
+	for i := range s {
+		s[i] |= other[i]
+	}
+	return s
 }
+
+// Slots returns how many slots the share has.
+func (s *Share) Slots() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// Has reports whether the window has the row, by its share alone.
+func (w *Window) Has(id int64) bool { return w.Share == nil || w.Share.Has(id) }
 
 // Size is about how much memory the row takes.
 func (r *Row) Size() int {

@@ -7,8 +7,8 @@ type Notice struct {
 	Tag      string
 	From, To row.Time
 
-	// Share and Of say which of these rows the sender means: those whose mixed id modulo Of is Share, see package
-	// cluster. With Of 0 the process takes those that are its own by its view of the nodes.
+	// Share and Of say which of these rows the sender means: the ones for which [ids.OneOf] returns Share of Of. With
+	// Of 0 the process takes those that are its own by its view of the nodes.
 	Share, Of int
 
 	// State says that the tag was paused or resumed.

@@ -157,7 +157,11 @@ func (u *unsent) address(tag string, c *Count) map[int][]wake.Notice {
 		}
 		n := wake.Notice{Tag: tag, From: d.Due, To: d.Due, Share: owner.Share, Of: owner.Of}
 		old := byNode[owner.Number]
-		if at := slices.IndexFunc(old, n.SameRows); at >= 0 {
+		given := func(o wake.Notice) bool { return (o.Of == 1) == (n.Of == 1) }
+		if at := slices.IndexFunc(old, given); at >= 0 {
+			if !n.SameRows(old[at]) { // of more slots: those that are its own by its view
+				old[at].Share, old[at].Of, n.Share, n.Of = 0, 0, 0, 0
+			}
 			old[at] = old[at].Merge(n)
 		} else {
 			byNode[owner.Number] = append(old, n)
@@ -179,5 +183,5 @@ func (c *Count) owner(d row.Due) (cluster.Owner, bool) {
 	if len(others) == 0 {
 		return owner, false
 	}
-	return cluster.Owner{Number: others[ids.Taker(d.ID, len(others), 0)], Of: 1}, true
+	return cluster.Owner{Number: others[ids.OneOf(d.ID, len(others))], Of: 1}, true
 }

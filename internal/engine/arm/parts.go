@@ -1,6 +1,8 @@
 package arm
 
 import (
+	"slices"
+
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -45,41 +47,35 @@ func (a *Arm) Parts(w row.Window, turns int) []row.Window {
 	if s == nil {
 		return []row.Window{w}
 	}
-	type part struct{ now, before row.Share } // the zero value: all rows
-	of := func(tag string) (p part) {
-		now, some := s.view.Part(tag, turns)
+	of := func(tag string) *row.Share {
+		share, some := s.view.Part(tag, turns)
 		if !some {
-			return p
+			return nil
 		}
-		if s.before == nil {
-			return part{now: now}
+		if s.before != nil {
+			before, some := s.before.Part(tag, turns)
+			if !some {
+				return nil
+			}
+			share = share.Or(before)
 		}
-		if before, some := s.before.Part(tag, turns); some {
-			return part{now, before}
-		}
-		return p
+		return &share
 	}
 	var parts []row.Window
-	places := map[part]int{}
 	for _, tag := range w.Tags {
-		p := of(tag)
-		at, known := places[p]
-		if !known {
-			at = len(parts)
-			places[p] = at
-			next := w
-			next.Tags = nil
-			for _, share := range []row.Share{p.now, p.before} {
-				if share.Of > 0 {
-					next.Shares = append(next.Shares, share)
-				}
+		share := of(tag)
+		at := slices.IndexFunc(parts, func(p row.Window) bool {
+			return p.Share == nil && share == nil || p.Share != nil && share != nil && *p.Share == *share
+		})
+		if at < 0 {
+			if at = len(parts); at == mostParts {
+				return []row.Window{w}
 			}
+			next := w
+			next.Tags, next.Share = nil, share
 			parts = append(parts, next)
 		}
 		parts[at].Tags = append(parts[at].Tags, tag)
-	}
-	if len(parts) > mostParts {
-		return []row.Window{w}
 	}
 	return parts
 }

@@ -241,6 +241,6 @@ func (t *wakeups) mine(d row.Due, notices []toRead) bool {
 	if t.arm.SavedAndServed(d) || !t.arm.Tags.Open(d.Tag) {
 		return false
 	}
-	share := func(n toRead) bool { return n.Of > 0 && ids.Taker(d.ID, n.Of, 0) == n.Share }
+	share := func(n toRead) bool { return n.Of > 0 && ids.OneOf(d.ID, n.Of) == n.Share }
 	return slices.ContainsFunc(notices, share)
 }

@@ -292,7 +292,7 @@ func (p *Planner) trim(ctx context.Context, decisions []row.Decision) {
 			continue // a backfill keeps all, and finding out that nothing is beyond takes longer with each run
 		}
 		for _, run := range decisions[i].New {
-			if ids.Taker(s.ID+int64(run.Tick), trimOnceIn, 0) != 0 {
+			if ids.OneOf(s.ID+int64(run.Tick), trimOnceIn) != 0 {
 				continue
 			}
 			call, cancel := p.CallIn(ctx)

@@ -5,9 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
@@ -50,18 +48,18 @@ func (d dialect) due(w row.Window) clause {
 	in := clause{"tag IN (" + marks(len(w.Tags), "?") + ")", anys(w.Tags)}
 	if w.Lacking && !w.From.IsZero() {
 		branches = append(branches, d.dueBranch(in.sql, in.args, "id", w.Limit,
-			d.ofShares(w, clause{sql: "due_time IS NULL"})...))
+			d.ofShare(w, clause{sql: "due_time IS NULL"})...))
 	}
 	if len(w.Tags) > maxBranches {
-		branches = append(branches, d.dueBranch(in.sql, in.args, byDueTime, w.Limit, d.ofShares(w, within(w)...)...))
+		branches = append(branches, d.dueBranch(in.sql, in.args, byDueTime, w.Limit, d.ofShare(w, within(w)...)...))
 		return unionAll(branches)
 	}
 	for _, tag := range w.Tags {
 		if w.From.IsZero() {
 			lacking := clause{"due_time IS NULL AND id > ?", []any{w.AfterID}}
-			branches = append(branches, d.dueBranch("tag = ?", []any{tag}, "id", w.Limit, d.ofShares(w, lacking)...))
+			branches = append(branches, d.dueBranch("tag = ?", []any{tag}, "id", w.Limit, d.ofShare(w, lacking)...))
 		}
-		timed := d.ofShares(w, within(w)...)
+		timed := d.ofShare(w, within(w)...)
 		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, timed...))
 	}
 	return unionAll(branches)
@@ -80,35 +78,22 @@ func within(w row.Window) []clause {
 	return limits
 }
 
-// ofShares adds the condition that a row is of a share of the window. The index by due time ends with the id, so the
-// server checks it there.
-func (d dialect) ofShares(w row.Window, limits ...clause) []clause {
-	if len(w.Shares) == 0 {
+// ofShare adds the condition that a row is of the share of the window. The index by due time ends with the id, so the
+// server checks it there. A digit of a hexadecimal number has four slots, and INSTR finds its value.
+func (d dialect) ofShare(w row.Window, limits ...clause) []clause {
+	if w.Share == nil {
 		return limits
 	}
-	var shares []clause
-	for _, s := range w.Shares {
-		shares = append(shares, d.ofShare(s))
+	slot := fmt.Sprintf("(%s(id) * %d >> %d & %d)", d.checksum, ids.SpreadBy, ids.SlotShift, ids.HashSlots-1)
+	digits := make([]byte, ids.HashSlots/4)
+	for i := range digits {
+		digits[i] = hexDigits[w.Share[i/16]>>(i%16*4)&15]
 	}
-	of := joined(shares, " OR ")
-	return append(limits, clause{"(" + of.sql + ")", of.args})
+	return append(limits, clause{"INSTR('" + hexDigits[1:] + "', SUBSTR('" + string(digits) + "', 1 + (" + slot +
+		" >> 2), 1)) >> (" + slot + " & 3) & 1 = 1", nil})
 }
 
-// ofShare computes [ids.Taker].
-func (d dialect) ofShare(s row.Share) clause {
-	sum := d.checksum + "(id)"
-	owner := fmt.Sprintf("((%s * %d >> 16 & %d) * ? >> 32)", sum, ids.SpreadBy, uint32(math.MaxUint32))
-	if s.Turns == 1 || s.Of < 2 {
-		return clause{owner + " = ?", []any{s.Of, s.At}}
-	}
-	turns := []string{"0"}
-	args := []any{s.At, s.Of, s.Of, s.Of}
-	for turn := 1; turn < s.Turns; turn++ {
-		turns = append(turns, fmt.Sprintf("%d * (1 + %s %% ?) %% ?", turn, sum))
-		args = append(args, s.Of-1, s.Of)
-	}
-	return clause{"(? + ? - " + owner + ") % ? IN (" + strings.Join(turns, ", ") + ")", args}
-}
+const hexDigits = "0123456789abcdef"
 
 // byDueTime names the column with its table, because an alias of its text hides it.
 const byDueTime = table + ".due_time, id"

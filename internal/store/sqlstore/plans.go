@@ -78,7 +78,7 @@ func plannedStatements(d dialect) (all plan) {
 	add(dueKey, "window", d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "window of a share", d.due(row.Window{
 		Tags: []string{"a", "b"}, From: now, To: now.Add(time.Hour), Limit: 10,
-		Shares: []row.Share{{Of: 30, At: 7, Turns: 1}, {Of: 31, At: 8, Turns: 3}},
+		Share: &row.Share{1, 2, 3},
 	}))
 	add(dueKey, "next page", d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
 		Limit: 10}))

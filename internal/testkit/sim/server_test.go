@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -138,8 +139,8 @@ func (f *front) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 func (f *front) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return serve(ctx, f.server, func(found []row.Due) time.Duration {
 		passed, until := len(found), w.To
-		if len(w.Shares) > 0 {
-			passed *= w.Shares[0].Of / w.Shares[0].Turns
+		if w.Share != nil {
+			passed = passed * ids.HashSlots / max(1, w.Share.Slots())
 		}
 		if len(found) == w.Limit {
 			until = found[len(found)-1].Due

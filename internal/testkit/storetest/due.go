@@ -39,7 +39,7 @@ var dueTests = []test{
 		w.Limit = 3
 		t.sees(w, 4, 3, 2)
 	}},
-	{"Each share has the rows that its node takes in one of the turns", func(t *tester) {
+	{"Each share has the rows of its slots", func(t *tester) {
 		var rows []row.Row
 		for i, id := range []int64{1, 2, 3, 500, 501, 1 << 22, 1<<40 + 7, 794354227819772011, ids.Last} {
 			for step := range int64(12) {
@@ -49,29 +49,26 @@ var dueTests = []test{
 			}
 		}
 		t.insert(rows...)
-		for _, of := range []int{1, 2, 3, 4, 30, 512} {
-			for turns := 1; turns <= 4; turns++ {
-				seen := map[int64]int{}
-				for at := range of {
-					w := everything("order.close")
-					w.Shares = []row.Share{{Of: of, At: at, Turns: turns}}
-					for _, d := range t.due(w) {
-						if seen[d.ID]++; !w.Has(d.ID) {
-							t.Errorf("%+v has task %d", w.Shares, d.ID)
-						}
-					}
+		for _, of := range []int{1, 2, 3, 30, ids.HashSlots} {
+			seen := map[int64]int{}
+			for at := range of {
+				share := new(row.Share)
+				for slot := at; slot < ids.HashSlots; slot += of {
+					share.Add(slot)
 				}
-				for _, r := range rows {
-					if n := seen[r.ID]; n < 1 || n > turns || turns == 1 && n != 1 {
-						t.Errorf("task %d is of %d shares of %d nodes in %d turns", r.ID, n, of, turns)
+				w := everything("order.close")
+				w.Share = share
+				for _, d := range t.due(w) {
+					if seen[d.ID]++; !w.Has(d.ID) {
+						t.Errorf("share %d of %d has task %d", at, of, d.ID)
 					}
 				}
 			}
-		}
-		w := everything("order.close")
-		w.Shares, w.Limit = []row.Share{{Of: 2, At: 0, Turns: 1}, {Of: 2, At: 1, Turns: 1}}, len(rows)
-		if n := len(t.due(w)); n != len(rows) {
-			t.Errorf("two halves have %d of %d tasks", n, len(rows))
+			for _, r := range rows {
+				if n := seen[r.ID]; n != 1 {
+					t.Errorf("task %d is of %d shares of %d", r.ID, n, of)
+				}
+			}
 		}
 	}},
 	{"Paging reads every row once, also where many are due at one time or at none", func(t *tester) {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -27,11 +28,11 @@ func (m *machine) due() {
 	if rapid.Bool().Draw(m.T, "has a lower end") {
 		w.From = m.someTime("from")
 	}
-	for range rapid.IntRange(0, 2).Draw(m.T, "shares") {
-		of := rapid.IntRange(1, 5).Draw(m.T, "of")
-		w.Shares = append(w.Shares, row.Share{
-			Of: of, At: rapid.IntRange(0, of-1).Draw(m.T, "at"), Turns: rapid.IntRange(1, 3).Draw(m.T, "turns"),
-		})
+	if of := rapid.IntRange(1, 5).Draw(m.T, "of"); of > 1 {
+		w.Share = new(row.Share)
+		for slot := rapid.IntRange(0, of-1).Draw(m.T, "at"); slot < ids.HashSlots; slot += of {
+			w.Share.Add(slot)
+		}
 	}
 	w.Lacking = rapid.Bool().Draw(m.T, "lacking")
 	want := m.matching(func(r row.Row) bool {
