@@ -164,6 +164,22 @@ func TestEachRowHasDifferentTakers(t *testing.T) {
 	}
 }
 
+func TestAPartHasTheSlotsOfItsTurns(t *testing.T) {
+	t.Parallel()
+	of := divide(numbered(30))
+	for turns, share := range of.parts(7) {
+		want := 0
+		for _, positions := range of {
+			if slices.Contains(positions[:turns+1], 7) {
+				want++
+			}
+		}
+		if got := share.Slots(); got != want {
+			t.Errorf("%d slots within %d turns, want %d", got, turns+1, want)
+		}
+	}
+}
+
 // Nodes see another one join or leave at different moments. Where that moves many rows, two nodes claim them.
 func TestANodeThatJoinsTakesOnlyItsOwnSlots(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,9 @@
 package cluster
 
-import "github.com/delaytask/delaytask/internal/ids"
+import (
+	"github.com/delaytask/delaytask/internal/ids"
+	"github.com/delaytask/delaytask/internal/row"
+)
 
 // takers has the positions of the servers that take the rows of each hash slot: the one that owns them, and its
 // successors.
@@ -40,8 +43,24 @@ func divide(numbers []int) *takers {
 	return t
 }
 
-// order returns the owner, and others by their scores. Where there are no more, it is the
-// owner again.
+// parts returns which slots the server at the position takes within one turn, within two, and so on.
+func (t *takers) parts(position int) *[Turns]row.Share {
+	var p [Turns]row.Share
+	for slot, positions := range t {
+		for turn, at := range positions {
+			if int(at) != position {
+				continue
+			}
+			for i := range p[turn:] {
+				p[turn+i].Add(slot)
+			}
+			break
+		}
+	}
+	return &p
+}
+
+// order returns the owner, and others by their scores. Where there are no more, it is the owner again.
 func order(best [1 + Turns]int) (o [Turns]int16) {
 	turn := 0
 	for _, at := range best {

@@ -27,8 +27,9 @@ type View struct {
 // servers are the nodes that take new tasks of one tag, ordered by number.
 type servers struct {
 	numbers []int
-	self    int     // position of this node, or -1
-	takers  *takers // nil where there are no servers
+	self    int               // position of this node, or -1
+	takers  *takers           // nil where there are no servers
+	parts   *[Turns]row.Share // the slots that this node takes within one turn, within two, and so on
 }
 
 // NewView reads the registry's rows as the node with the token self. A node counts while its heartbeat is fresh at now
@@ -60,9 +61,10 @@ func (v *View) divide() {
 		at := slices.IndexFunc(known, func(k servers) bool { return slices.Equal(k.numbers, s.numbers) })
 		if at < 0 {
 			at = len(known)
-			known = append(known, servers{numbers: s.numbers, takers: divide(s.numbers)})
+			t := divide(s.numbers)
+			known = append(known, servers{numbers: s.numbers, takers: t, parts: t.parts(s.self)})
 		}
-		s.takers = known[at].takers
+		s.takers, s.parts = known[at].takers, known[at].parts
 		return s
 	}
 	if len(v.all.numbers) > 0 {
@@ -229,17 +231,12 @@ func (v *View) TurnOfAny(id int64, tag string) int {
 	return Turns
 }
 
-// Part returns which rows of the tag this node takes within so many turns, by their ids alone, and false for all rows.
-func (v *View) Part(tag string, turns int) (row.Share, bool) {
+// Part returns which rows of the tag this node takes within so many turns, by their ids alone, and nil for all rows.
+// The caller must not change it.
+func (v *View) Part(tag string, turns int) *row.Share {
 	s := v.tags[tag]
 	if s.self < 0 || len(s.numbers) <= turns {
-		return row.Share{}, false
+		return nil
 	}
-	var share row.Share
-	for slot, of := range s.takers {
-		if slices.Contains(of[:turns], int16(s.self)) {
-			share.Add(slot)
-		}
-	}
-	return share, true
+	return &s.parts[turns-1]
 }

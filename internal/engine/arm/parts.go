@@ -37,7 +37,10 @@ func (a *Arm) Share(tag string, turns int) (row.Share, bool) {
 	if a.Unassigned() || turns > 1 && !a.Census.Many() {
 		return row.Share{}, false
 	}
-	return a.shares.Load().view.Part(tag, turns)
+	if share := a.shares.Load().view.Part(tag, turns); share != nil {
+		return *share, true
+	}
+	return row.Share{}, false
 }
 
 // Parts divides a window by the tags of which this process takes the same part of the rows within so many turns. Tags
@@ -48,24 +51,22 @@ func (a *Arm) Parts(w row.Window, turns int) []row.Window {
 		return []row.Window{w}
 	}
 	of := func(tag string) *row.Share {
-		share, some := s.view.Part(tag, turns)
-		if !some {
+		share := s.view.Part(tag, turns)
+		if share == nil || s.before == nil {
+			return share
+		}
+		before := s.before.Part(tag, turns)
+		if before == nil {
 			return nil
 		}
-		if s.before != nil {
-			before, some := s.before.Part(tag, turns)
-			if !some {
-				return nil
-			}
-			share = share.Or(before)
-		}
-		return &share
+		both := share.Or(*before)
+		return &both
 	}
 	var parts []row.Window
 	for _, tag := range w.Tags {
 		share := of(tag)
 		at := slices.IndexFunc(parts, func(p row.Window) bool {
-			return p.Share == nil && share == nil || p.Share != nil && share != nil && *p.Share == *share
+			return p.Share == share || p.Share != nil && share != nil && *p.Share == *share
 		})
 		if at < 0 {
 			if at = len(parts); at == mostParts {
