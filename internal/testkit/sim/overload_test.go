@@ -116,6 +116,7 @@ func (c crowd) offer(rate float64) (o offered, err error) {
 	for _, e := range f.engines {
 		_ = e.Stop(context.Background())
 	}
+	f.server.serving.Wait()
 	return o, err
 }
 

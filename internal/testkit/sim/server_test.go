@@ -26,6 +26,7 @@ const (
 type server struct {
 	workers chan struct{}
 	slower  time.Duration // how many times longer than at a usual server each statement takes
+	serving sync.WaitGroup
 
 	mu      sync.Mutex
 	stale   []entry
@@ -51,13 +52,13 @@ func serve[T any](
 		err   error
 	}
 	served := make(chan answer, 1)
-	go func() {
+	s.serving.Go(func() {
 		s.workers <- struct{}{}
 		value, err := do(context.WithoutCancel(ctx))
 		time.Sleep(s.slower * cost(value))
 		<-s.workers
 		served <- answer{value, err}
-	}()
+	})
 	select {
 	case a := <-served:
 		return a.value, a.err
