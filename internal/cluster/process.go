@@ -54,9 +54,6 @@ func (p Process) Gone(n row.Node) bool {
 	return started != n.StartedAt
 }
 
-// Ended is Gone at a hundredth of its cost. It misses a process whose id another one has taken since.
-func (p Process) Ended(n row.Node) bool { return p.knows(n) && !exists(n.PID) }
-
 // knows reports whether the node's process id means the same here.
 func (p Process) knows(n row.Node) bool {
 	return p.Host != "" && p.Host == n.Host && n.PID > 0 && n.StartedAt != 0

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"testing"
@@ -25,15 +26,7 @@ func TestProcessKnowsWhichProcessesAreGone(t *testing.T) {
 	if self.Host == "" {
 		t.Skip("this system does not tell which processes live")
 	}
-	// A child that waits for its standard input to end.
-	child := exec.Command(os.Args[0], "-test.run=^TestChildWaitsForTheEndOfItsInput$")
-	child.Env = append(os.Environ(), "CLUSTER_HELPER=1")
-	stdin, err := child.StdinPipe()
-	mustOK(t, err)
-	mustOK(t, child.Start())
-	started, err := startTime(child.Process.Pid)
-	mustOK(t, err)
-	node := row.Node{Host: self.Host, PID: child.Process.Pid, StartedAt: started}
+	node, end := startChild(t, self)
 	if self.Gone(node) {
 		t.Error("a living process is gone")
 	}
@@ -43,7 +36,7 @@ func TestProcessKnowsWhichProcessesAreGone(t *testing.T) {
 		t.Error("a process whose pid was reused lives")
 	}
 
-	mustOK(t, errors.Join(stdin.Close(), child.Wait()))
+	end()
 	if !self.Gone(node) {
 		t.Error("a process that ended lives")
 	}
@@ -56,6 +49,48 @@ func TestProcessKnowsWhichProcessesAreGone(t *testing.T) {
 	unknown.StartedAt = 0
 	if self.Gone(unknown) {
 		t.Error("a process of unknown start time is gone")
+	}
+}
+
+func TestNeighboursThatHaveEndedAreSeen(t *testing.T) {
+	t.Parallel()
+	self := NewProcess()
+	if self.Host == "" {
+		t.Skip("this system does not tell which processes live")
+	}
+	child, end := startChild(t, self)
+	reused := child
+	reused.Token, reused.StartedAt = "reused", child.StartedAt-1
+	nodes := []row.Node{asNode(self), child, reused, {Token: "elsewhere", Host: "another/host", PID: 1, StartedAt: 1}}
+	neighbours := NewNeighbours(self)
+	look := func(want map[string]bool) {
+		t.Helper()
+		if got := neighbours.Ended(nodes); !maps.Equal(got, want) {
+			t.Errorf("ended: %v, want %v", got, want)
+		}
+	}
+	look(map[string]bool{self.Token: false, "child": false, "reused": true})
+	end()
+	look(map[string]bool{self.Token: false, "child": true, "reused": true})
+	look(map[string]bool{self.Token: false, "child": true, "reused": true})
+	nodes = nodes[:1]
+	look(map[string]bool{self.Token: false})
+}
+
+// startChild starts a process that waits for its standard input to end, which end does.
+func startChild(t *testing.T, self Process) (node row.Node, end func()) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestChildWaitsForTheEndOfItsInput$")
+	child.Env = append(os.Environ(), "CLUSTER_HELPER=1")
+	stdin, err := child.StdinPipe()
+	mustOK(t, err)
+	mustOK(t, child.Start())
+	started, err := startTime(child.Process.Pid)
+	mustOK(t, err)
+	node = row.Node{Token: "child", Host: self.Host, PID: child.Process.Pid, StartedAt: started}
+	return node, func() {
+		t.Helper()
+		mustOK(t, errors.Join(stdin.Close(), child.Wait()))
 	}
 }
 

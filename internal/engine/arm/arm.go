@@ -61,7 +61,7 @@ func (c *deps) ShortTerm() time.Duration { return 2 * c.cfg.LookAhead }
 func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Process) *Arm {
 	c := &deps{Events: e, cfg: cfg, runqueue: q}
 	a := &Arm{deps: c}
-	a.Census = &Census{deps: c, Process: process}
+	a.Census = &Census{deps: c, Process: process, neighbours: cluster.NewNeighbours(process)}
 	a.Notifier = newNotifier(c, a.Census)
 	a.Tags = newTags(c, a.Notifier)
 	a.Census.tags = a.Tags

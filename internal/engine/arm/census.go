@@ -15,10 +15,10 @@ import (
 type Census struct {
 	*deps
 	beats
-	Process cluster.Process // this one
-	looks   atomic.Int64    // at which nodes live
-	tags    *Tags
-	last    atomic.Pointer[Count]
+	Process    cluster.Process // this one
+	neighbours *cluster.Neighbours
+	tags       *Tags
+	last       atomic.Pointer[Count]
 }
 
 // Count is what one read of the nodes has found. It never changes.
@@ -58,7 +58,7 @@ func (c *Census) Read(ctx context.Context) (*Count, error) {
 	}
 	next := *last
 	next.Time, next.read = reading.Time, began
-	if c.anotherHasEnded(last) {
+	if !maps.Equal(c.neighbours.Ended(last.nodes), last.ended) {
 		return c.count(last.beaten(reading.Time, alive), sum, reading.Time, began, alive), nil
 	}
 	next.Living = maps.Clone(last.Living)
@@ -68,43 +68,6 @@ func (c *Census) Read(ctx context.Context) (*Count, error) {
 	}
 	c.last.Store(&next)
 	return &next, nil
-}
-
-// closely is how many nodes of this host are looked at closely in a read, in turn. Every node of a large host does so.
-const closely = 4
-
-// anotherHasEnded reports whether other processes of this host have ended than did at the last count.
-func (c *Census) anotherHasEnded(last *Count) bool {
-	nodes := len(last.nodes)
-	first := int(c.looks.Add(1)) * closely % max(nodes, 1)
-	for i, n := range last.nodes {
-		had := last.ended[n.Token]
-		hasEnded := c.Process.Ended
-		if had || (i-first+nodes)%nodes < closely {
-			hasEnded = c.Process.Gone
-		}
-		if hasEnded(n) != had {
-			return true
-		}
-	}
-	return false
-}
-
-// ended returns the nodes of this host whose processes have ended. It looks closely at those that were not there at the
-// last count.
-func (c *Census) ended(nodes []row.Node) map[string]bool {
-	ended, known := map[string]bool{}, map[string]bool{}
-	if last := c.last.Load(); last != nil {
-		for _, n := range last.nodes {
-			known[n.Token] = !last.ended[n.Token]
-		}
-	}
-	for _, n := range nodes {
-		if known[n.Token] && c.Process.Ended(n) || !known[n.Token] && c.Process.Gone(n) {
-			ended[n.Token] = true
-		}
-	}
-	return ended
 }
 
 // beaten returns the nodes with fresh heartbeats where these were fresh: the same ones are now.
@@ -119,7 +82,7 @@ func (n *Count) beaten(now row.Time, alive time.Duration) []row.Node {
 }
 
 func (c *Census) count(nodes []row.Node, sum int64, now row.Time, began time.Time, alive time.Duration) *Count {
-	ended := c.ended(nodes)
+	ended := c.neighbours.Ended(nodes)
 	rule := cluster.Rule{
 		Alive: alive, Near: c.ShortTerm(), Gone: func(n row.Node) bool { return ended[n.Token] },
 	}
