@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,39 +29,38 @@ var schema = map[string][]string{
 
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
+		there := map[string][]string{} // columns, by table
 		var wrong []error
+		var in, name string
+		var required bool
+		query := fmt.Sprintf(s.dialect.columns, quoted(tables)) // one for all: a server opens a file for each
+		err := scan(ctx, s.db, clause{sql: query}, func() {
+			there[in] = append(there[in], name)
+			if required && !slices.Contains(schema[in], name) {
+				wrong = append(wrong, refuse("give the column a default, or let it be NULL",
+					"column %s.%s is not delaytask's and must be given", in, name))
+			}
+		}, &in, &name, &required)
+		if err != nil {
+			return nil, err
+		}
 		for _, name := range tables {
-			switch err := s.checkColumns(ctx, name); {
-			case isRefusal(err):
-				wrong = append(wrong, err)
+			switch err := s.checkColumns(ctx, name, there[name]); {
 			case IsDenied(err):
 				return nil, refuse(grantOn(tables), "the user may not read %s: %w", name, err)
 			case err != nil:
-				return nil, err
+				wrong = append(wrong, err)
 			}
 		}
 		return nil, errors.Join(wrong...)
 	}
 }
 
-func (s *Store) checkColumns(ctx context.Context, table string) error {
-	var there []string
-	var foreign error
-	var name string
-	var required bool
-	err := scan(ctx, s.db, clause{s.dialect.columns, []any{table}}, func() {
-		there = append(there, name)
-		if required && !slices.Contains(schema[table], name) {
-			foreign = refuse("give the column a default, or let it be NULL",
-				"column %s.%s is not delaytask's and must be given", table, name)
-		}
-	}, &name, &required)
+// checkColumns refuses a table that lacks columns. A server hides a table from an account that has no privilege on it.
+func (s *Store) checkColumns(ctx context.Context, table string, there []string) error {
 	missing := slices.DeleteFunc(slices.Clone(schema[table]), func(c string) bool { return slices.Contains(there, c) })
 	switch {
-	case err != nil || foreign != nil:
-		return cmp.Or(err, foreign)
 	case len(there) == 0:
-		// A server hides a table from an account that has no privilege on it.
 		_, err := readTexts(ctx, s.db, "SELECT 1 AS one FROM "+table+" WHERE 1 = 0")
 		if IsDenied(err) {
 			return err

@@ -119,7 +119,7 @@ type dialect struct {
 	inTransaction func(context.Context, execer) (bool, error)
 	begin         string // begins a transaction that is going to write
 
-	columns  string // of table ?: name, and whether an INSERT must give it a value
+	columns  string // of the tables %s: table, name, and whether an INSERT must give it a value
 	timeType string // of a moment
 
 	rowLocks bool     // another transaction can hold a lock on a single row

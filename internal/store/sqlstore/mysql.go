@@ -45,10 +45,10 @@ var mysqlDialect = dialect{
 	inTransaction: mysqlInTransaction,
 	begin:         "START TRANSACTION",
 
-	columns: "SELECT column_name AS name," +
+	columns: "SELECT table_name AS table_name, column_name AS name," +
 		" is_nullable = 'NO' AND column_default IS NULL" +
-		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +
-		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
+		" AND extra NOT LIKE '%%auto_increment%%' AND extra NOT LIKE '%%GENERATED%%' AS required" +
+		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name IN (%s)",
 	timeType: "DATETIME(6)",
 
 	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " FORCE INDEX (" + dueKey + ")" +

@@ -79,7 +79,8 @@ var sqliteDialect = dialect{
 	inTransaction: sqliteInTransaction,
 	begin:         "BEGIN IMMEDIATE", // one that reads first may be refused at its first write
 
-	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
+	columns: "SELECT m.name, c.name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required" +
+		" FROM sqlite_schema AS m, pragma_table_xinfo(m.name) AS c WHERE m.name IN (%s)",
 	timeType: "TEXT",
 }
 

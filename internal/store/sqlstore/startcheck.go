@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -46,12 +45,6 @@ func (c StartCheck) Run(ctx context.Context) ([]Warning, []error) {
 		errs[i] = classify("check the database", errs[i])
 	}
 	return warnings, errs
-}
-
-// isRefusal reports whether a check found something wrong, and did not just fail to look.
-func isRefusal(err error) bool {
-	_, ok := errors.AsType[*row.Error](err)
-	return ok
 }
 
 // refuse returns what is wrong, with a hint of what an operator does about it.
