@@ -49,6 +49,7 @@ type Member struct {
 	mu        sync.Mutex
 	node      row.Node
 	joined    bool      // node.Number is ours unless the lease ran out
+	peers     int       // the nodes that held a number when this one joined
 	confirmed time.Time // taken before the last request that the registry confirmed; has a monotonic reading
 	left      bool
 }
@@ -79,6 +80,13 @@ func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, er
 		return nil, err
 	}
 	return m, nil
+}
+
+// Peers returns how many nodes were there when this one joined. Some of them may have just ended.
+func (m *Member) Peers() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.peers
 }
 
 // Silent returns how long ago the last request began that the registry confirmed.
@@ -176,6 +184,7 @@ func (m *Member) join(ctx context.Context) error {
 		}
 	}
 	free := freeNumbers(nodes, reading.Time)
+	m.meet(nodes, reading.Time)
 	for _, number := range free[:min(len(free), joinTries)] {
 		node, _, _ := m.snapshot()
 		node.Number = number
@@ -243,6 +252,17 @@ func (m *Member) snapshot() (node row.Node, joined, left bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.node, m.joined, m.left
+}
+
+func (m *Member) meet(nodes []row.Node, now row.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.peers = 0
+	for _, n := range nodes {
+		if isFresh(n, now, LeaseTime) {
+			m.peers++
+		}
+	}
 }
 
 func (m *Member) confirm(number int, sent time.Time) {

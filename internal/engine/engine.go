@@ -175,7 +175,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	for _, loop := range []func(context.Context){e.pool.Claim, e.arm.Loop, e.find.Listen} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
-	e.find.Start(e.finders)
+	e.find.Start(e.finders, e.member.Peers())
 	for _, loop := range append(e.find.Loops(), e.planner.Loop, e.planner.Measure, e.introduce) {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}

@@ -73,6 +73,27 @@ func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
 	})
 }
 
+// A deploy starts one after the other, and each knows at first only the ones before it.
+func TestManyNodesThatStartTogetherClaimLittleInVain(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const nodes, tasks = 40, 4000
+		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
+		stores := w.spread(nodes, untilEnd(10*time.Millisecond, nil))
+		time.Sleep(3 * time.Second)
+		if n := w.done("a"); n != tasks {
+			w.Errorf("%d of %d tasks were run", n, tasks)
+		}
+		var asked, won int64
+		for _, s := range stores {
+			asked += s.asked.Load()
+			won += s.won.Load()
+		}
+		if vain := asked - won; vain > asked/4 {
+			w.Errorf("%d of %d claims were in vain", vain, asked)
+		}
+	})
+}
+
 // viewOf is how the first of the nodes sees all of them.
 func viewOf(tag string, tokens ...string) *cluster.View {
 	now := row.At(time.Now())

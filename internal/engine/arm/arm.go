@@ -1,5 +1,6 @@
 // Package arm decides which rows and tags are this node's, and moves timers that fire into the ready queues.
 //
+//	meeting.go  how a process that starts gets to know the others
 //	arm.go      shares, timers, the window of the look-ahead, and how far ahead tasks are claimed
 //	parts.go    which rows this node reads
 //	takeover.go when it takes what others do not begin
@@ -32,6 +33,7 @@ type Arm struct {
 	Commits  *Commits
 	Ahead    Ahead
 	shares   atomic.Pointer[shares] // nil until the first look at the nodes
+	Meeting  *Meeting
 	retreat  retreat
 }
 
@@ -60,13 +62,21 @@ func (c *deps) ShortTerm() time.Duration { return 2 * c.cfg.LookAhead }
 // New makes what arms rows in a process.
 func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Process) *Arm {
 	c := &deps{Events: e, cfg: cfg, runqueue: q}
-	a := &Arm{deps: c}
+	a := &Arm{deps: c, Meeting: noMeeting()}
 	a.Census = &Census{deps: c, Process: process, neighbours: cluster.NewNeighbours(process)}
 	a.Notifier = newNotifier(c, a.Census)
 	a.Tags = newTags(c, a.Notifier)
 	a.Census.tags = a.Tags
 	a.Commits = newCommits(c, a)
 	return a
+}
+
+// Meet begins a meeting, if so many nodes were there when this one joined. No loop may run yet.
+func (a *Arm) Meet(peers int) {
+	if peers >= fewNodes {
+		a.Meeting = newMeeting()
+		time.AfterFunc(meetAtMost, a.Meeting.end)
+	}
 }
 
 // View returns how the nodes share the tags, nil until the first look at them.
@@ -81,7 +91,7 @@ func (a *Arm) View() *cluster.View {
 // moments. So one gives rows away before the next knows that they are its own. Each keeps its former share for a while.
 type shares struct {
 	view   *cluster.View
-	first  bool // the first look at the nodes, where one that has just died counts as alive
+	known  acquaintance
 	peers  int
 	before *cluster.View // the former view, while it counts; may be nil
 	until  time.Time     // when before ends to count
@@ -90,10 +100,11 @@ type shares struct {
 // Look takes over a new view of the nodes.
 func (a *Arm) Look(view *cluster.View) {
 	now := time.Now()
+	s := a.shares.Load()
 	next := &shares{view: view, peers: min(view.Peers(), maxPaceFactor)}
-	switch s := a.shares.Load(); {
+	next.known = a.Meeting.look(s == nil, s != nil && s.view.Same(view), view.Peers() <= fewNodes)
+	switch {
 	case s == nil:
-		next.first = true
 	case s.view != view && !s.view.Same(view):
 		next.before, next.until = s.view, now.Add(a.ShortTerm())
 	case now.Before(s.until):
@@ -150,9 +161,8 @@ func (a *Arm) Mine(id int64, due row.Time, tag string) bool {
 		(s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag) || !s.view.Served(tag))
 }
 
-// Shared reports whether an overdue row is of this node's share, whichever process has saved it. All rows are until the
-// second look at the nodes: a process that starts catches up at once with what a dead node has left. Contention brings
-// the second look early.
+// Shared reports whether an overdue row is of this node's share, whichever process has saved it. All rows are while a
+// process that has started catches up with what a dead node has left.
 func (a *Arm) Shared(id int64, tag string) bool { return a.TurnOfAny(id, tag) == 0 }
 
 // TurnOfAny returns in which turn this node takes an overdue row, whichever process has saved it: see [Arm.Shared]. Few
@@ -171,10 +181,10 @@ func (a *Arm) TurnOfAny(id int64, tag string) int {
 	return 1
 }
 
-// Unassigned reports whether the nodes were looked at less than twice, so that all rows count as this node's.
+// Unassigned reports whether all overdue rows count as this node's.
 func (a *Arm) Unassigned() bool {
 	s := a.shares.Load()
-	return s == nil || s.first
+	return s == nil || s.known == catchesUp
 }
 
 // maxPaceFactor bounds the pace factor.

@@ -83,12 +83,14 @@ func (f *Finders) LookAhead(ctx context.Context) { f.Lookahead.loop(ctx) }
 // Listen reads what other processes tell of, until ctx ends.
 func (f *Finders) Listen(ctx context.Context) { f.wakeups.loop(ctx) }
 
-// Start begins the passes of the scanner, with a scan, a rescue and a look for orphaned claims at once.
-func (f *Finders) Start(ctx context.Context) {
+// Start begins the passes of the scanner, with a scan, a rescue and a look for orphaned claims at once. If so many
+// nodes were there when this one joined, the scan may wait until they are known.
+func (f *Finders) Start(ctx context.Context, peers int) {
 	select {
 	case <-f.arm.Tags.News: // what has opened with the start is scanned with it
 	default:
 	}
+	f.arm.Meet(peers)
 	f.Passes.runner.Start(ctx)
 	for _, pass := range []string{passOrphans, passRescue, passScan} {
 		f.Passes.runner.Kick(pass)

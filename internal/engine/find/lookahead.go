@@ -36,21 +36,26 @@ func (l *lookahead) loop(ctx context.Context) {
 	}
 }
 
-// rest waits for the next look-ahead, and reports whether it comes. After contention it reads the nodes at once. Nodes
-// that start together know only those that were there before, and each takes the tasks of all.
+// rest waits for the next look-ahead, and reports whether it comes. It reads the nodes at once after contention, and
+// soon after the first look.
 func (l *lookahead) rest(ctx context.Context) bool {
 	// Without the jitter nodes that have started together would read together.
 	next := time.NewTimer(lifecycle.Jitter(l.cfg.LookAhead, 0.05))
 	defer next.Stop()
+	var met <-chan time.Time
+	if l.arm.Meeting.Open() {
+		met = time.After(arm.MeetFor)
+	}
 	for {
 		select {
 		case <-next.C:
 			return true
+		case <-met:
+			l.redistribute(ctx)
+			l.runqueue.ScanWake.Set() // what others have left
 		case <-l.runqueue.Contention:
 			began := time.Now()
-			if err := l.redistribute(ctx); err != nil && ctx.Err() == nil {
-				l.Failed("looking at the nodes", err)
-			}
+			l.redistribute(ctx)
 			if !lifecycle.Sleep(ctx, max(contentionEvery*l.arm.Census.Crowd(), lifecycle.Rest(time.Since(began)))) {
 				return false
 			}
@@ -60,14 +65,14 @@ func (l *lookahead) rest(ctx context.Context) bool {
 	}
 }
 
-func (l *lookahead) redistribute(ctx context.Context) error {
-	ctx, cancel := l.CallIn(ctx)
+func (l *lookahead) redistribute(ctx context.Context) {
+	call, cancel := l.CallIn(ctx)
 	defer cancel()
-	if err := l.readNodes(ctx); err != nil {
-		return err
+	if err := l.readNodes(call); err == nil {
+		l.runqueue.Redistribute(l.arm.Shared)
+	} else if ctx.Err() == nil {
+		l.Failed("looking at the nodes", err)
 	}
-	l.runqueue.Redistribute(l.arm.Shared)
-	return nil
 }
 
 // RunOnce reads tags, nodes and the window.

@@ -34,9 +34,9 @@ type overduePoll struct {
 
 const pollRows = 200
 
-// loop polls at once. What was a little overdue for the scan of the start would be too old for a later poll.
+// loop polls as soon as the scan of the start. What is a little overdue for that would be too old for a later poll.
 func (p *overduePoll) loop(ctx context.Context) {
-	for {
+	for p.arm.Meeting.Wait(ctx) {
 		began := time.Now()
 		err := p.RunOnce(ctx)
 		rest := lifecycle.Rest(time.Since(began))

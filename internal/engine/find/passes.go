@@ -84,7 +84,7 @@ func newPasses(c *deps) *passes {
 		Busy: c.arm.Ahead.Saturated, Batch: purgeBatch, Limit: purgeRounds,
 	}
 	p.runner = scanner.NewRunner(c.Log,
-		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
+		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.scan},
 		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.ReleaseOrphans},
 		p.shared(passNumbers, c.cfg.ScanEvery, p.renumber),
 		p.shared(passRescue, rescueEvery, p.rescue.Pass),
@@ -92,6 +92,13 @@ func newPasses(c *deps) *passes {
 		p.shared(passRest, restEvery, p.purgeRest),
 	)
 	return p
+}
+
+func (p *passes) scan(ctx context.Context) error {
+	if !p.arm.Meeting.Wait(ctx) {
+		return ctx.Err()
+	}
+	return p.backlog.Pass(ctx)
 }
 
 // takers is how many nodes take the same turn of a shared pass: one may hang, another one may have no answer.
