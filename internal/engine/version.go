@@ -73,7 +73,7 @@ func digest() string {
 		return ""
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%d %s", info.Size(), head)
+	sum.Write(fmt.Appendf(nil, "%d %s", info.Size(), head))
 	if !hasBuildID(head) {
 		if _, err := io.Copy(sum, file); err != nil {
 			return ""
