@@ -1,6 +1,6 @@
 // Package arm decides which rows and tags are this node's, and moves timers that fire into the ready queues.
 //
-//	meeting.go  how a process that starts gets to know the others
+//	joining.go  how a process that starts waits for others to join
 //	arm.go      shares, timers, the window of the look-ahead, and how far ahead tasks are claimed
 //	parts.go    which rows this node reads
 //	takeover.go when it takes what others do not begin
@@ -33,7 +33,7 @@ type Arm struct {
 	Commits  *Commits
 	Ahead    Ahead
 	shares   atomic.Pointer[shares] // nil until the first look at the nodes
-	Meeting  *Meeting
+	Joining  *Joining
 	retreat  retreat
 }
 
@@ -62,7 +62,7 @@ func (c *deps) ShortTerm() time.Duration { return 2 * c.cfg.LookAhead }
 // New makes what arms rows in a process.
 func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Process) *Arm {
 	c := &deps{Events: e, cfg: cfg, runqueue: q}
-	a := &Arm{deps: c, Meeting: noMeeting()}
+	a := &Arm{deps: c, Joining: joined()}
 	a.Census = &Census{deps: c, Process: process, neighbours: cluster.NewNeighbours(process)}
 	a.Notifier = newNotifier(c, a.Census)
 	a.Tags = newTags(c, a.Notifier)
@@ -71,11 +71,12 @@ func New(e *events.Events, q *runqueue.Queue, cfg Config, process cluster.Proces
 	return a
 }
 
-// Meet begins a meeting, if so many nodes were there when this one joined. No loop may run yet.
-func (a *Arm) Meet(peers int) {
+// AwaitOthers lets this process wait for others to join, if so many nodes were there when it did. No look at the nodes
+// may have begun.
+func (a *Arm) AwaitOthers(peers int) {
 	if peers >= fewNodes {
-		a.Meeting = newMeeting()
-		time.AfterFunc(meetAtMost, a.Meeting.end)
+		a.Joining = newJoining()
+		time.AfterFunc(joinAtMost, a.Joining.end)
 	}
 }
 
@@ -91,7 +92,7 @@ func (a *Arm) View() *cluster.View {
 // moments. So one gives rows away before the next knows that they are its own. Each keeps its former share for a while.
 type shares struct {
 	view   *cluster.View
-	known  acquaintance
+	phase  phase
 	peers  int
 	before *cluster.View // the former view, while it counts; may be nil
 	until  time.Time     // when before ends to count
@@ -102,7 +103,7 @@ func (a *Arm) Look(view *cluster.View) {
 	now := time.Now()
 	s := a.shares.Load()
 	next := &shares{view: view, peers: min(view.Peers(), maxPaceFactor)}
-	next.known = a.Meeting.look(s == nil, s != nil && s.view.Same(view), view.Peers() <= fewNodes)
+	next.phase = a.Joining.look(s == nil, s != nil && s.view.Same(view), view.Peers() <= fewNodes)
 	switch {
 	case s == nil:
 	case s.view != view && !s.view.Same(view):
@@ -184,7 +185,7 @@ func (a *Arm) TurnOfAny(id int64, tag string) int {
 // Unassigned reports whether all overdue rows count as this node's.
 func (a *Arm) Unassigned() bool {
 	s := a.shares.Load()
-	return s == nil || s.known == catchesUp
+	return s == nil || s.phase == catchesUp
 }
 
 // maxPaceFactor bounds the pace factor.

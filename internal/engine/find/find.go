@@ -90,7 +90,7 @@ func (f *Finders) Start(ctx context.Context, peers int) {
 	case <-f.arm.Tags.News: // what has opened with the start is scanned with it
 	default:
 	}
-	f.arm.Meet(peers)
+	f.arm.AwaitOthers(peers)
 	f.Passes.runner.Start(ctx)
 	for _, pass := range []string{passOrphans, passRescue, passScan} {
 		f.Passes.runner.Kick(pass)

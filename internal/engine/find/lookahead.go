@@ -42,15 +42,15 @@ func (l *lookahead) rest(ctx context.Context) bool {
 	// Without the jitter nodes that have started together would read together.
 	next := time.NewTimer(lifecycle.Jitter(l.cfg.LookAhead, 0.05))
 	defer next.Stop()
-	var met <-chan time.Time
-	if l.arm.Meeting.Open() {
-		met = time.After(arm.MeetFor)
+	var joined <-chan time.Time
+	if l.arm.Joining.Open() {
+		joined = time.After(arm.JoinDelay)
 	}
 	for {
 		select {
 		case <-next.C:
 			return true
-		case <-met:
+		case <-joined:
 			l.redistribute(ctx)
 			l.runqueue.ScanWake.Set() // what others have left
 		case <-l.runqueue.Contention:

@@ -36,7 +36,7 @@ const pollRows = 200
 
 // loop polls as soon as the scan of the start. What is a little overdue for that would be too old for a later poll.
 func (p *overduePoll) loop(ctx context.Context) {
-	for p.arm.Meeting.Wait(ctx) {
+	for p.arm.Joining.Wait(ctx) {
 		began := time.Now()
 		err := p.RunOnce(ctx)
 		rest := lifecycle.Rest(time.Since(began))

@@ -95,7 +95,7 @@ func newPasses(c *deps) *passes {
 }
 
 func (p *passes) scan(ctx context.Context) error {
-	if !p.arm.Meeting.Wait(ctx) {
+	if !p.arm.Joining.Wait(ctx) {
 		return ctx.Err()
 	}
 	return p.backlog.Pass(ctx)
