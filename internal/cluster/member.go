@@ -184,7 +184,7 @@ func (m *Member) join(ctx context.Context) error {
 		}
 	}
 	free := freeNumbers(nodes, reading.Time)
-	m.count(nodes, reading.Time)
+	m.countPeers(nodes, reading.Time)
 	for _, number := range free[:min(len(free), joinTries)] {
 		node, _, _ := m.snapshot()
 		node.Number = number
@@ -254,7 +254,7 @@ func (m *Member) snapshot() (node row.Node, joined, left bool) {
 	return m.node, m.joined, m.left
 }
 
-func (m *Member) count(nodes []row.Node, now row.Time) {
+func (m *Member) countPeers(nodes []row.Node, now row.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.peers = 0

@@ -32,6 +32,25 @@ func TestBuildIsNamedByItsRevisionOrItsFile(t *testing.T) {
 	}
 }
 
+// Without one all of the file is read, which takes most of the time of a start.
+func TestBuildIDIsInTheHeadOfAProgram(t *testing.T) {
+	t.Parallel()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hasBuildID(program[:headSize]) {
+		t.Error("the head of this program has no build ID")
+	}
+	if hasBuildID(make([]byte, headSize)) {
+		t.Error("an empty head has a build ID")
+	}
+}
+
 const tellsBuild = "DELAYTASK_TEST_TELLS_BUILD"
 
 func TestTwoBuildsOfOneVersionDiffer(t *testing.T) {
