@@ -16,8 +16,8 @@ const (
 	// the table. It is shorter than a tag counts as served after its last pop. So a lease that no walk sees ends while
 	// its node still serves the tag.
 	walkEvery = 15 * time.Second
-	// walkPart is the part of the time, as a divisor, that walks take at most, unless walkEvery asks for one.
-	walkPart = 50
+	// partOfAll is the part of the time of all nodes together, as a divisor, that reads past the rows of all take.
+	partOfAll = 50
 )
 
 // leaseTags knows the tags that may have executing rows: what this node serves, what silent nodes have served, and
@@ -44,7 +44,7 @@ func (l *leaseTags) read(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		last = &leaseWalk{next: began.Add(min(walkEvery, walkPart*time.Since(began)*l.arm.Census.Alive()))}
+		last = &leaseWalk{next: began.Add(min(walkEvery, partOfAll*time.Since(began)*l.arm.Census.Alive()))}
 		for _, of := range oldest {
 			last.tags = append(last.tags, of.Tag)
 		}

@@ -3,10 +3,12 @@ package find
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/engine/arm"
 	"github.com/delaytask/delaytask/internal/engine/events"
 	"github.com/delaytask/delaytask/internal/engine/table"
 	"github.com/delaytask/delaytask/internal/ids"
@@ -85,7 +87,7 @@ func newPasses(c *deps) *passes {
 	}
 	p.runner = scanner.NewRunner(c.Log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.scan},
-		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.ReleaseOrphans},
+		spared(scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.ReleaseOrphans}, c.arm.Census.Alive),
 		p.shared(passNumbers, c.cfg.ScanEvery, p.renumber),
 		p.shared(passRescue, rescueEvery, p.rescue.Pass),
 		p.shared(passPurge, c.cfg.ScanEvery, p.afterPlanning(purge.Pass)),
@@ -116,6 +118,25 @@ func (p *passes) shared(name string, every time.Duration, run func(context.Conte
 		turn := now.Std().UnixNano() / int64(every)
 		return (turn+int64(rank))%int64(nodes) < takers
 	}}
+}
+
+// mostSpared is how long a pass may be left out: longer than most leases last that no node renews.
+const mostSpared = time.Minute
+
+// spared is a pass that reads past the rows of all nodes. Many nodes leave out turns, so that it takes a part of their
+// time. Otherwise each of them would read what all are running, and the more that is, the slower they would run it.
+func spared(pass scanner.Pass, alive func() time.Duration) scanner.Pass {
+	began, run := time.Now(), pass.Run
+	var next atomic.Int64 // from began on
+	pass.Takes = func() bool { return alive() < arm.ManyNodes || int64(time.Since(began)) >= next.Load() }
+	pass.Run = func(ctx context.Context) error {
+		from := time.Now()
+		err := run(ctx)
+		rest := min(mostSpared, partOfAll*time.Since(from)*alive())
+		next.Store(int64(time.Since(began) + rest))
+		return err
+	}
+	return pass
 }
 
 // afterPlanning leaves out the turns of a purge, for a minute at most, while a schedule needs attention. A process that
