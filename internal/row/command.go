@@ -102,10 +102,10 @@ type Share [ids.HashSlots / 64]uint64
 func (s *Share) Add(slot int) { s[slot/64] |= 1 << (slot % 64) }
 
 // Has reports whether the row is of the share.
-func (s *Share) Has(id int64) bool {
-	slot := ids.HashSlot(id)
-	return s[slot/64]>>(slot%64)&1 == 1
-}
+func (s *Share) Has(id int64) bool { return s.HasSlot(ids.HashSlot(id)) }
+
+// HasSlot reports whether the rows of a slot are of the share.
+func (s *Share) HasSlot(slot int) bool { return s[slot/64]>>(slot%64)&1 == 1 }
 
 // Or returns the rows of both shares.
 func (s Share) Or(other Share) Share {

@@ -30,7 +30,7 @@ func (u *unanswered) cut(ctx context.Context, conn *sql.Conn, writes []*write) (
 	if err != nil || len(writes) == 0 {
 		return false, err
 	}
-	waiting, err := firsts[string](ctx, conn, waitingForIdle(v, writes))
+	waiting, err := firsts[string](ctx, conn, endedWith(ctx, waitingForIdle(v, writes)))
 	if isOf(err, row.ClassOperator) {
 		u.refuse()
 	}

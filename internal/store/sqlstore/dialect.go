@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -101,10 +100,11 @@ type dialect struct {
 
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 
-	// Counts the rows of the cells of a grid, where it capsCells up to most of each, where it limits for so long.
-	countDue          func(d dialect, g row.DueGrid, most int, limit time.Duration) clause
-	capsCells, limits bool
-	estimates         bool // EXPLAIN tells how many entries a range of an index has, without reading them
+	// Counts the rows of the cells of a grid, where it capsCells up to most of each.
+	countDue  func(d dialect, g row.DueGrid, most int) clause
+	capsCells bool
+	limits    bool // the server ends a read after the time that the statement says
+	estimates bool // EXPLAIN tells how many entries a range of an index has, without reading them
 
 	counter string // selects the id of the next plain INSERT, as a counter
 	countOn string // makes the database number new rows from the largest id on

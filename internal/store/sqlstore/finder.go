@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/delaytask/delaytask/internal/ids"
 	"github.com/delaytask/delaytask/internal/row"
@@ -30,7 +31,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	}
 	for group := range slices.Chunk(tags, size) {
 		w.Tags = group
-		err := read(ctx, s.db, s.dialect.due(w), tasks, func(f *found[row.Row]) {
+		err := read(ctx, s.db, s.dialect.ended(ctx, s.dialect.due(w)), tasks, func(f *found[row.Row]) {
 			if f.row.ID > 0 { // Renumber gives the others an id first
 				due = append(due, f.row.Sighting()) // what cannot be read is zero: the claim reports the row as broken
 			}
@@ -79,28 +80,36 @@ func within(w row.Window) []clause {
 }
 
 // ofShare adds the condition that a row is of the share of the window. The index by due time ends with the id, so the
-// server checks it there. A digit of a hexadecimal number has four slots, and INSTR finds its value.
+// server checks it there. A list of numbers is what servers compare fastest.
 func (d dialect) ofShare(w row.Window, limits ...clause) []clause {
 	if w.Share == nil {
 		return limits
 	}
-	slot := fmt.Sprintf("(%s(id) * %d >> %d & %d)", d.checksum, ids.SpreadBy, ids.SlotShift, ids.HashSlots-1)
-	digits := make([]byte, ids.HashSlots/4)
-	for i := range digits {
-		digits[i] = hexDigits[w.Share[i/16]>>(i%16*4)&15]
+	most := w.Share.Slots() > ids.HashSlots/2
+	of := " IN ("
+	if most {
+		of = " NOT IN ("
 	}
-	return append(limits, clause{"INSTR('" + hexDigits[1:] + "', SUBSTR('" + string(digits) + "', 1 + (" + slot +
-		" >> 2), 1)) >> (" + slot + " & 3) & 1 = 1", nil})
+	slot := fmt.Sprintf("(%s(id) * %d >> %d & %d)", d.checksum, ids.SpreadBy, ids.SlotShift, ids.HashSlots-1)
+	numbers := strconv.AppendInt(nil, ids.HashSlots, 10) // no slot, so that a list is never empty
+	for i := range ids.HashSlots {
+		if w.Share.HasSlot(i) != most {
+			numbers = strconv.AppendInt(append(numbers, ','), int64(i), 10)
+		}
+	}
+	return append(limits, clause{slot + of + string(numbers) + ")", nil})
 }
-
-const hexDigits = "0123456789abcdef"
 
 // byDueTime names the column with its table, because an alias of its text hides it.
 const byDueTime = table + ".due_time, id"
 
+// shortlyNamed selects columns as expressions. With a column, a MySQL server names the database and, twice, the table.
+// With an expression it sends the alias alone. These names are most of an empty answer.
+const shortlyNamed = ", version + 0 AS version, priority + 0 AS priority, crash_count + 0 AS crash_count"
+
 func (d dialect) dueBranch(tags string, args []any, order string, limit int, limits ...clause) clause {
 	where := joined(append([]clause{{tags + d.exactTag, args}}, limits...), " AND ")
-	return clause{"SELECT " + tasks.list(d, "", "id", "version", "tag", "due_time", "priority", "crash_count") +
+	return clause{"SELECT " + tasks.list(d, "", "id", "tag", "due_time") + shortlyNamed +
 		" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
@@ -112,7 +121,7 @@ const mostRanges = 1000
 func (s *Store) Expired(ctx context.Context, tags []string, limit int) (
 	rows []row.Row, broken []row.Broken, err error) {
 	for group := range slices.Chunk(row.Distinct(tags), mostRanges) {
-		r, b, err := readTasks(ctx, "find ended leases", s.db, s.dialect.expired(group, limit))
+		r, b, err := readTasks(ctx, "find ended leases", s.db, s.dialect.ended(ctx, s.dialect.expired(group, limit)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -141,7 +150,8 @@ func (s *Store) Orphans(ctx context.Context, tags []string, processes []int64, l
 		return nil, nil
 	}
 	for group := range slices.Chunk(row.Distinct(tags), mostRanges) {
-		found, err := readStates(ctx, s.db, s.dialect.orphans(group, processes, limit-len(states)))
+		query := s.dialect.orphans(group, processes, limit-len(states))
+		found, err := readStates(ctx, s.db, s.dialect.ended(ctx, query))
 		if err != nil {
 			return nil, classify("find executing tasks", err)
 		}

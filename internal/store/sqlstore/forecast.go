@@ -17,16 +17,15 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, limit tim
 	if len(g.Tags) == 0 || len(g.Cells()) == 0 {
 		return nil, true, nil
 	}
-	limit = max(limit, time.Millisecond) // a server takes 0 for no limit
 	timed := ctx
 	if !s.dialect.limits {
 		var cancel context.CancelFunc
 		timed, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	query := s.dialect.countDue(s.dialect, g, most, limit)
+	query := s.dialect.countDue(s.dialect, g, most)
 	if s.dialect.limits {
-		query.sql = fmt.Sprintf(limitOnMariaDB, limit.Seconds()) + query.sql
+		query = endedAfter(limit, query)
 	}
 	var c row.DueCount
 	err = scan(timed, s.db, query, func() {
@@ -41,9 +40,6 @@ func (s *Store) CountDue(ctx context.Context, g row.DueGrid, most int, limit tim
 	return counts, err == nil, classify("count due tasks", err)
 }
 
-// limitOnMariaDB begins a statement that MariaDB ends after so many seconds. For MySQL it is a comment.
-const limitOnMariaDB = "/*M!100600 SET STATEMENT max_statement_time = %.3f FOR */ "
-
 // outOfTime reports whether a server has ended the statement at the limit that it names.
 func outOfTime(err error) bool {
 	const onMariaDB, onMySQL = 1969, 3024
@@ -52,9 +48,9 @@ func outOfTime(err error) bool {
 }
 
 // mysqlCountDue groups in one pass over the index: a query for each cell would cost more than the rows of most.
-func mysqlCountDue(d dialect, g row.DueGrid, _ int, limit time.Duration) clause {
+func mysqlCountDue(d dialect, g row.DueGrid, _ int) clause {
 	var t text
-	t.write(fmt.Sprintf("SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", limit.Milliseconds()) + d.text("tag") + ", ")
+	t.write("SELECT " + d.text("tag") + ", ")
 	if g.Steps == 0 {
 		t.number(row.OverdueCell)
 	} else {
@@ -75,7 +71,7 @@ func mysqlCountDue(d dialect, g row.DueGrid, _ int, limit time.Duration) clause 
 }
 
 // sqliteCountDue counts each cell by itself, so that a large one costs no more than the bound.
-func sqliteCountDue(d dialect, g row.DueGrid, most int, _ time.Duration) clause {
+func sqliteCountDue(d dialect, g row.DueGrid, most int) clause {
 	var t text
 	t.write("SELECT asked.column1 AS tag, cells.column1 AS cell, (SELECT COUNT(*) FROM (SELECT 1 FROM ")
 	t.write(table + d.byDue)

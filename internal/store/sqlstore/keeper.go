@@ -11,7 +11,8 @@ import (
 
 // Oldest implements [store.Keeper].
 func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
-	err = read(ctx, s.db, clause{s.dialect.oldest, []any{int64(status)}}, tasks, func(f *found[row.Row]) {
+	query := s.dialect.ended(ctx, clause{s.dialect.oldest, []any{int64(status)}})
+	err = read(ctx, s.db, query, tasks, func(f *found[row.Row]) {
 		oldest = append(oldest, row.TagCount{Tag: f.row.Tag, Status: status, Oldest: f.row.Due})
 	})
 	return oldest, classify("read the oldest task of each tag", err)

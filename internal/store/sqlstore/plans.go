@@ -100,12 +100,12 @@ func plannedStatements(d dialect) (all plan) {
 	add(dueKey, "lateness of a short window", d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
 	grid := row.DueGrid{Tags: []string{"big", "t3"}, Now: now.Add(time.Second), Start: now, Step: time.Minute,
 		Steps: 60}
-	add(dueKey, "due by minute", d.countDue(d, grid, 100, time.Second))
+	add(dueKey, "due by minute", d.countDue(d, grid, 100))
 	if d.estimates {
 		add(dueKey, "estimate of what is due", d.estimateDue(grid))
 	}
 	grid.Tags, grid.Steps = plannedTags, 0
-	add(dueKey, "overdue", d.countDue(d, grid, 100, time.Second))
+	add(dueKey, "overdue", d.countDue(d, grid, 100))
 	add(activeKey, "lock by key", d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
 	add(activeKey, "find by key", d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
 	return append(all, plannedLists(d)...)

@@ -34,6 +34,37 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, statementTimeout)
 }
 
+// ended is a read that the server ends when ctx does, where it can.
+func (d dialect) ended(ctx context.Context, read clause) clause {
+	if !d.limits {
+		return read
+	}
+	return endedWith(ctx, read)
+}
+
+// leavesFirst is how much earlier than the server a caller gives up, so that it sees its own deadline.
+const leavesFirst = 100 * time.Millisecond
+
+// endedWith is a read that a MySQL server ends when ctx has. Otherwise it goes on reading for a caller that has left,
+// beside the caller's next try, and the slower it gets the more of them there are.
+func endedWith(ctx context.Context, read clause) clause {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return read
+	}
+	return endedAfter(time.Until(deadline)+leavesFirst, read)
+}
+
+// endedAfter is a read that a MySQL server ends after so long. MySQL takes MariaDB's way for a comment, and MariaDB the
+// way of MySQL.
+func endedAfter(limit time.Duration, read clause) clause {
+	limit = max(limit, time.Millisecond) // a server takes 0 for no limit
+	read.sql = fmt.Sprintf("/*M!100600 SET STATEMENT max_statement_time = %.3f FOR */"+
+		" SELECT /*+ MAX_EXECUTION_TIME(%d) */", limit.Seconds(), limit.Milliseconds()) +
+		strings.TrimPrefix(read.sql, "SELECT")
+	return read
+}
+
 func execute(ctx context.Context, on execer, c clause) (int, error) {
 	result, err := on.ExecContext(ctx, c.sql, c.args...)
 	if err != nil {

@@ -52,16 +52,24 @@ var dueTests = []test{
 		for _, of := range []int{1, 2, 3, 30, ids.HashSlots} {
 			seen := map[int64]int{}
 			for at := range of {
-				share := new(row.Share)
-				for slot := at; slot < ids.HashSlots; slot += of {
-					share.Add(slot)
+				share, rest := new(row.Share), new(row.Share)
+				for slot := range ids.HashSlots {
+					if slot%of == at {
+						share.Add(slot)
+					} else {
+						rest.Add(slot)
+					}
 				}
 				w := everything("order.close")
 				w.Share = share
-				for _, d := range t.due(w) {
+				found := t.due(w)
+				for _, d := range found {
 					if seen[d.ID]++; !w.Has(d.ID) {
 						t.Errorf("share %d of %d has task %d", at, of, d.ID)
 					}
+				}
+				if w.Share = rest; at == 0 && len(t.due(w)) != len(rows)-len(found) {
+					t.Errorf("all but share %d of %d: got %d of %d tasks", at, of, len(t.due(w)), len(rows)-len(found))
 				}
 			}
 			for _, r := range rows {
