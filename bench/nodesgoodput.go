@@ -27,7 +27,7 @@ func (o *options) nodesGoodput() bench.Measurement {
 		},
 		Measure: bench.Fresh(func(ctx context.Context, r *bench.Runner, d *bench.Database) error {
 			return withFleet(ctx, d, bench.Tag, o.nodes, func(ctx context.Context, nodes *fleet) error {
-				return goodput(ctx, r, d, nodes)
+				return o.goodput(ctx, r, d, nodes)
 			})
 		}),
 	}
@@ -38,7 +38,7 @@ func (o *options) nodesGoodput() bench.Measurement {
 	return m
 }
 
-func goodput(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet) error {
+func (o *options) goodput(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fleet) error {
 	all := r.Count(bench.Tasks)
 	took, err := nodesFlood.took(ctx, r, d, nodes, all) // at a common start each would claim all tasks
 	if err != nil {
@@ -46,6 +46,9 @@ func goodput(ctx context.Context, r *bench.Runner, d *bench.Database, nodes *fle
 	}
 	capacity := float64(all) / took.Seconds()
 	r.Add("nodes.goodput.capacity_per_s", capacity)
+	if o.capacity > 0 {
+		capacity = float64(o.capacity)
+	}
 	peak, least := 0.0, 0.0
 	for _, pct := range offered {
 		rate, span := capacity*float64(pct)/100, r.Lasting(goodputSpan)

@@ -17,7 +17,7 @@ type options struct {
 	bench.Options
 	json, full, keep, cold bool
 	rows, viewers, rate    int
-	nodes, load            int
+	nodes, load, capacity  int
 	database, profile      string
 	dbRestart              string
 
@@ -46,6 +46,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&o.rate, "rate", 1000, "ui: tasks a second that run meanwhile")
 	flags.IntVar(&o.nodes, "nodes", 30, "nodes.crowd, deploy, dbrestart, goodput: processes")
 	flags.IntVar(&o.load, "load", 200, "nodes.crowd, deploy, dbrestart: tasks a second, all processes together")
+	flags.IntVar(&o.capacity, "capacity", 0, "nodes.goodput: tasks a second that are 100 percent (default as measured)")
 	flags.StringVar(&o.dbRestart, "db-restart", "",
 		"nodes.dbrestart: shell command that restarts the server of -dsn, and ends when it answers")
 	flags.Usage = func() {
@@ -81,6 +82,8 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("want one group of measurements, and then flags: %q", rest)
 	case o.rows < 1 || o.viewers < 1 || o.rate < 1 || o.nodes < 1 || o.load < 1 || o.Repeats < 0 || o.Scale <= 0:
 		return errors.New("rows, viewers, rate, nodes, load, repeats and scale must be more than 0")
+	case o.capacity < 0:
+		return errors.New("capacity must not be negative")
 	case o.Quick && o.full:
 		return errors.New("a run is quick or full, not both")
 	case o.keep && o.database != "":
