@@ -36,6 +36,9 @@ func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 
 // UpEach is [Up], and calls applied after each migration.
 func UpEach(ctx context.Context, db *sql.DB, kind sqlstore.Kind, applied func()) error {
+	if err := sqlstore.RefuseSharded(ctx, db, kind); err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
 	err := again(ctx, func() error {
 		p, err := provider(db, kind, applied) // a new one each time: it tries to make the table of versions once
 		if err != nil {

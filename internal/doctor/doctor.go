@@ -16,8 +16,8 @@ import (
 
 // The checks that no process makes at its start.
 var (
-	ofServer = []check{
-		{"address", checkAddress, ""},
+	ofAddress = []check{{"address", checkAddress, ""}}
+	ofServer  = []check{ // where there is one
 		{"settings", checkSettings, ""},
 		{"history", checkHistory, "PROCESS ON *.*"},
 		{"transactions", checkTransactions, "PROCESS ON *.*"},
@@ -43,11 +43,19 @@ func Examine(ctx context.Context, s Subject) Report {
 	var r Report
 	s.inspect = sqlstore.Inspect(s.Store)
 	checks := []check{{"migrations", checkMigrations, "SELECT ON DATABASE.delay_task_goose_version"}}
+	s.oneServer = true
 	if s.Kind == sqlstore.SQLite {
 		checks = append(checks, ofFile...)
 	} else {
-		s.account, _ = s.inspect.Account(ctx) // without it a GRANT names no account
-		checks = append(checks, ofServer...)
+		var err error
+		s.account, err = s.inspect.Account(ctx) // without it a GRANT names no account
+		s.oneServer = err != nil || s.account.OneServer()
+		checks = append(checks, ofAddress...)
+		if s.oneServer {
+			checks = append(checks, ofServer...)
+		} else {
+			r.put("servers", []Finding{behind(s.account.Server)})
+		}
 	}
 	s.looked = s.counter(len(checks))
 	r.add(ctx, &s, append(checks, r.examineStart(ctx, &s)...))
@@ -70,6 +78,9 @@ func (r *Report) examineStart(ctx context.Context, s *Subject) (possible []check
 
 // indexed reports whether no index is missing. The other checks would read the whole table without it.
 func (r *Report) indexed(ctx context.Context, s *Subject) bool {
+	if !s.oneServer {
+		return true
+	}
 	plans := check{"plans", checkPlans, ""}
 	found := plans.look(ctx, s)
 	r.put(plans.name, found)

@@ -51,7 +51,14 @@ func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
 	return s.judge(told), nil
 }
 
-// isUntold reports whether the account may not ask, or the server does not know the question, as TiDB.
+// behind says what is not judged of servers that a connection does not see.
+func behind(product string) Finding {
+	return Finding{"behind", Info, "the servers behind " + cmp.Or(product, "this product") + " are not looked at",
+		"their settings, open transactions and plans are not judged here; a connection sees one of them at a time",
+		"look at each server by itself"}
+}
+
+// isUntold reports whether the account may not ask, or the server does not know the question.
 func isUntold(err error) bool {
 	return sqlstore.IsDenied(err) || row.IsOneOf(err, row.ClassOperator)
 }

@@ -24,7 +24,8 @@ type Subject struct {
 	account sqlstore.Account // zero on SQLite
 	looked  func()           // is called after each check
 
-	readOnly bool // the server takes no writes
+	oneServer bool // what a connection sees of settings, transactions and plans holds for all statements
+	readOnly  bool // the server takes no writes
 }
 
 // set is the statement that sets a variable of the server.

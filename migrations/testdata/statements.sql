@@ -403,10 +403,12 @@ INSERT INTO delay_task_goose_version (version_id, is_applied)
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?;
 SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
 SELECT MAX(version_id) FROM delay_task_goose_version;
+SELECT VERSION() AS version, @@version_comment AS comment;
 SELECT version_id, is_applied from delay_task_goose_version ORDER BY id DESC;
 SET @delaytask_sql_mode = @@SESSION.sql_mode, @delaytask_lock_wait = @@SESSION.lock_wait_timeout,
 		SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', SESSION lock_wait_timeout = 20;
 SET SESSION sql_mode = @delaytask_sql_mode, SESSION lock_wait_timeout = @delaytask_lock_wait;
+SHOW ENGINES;
 SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode');
 UPDATE delay_task_goose_lock SET ends = '2000-01-01' WHERE id = 1 AND holder = ?;
 UPDATE delay_task_goose_lock SET holder = ?, ends = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE WHERE id = 1 AND ends < UTC_TIMESTAMP(6);

@@ -26,6 +26,9 @@ func (s *Store) CheckReads(ctx context.Context) error { return s.checkRead(ctx, 
 func (s *Store) CheckServiceReads(ctx context.Context) error { return s.checkRead(ctx, serviceTables) }
 
 func (s *Store) checkRead(ctx context.Context, tables []string) error {
+	if err := RefuseSharded(ctx, s.db.DB.DB, s.dialect.kind); err != nil {
+		return err
+	}
 	_, err := s.checkSchema(tables)(ctx)
 	return classify("check the database", err)
 }
@@ -44,8 +47,8 @@ func (s *Store) startChecks(bodyLimit int) []StartCheck {
 		}
 	}
 	return []StartCheck{
-		{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
-		{"collation", s.checkCollation(exactColumns)},
+		{"pool", s.checkPool}, {CheckProduct, s.checkProduct}, {"server", s.checkServer(bodyLimit)},
+		{CheckSchema, s.checkSchema(tables)}, {"collation", s.checkCollation(exactColumns)},
 		{"engine", s.checkEngine(tables)}, {CheckPrivileges, s.checkPrivileges(tables)},
 		{"time", s.checkTime}, {"counter", s.checkCounter},
 	}

@@ -15,7 +15,7 @@ import (
 
 // judged lists the variables that judgeServer reads.
 var judged = []string{
-	"version", "autocommit", "sql_mode", "read_only", "super_read_only", "innodb_read_only",
+	"version", "version_comment", "autocommit", "sql_mode", "read_only", "super_read_only", "innodb_read_only",
 	"innodb_flush_log_at_trx_commit", "log_bin", "sync_binlog", "max_allowed_packet",
 }
 
@@ -72,7 +72,7 @@ func (s *Store) checkServer(bodyLimit int) check {
 // judgeServer judges the server by its variables. One that the server does not know is not judged: TiDB lacks many.
 func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) {
 	off := func(name string) bool { return isOff(variables[name]) }
-	if v := parseVersion(variables["version"]); !v.supported() {
+	if v := parseVersion(variables["version"], variables["version_comment"]); !v.supported() {
 		return nil, refuse("use MySQL 8.0 or MariaDB 10.6, or later", "%s is too old", v)
 	}
 	if _, known := variables["autocommit"]; known && off("autocommit") {

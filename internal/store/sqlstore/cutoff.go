@@ -74,7 +74,7 @@ func waitingForIdle(v version, writes []*write) clause {
 		ids[i] = w.id
 	}
 	among := " IN (" + strings.Join(ids, ", ") + ")"
-	if v.name == "MariaDB" {
+	if v.name == aMariaDB {
 		return clause{sql: "SELECT r.trx_mysql_thread_id FROM information_schema.INNODB_LOCK_WAITS AS w" +
 			" JOIN information_schema.INNODB_TRX AS r ON r.trx_id = w.requesting_trx_id" +
 			" JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.blocking_trx_id" +

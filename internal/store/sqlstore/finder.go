@@ -214,7 +214,7 @@ func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, err
 	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&name); err != nil {
 		return version{}, err
 	}
-	v := parseVersion(name)
+	v := parseVersion(name, "")
 	s.version.Store(&v)
 	return v, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
@@ -73,7 +74,8 @@ func selects(t *testing.T, s *Store) (n int) {
 func TestVersionsTellWhichServerItIs(t *testing.T) {
 	f := func(in, want string, supported, skips bool) {
 		t.Helper()
-		v := parseVersion(in)
+		number, comment, _ := strings.Cut(in, " ")
+		v := parseVersion(number, comment)
 		if v.String() != want || v.supported() != supported || v.skipsLocked() != skips {
 			t.Errorf("%q is %s, supported %v, skips %v", in, v, v.supported(), v.skipsLocked())
 		}
@@ -85,5 +87,10 @@ func TestVersionsTellWhichServerItIs(t *testing.T) {
 	f("5.5.5-10.6.2-MariaDB", "MariaDB 10.6", true, true)
 	f("10.5.29-MariaDB", "MariaDB 10.5", false, false)
 	f("8.0.11-TiDB-v8.5.0", "TiDB 8.5", true, false)
+	f("8.0.31 TiDB Server (Apache License 2.0) Community Edition", "TiDB 8.0", true, false)
+	f("8.4.6-Vitess", "Vitess that speaks the protocol of MySQL 8.4", true, true)
+	f("8.0.31 Version: 24.0.0 (Git revision 0123456789 branch 'HEAD') built on a day",
+		"Vitess that speaks the protocol of MySQL 8.0", true, true)
+	f("9.7.4-2 Source distribution", "MySQL 9.7", true, true)
 	f("", "MySQL 0.0", false, false)
 }

@@ -26,7 +26,7 @@ type identity struct {
 
 // told lists the variables that tell servers apart. One that a server does not know is missing.
 var told = []string{
-	"version", "hostname", "port", "server_id", "server_uuid", "server_uid", "datadir", "wsrep_on",
+	"version", "version_comment", "hostname", "port", "server_id", "server_uuid", "server_uid", "datadir", "wsrep_on",
 	"group_replication_group_name", "read_only", "super_read_only", "innodb_read_only",
 	"max_connections", "max_user_connections",
 }
@@ -57,10 +57,8 @@ func identify(ctx context.Context, q queryer) (identity, error) {
 		group = status["wsrep_cluster_state_uuid"]
 		id.writable = id.writable && status["wsrep_cluster_status"] == "Primary"
 	}
-	for _, product := range []string{"TiDB", "Vitess"} {
-		if strings.Contains(v["version"], product) {
-			group = product
-		}
+	if product := parseVersion(v["version"], v["version_comment"]).name; product == aTiDB || product == aVitess {
+		group = product
 	}
 	id.name = cmp.Or(group, id.server)
 	id.database = cmp.Or(group, strings.Join([]string{id.server, v["server_uuid"], v["server_uid"], v["datadir"]}, " "))

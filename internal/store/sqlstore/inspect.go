@@ -44,22 +44,30 @@ func (i Inspector) File(ctx context.Context) (string, error) {
 type Account struct {
 	User, Host string
 	Database   string
-	Server     string // "MySQL", "MariaDB" or "TiDB"
+	Server     string // "MySQL", "MariaDB", "TiDB", "Vitess", or "" for another product
 }
+
+// OneServer reports whether what the server says of itself is true of all statements. Behind others there are many
+// servers, each with settings, transactions and plans of its own.
+func (a Account) OneServer() bool { return a.Server == aMySQL || a.Server == aMariaDB }
 
 // Grantee writes the account as GRANT wants it.
 func (a Account) Grantee() string { return "'" + a.User + "'@'" + a.Host + "'" }
 
 // Account asks the server.
 func (i Inspector) Account(ctx context.Context) (Account, error) {
-	rows, err := readTexts(ctx, i.s.db, "SELECT CURRENT_USER() AS who, DATABASE() AS name, VERSION() AS version")
+	v, err := recognize(ctx, i.s.db)
+	if err != nil {
+		return Account{}, classify("read which server it is", err)
+	}
+	rows, err := readTexts(ctx, i.s.db, "SELECT CURRENT_USER() AS who, DATABASE() AS name")
 	if err != nil || len(rows) == 0 {
 		return Account{}, classify("read the name of the account", err)
 	}
 	who := rows[0]["who"]
 	host := who[strings.LastIndexByte(who, '@')+1:]
 	user := strings.TrimSuffix(who, "@"+host)
-	return Account{user, host, rows[0]["name"], parseVersion(rows[0]["version"]).name}, nil
+	return Account{user, host, rows[0]["name"], v.name}, nil
 }
 
 // Transaction is an open transaction of any connection to the server.

@@ -25,7 +25,8 @@ type StartCheck struct {
 
 // The names of checks that others depend on.
 const (
-	CheckSchema     = "schema"     // without the tables no other check has an answer
+	CheckProduct    = "product"    // on shards no other check has an answer
+	CheckSchema     = "schema"     // nor without the tables
 	CheckPrivileges = "privileges" // their hint names no account
 )
 

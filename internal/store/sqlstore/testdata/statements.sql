@@ -75,6 +75,7 @@ SELECT HEX(content) AS content, task_id, saved, duplicate FROM delay_task_reques
 SELECT HEX(t.hash) AS hash FROM delay_task_request AS t WHERE t.create_time < (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND) ORDER BY t.create_time LIMIT ?;
 SELECT HEX(t.hash) AS hash FROM delay_task_session AS t WHERE t.expire_time < UTC_TIMESTAMP(6) ORDER BY t.expire_time LIMIT ?;
 SELECT VERSION();
+SELECT VERSION() AS version, @@version_comment AS comment;
 SELECT c.*, CAST(name AS BINARY) AS name, HEX(hash) AS hash, CAST(tags AS BINARY) AS tags, CAST(verbs AS BINARY) AS verbs, CAST(create_time AS CHAR) AS create_time, CAST(expire_time AS CHAR) AS expire_time FROM (SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server) c LEFT JOIN delay_task_token ON 1 = 1 ORDER BY delay_task_token.name;
 SELECT c.*, number, CAST(token AS BINARY) AS token, CAST(name AS BINARY) AS name, CAST(host AS BINARY) AS host, pid, started_at, CAST(address AS BINARY) AS address, CAST(version AS BINARY) AS version, CAST(tags AS BINARY) AS tags, leaving, CAST(wake AS BINARY) AS wake, CAST(schedules AS BINARY) AS schedules, CAST(heartbeat AS CHAR) AS heartbeat FROM (SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server) c LEFT JOIN delay_task_node ON 1 = 1 ORDER BY number;
 SELECT c.*, t.id, CAST(app AS BINARY) AS app, CAST(address AS BINARY) AS address, CAST(tags AS BINARY) AS tags, HEX(t.secret) AS secret, t.ttl, CAST(create_time AS CHAR) AS create_time, CAST(expire_time AS CHAR) AS expire_time FROM (SELECT CAST(UTC_TIMESTAMP(6) AS CHAR) AS db_time, CONCAT(@@hostname, ':', @@port, ':', @@server_id) AS db_server) c LEFT JOIN delay_task_worker AS t ON t.expire_time > UTC_TIMESTAMP(6) ORDER BY t.id;
@@ -140,9 +141,10 @@ SELECT tag, MIN(id) AS id FROM delay_task_message FORCE INDEX (delay_task_messag
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 SHOW CREATE TABLE delay_task_message;
+SHOW ENGINES;
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'innodb_read_only');
-SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'autocommit', 'sql_mode', 'read_only', 'super_read_only', 'innodb_read_only', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'max_allowed_packet');
-SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'datadir', 'wsrep_on', 'group_replication_group_name', 'read_only', 'super_read_only', 'innodb_read_only', 'max_connections', 'max_user_connections');
+SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'autocommit', 'sql_mode', 'read_only', 'super_read_only', 'innodb_read_only', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'max_allowed_packet');
+SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'datadir', 'wsrep_on', 'group_replication_group_name', 'read_only', 'super_read_only', 'innodb_read_only', 'max_connections', 'max_user_connections');
 START TRANSACTION;
 UPDATE delay_task_audit AS t FORCE INDEX (PRIMARY) SET outcome = ?, tasks = ?, error = ?, finish_time = UTC_TIMESTAMP(6) WHERE t.id = 1 AND t.outcome = '';
 UPDATE delay_task_audit AS t FORCE INDEX (PRIMARY) SET stop_time = UTC_TIMESTAMP(6) WHERE t.id = 1 AND t.outcome = '' AND t.stop_time IS NULL;
