@@ -5,12 +5,14 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -244,5 +246,47 @@ func TestTaskClaimedAheadOfATagThatIsUnregisteredGoesToAnotherNode(t *testing.T)
 		w.engine(w.store, serving{"a": nothing})
 		time.Sleep(20 * time.Second)
 		w.standing(row.Completed, 1, 0, ids...)
+	})
+}
+
+// clusterHook stands in for Cluster.
+type clusterHook struct {
+	store.Store
+	hook func(ctx context.Context) error
+}
+
+func (s clusterHook) Cluster(ctx context.Context, fresh time.Duration) (store.Cluster, error) {
+	if err := s.hook(ctx); err != nil {
+		return store.Cluster{}, err
+	}
+	return s.Store.Cluster(ctx, fresh)
+}
+
+func TestLookAheadGoesOnAfterALookThatHung(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var hangs, hung atomic.Bool
+		var looks atomic.Int64
+		e := w.engine(clusterHook{w.store, func(ctx context.Context) error {
+			if hangs.CompareAndSwap(true, false) {
+				<-ctx.Done()
+				hung.Store(true)
+				return classError(row.ClassNotApplied, "given up")
+			}
+			looks.Add(1)
+			return nil
+		}}, serving{"a": nothing})
+		time.Sleep(3 * time.Second)
+		hangs.Store(true)
+		e.runqueue.Contention.Set()
+		for range 600 {
+			if time.Sleep(100 * time.Millisecond); hung.Load() {
+				break
+			}
+		}
+		before := looks.Load()
+		time.Sleep(3500 * time.Millisecond)
+		if n := looks.Load() - before; n < 3 || !hung.Load() {
+			t.Errorf("%d looks in 3.5 s; one hung before: %v", n, hung.Load())
+		}
 	})
 }

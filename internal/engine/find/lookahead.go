@@ -19,6 +19,7 @@ const contentionEvery = 100 * time.Millisecond
 type lookahead struct {
 	*deps
 	silences silences
+	calm     time.Time // contention is no reason to look at the nodes before
 
 	adopting atomic.Bool
 }
@@ -36,8 +37,8 @@ func (l *lookahead) loop(ctx context.Context) {
 	}
 }
 
-// rest waits for the next look-ahead, and reports whether it comes. It reads the nodes at once after contention, and
-// soon after the first look.
+// rest waits for the next look-ahead, and reports whether it comes. It reads the nodes soon after contention, and soon
+// after the first look.
 func (l *lookahead) rest(ctx context.Context) bool {
 	// Without the jitter nodes that have started together would read together.
 	next := time.NewTimer(lifecycle.Jitter(l.cfg.LookAhead, 0.05))
@@ -47,18 +48,22 @@ func (l *lookahead) rest(ctx context.Context) bool {
 		joined = time.After(arm.JoinDelay)
 	}
 	for {
+		contention, pause := l.runqueue.Contention, (<-chan time.Time)(nil)
+		if wait := time.Until(l.calm); wait > 0 {
+			contention, pause = nil, time.After(wait)
+		}
 		select {
 		case <-next.C:
 			return true
 		case <-joined:
 			l.redistribute(ctx)
 			l.runqueue.ScanWake.Set() // what others have left
-		case <-l.runqueue.Contention:
+		case <-contention:
 			began := time.Now()
 			l.redistribute(ctx)
-			if !lifecycle.Sleep(ctx, max(contentionEvery*l.arm.Census.Crowd(), lifecycle.Rest(time.Since(began)))) {
-				return false
-			}
+			// A look that hung may be followed by a long pause. The next look-ahead does not wait for it.
+			l.calm = time.Now().Add(max(contentionEvery*l.arm.Census.Crowd(), lifecycle.Rest(time.Since(began))))
+		case <-pause:
 		case <-ctx.Done():
 			return false
 		}
